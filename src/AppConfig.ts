@@ -1,0 +1,86 @@
+import { Config, type ConfigError, Data, Effect, type Option, Redacted } from "effect"
+import type { BudgetSizes } from "./services/RateBudget.ts"
+
+/** A setting that cannot be used. `message` is one line that names it. */
+export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}
+
+export type LogFormat = "pretty" | "json" | "logfmt"
+
+/** Every setting, from the environment. */
+export interface AppConfig {
+  /** HOST: address to listen on. Default 127.0.0.1. */
+  readonly host: string
+  /** PORT: TCP port to listen on; 0 is any free port. Default 4080. */
+  readonly port: number
+  /** BASE_URL: the public address, without a trailing slash. Default: the address that is listened on. */
+  readonly baseUrl: Option.Option<string>
+  /** DATA_DIR: where the embedded database lives. Default ./data. */
+  readonly dataDirectory: string
+  /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) in stead of the embedded database. */
+  readonly databaseUrl: Option.Option<Redacted.Redacted>
+  /** SECRET_KEY (secret): 32 bytes in base64 that encrypt store credentials at rest. */
+  readonly secretKey: Option.Option<Redacted.Redacted>
+  /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
+  readonly logFormat: LogFormat
+  /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
+  readonly budgets: BudgetSizes
+}
+
+const text = (name: string, fallback: string) =>
+  Config.string(name).pipe(
+    Config.withDefault(fallback),
+    Config.validate({ message: "must not be empty", validation: (value) => value.trim() !== "" })
+  )
+
+const positive = (name: string, fallback: number) =>
+  Config.integer(name).pipe(
+    Config.validate({ message: "must be a whole number of at least 1", validation: (value) => value >= 1 }),
+    Config.withDefault(fallback)
+  )
+
+const isUrl = (schemes: ReadonlyArray<string>) => (value: string) => URL.canParse(value) && schemes.includes(new URL(value).protocol)
+
+const secret = (name: string, message: string, validation: (value: string) => boolean) =>
+  Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
+
+const settings: Config.Config<AppConfig> = Config.all({
+  host: text("HOST", "127.0.0.1"),
+  port: Config.integer("PORT").pipe(
+    Config.validate({ message: "must be a port number, 0 to 65535", validation: (port) => port >= 0 && port <= 65_535 }),
+    Config.withDefault(4080)
+  ),
+  baseUrl: Config.string("BASE_URL").pipe(
+    Config.validate({ message: "must be an http or https address", validation: isUrl(["http:", "https:"]) }),
+    Config.map((url) => url.replace(/\/$/, "")),
+    Config.option
+  ),
+  dataDirectory: text("DATA_DIR", "data"),
+  databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
+  secretKey: secret(
+    "SECRET_KEY",
+    "must be 32 bytes in base64, for example from `openssl rand -base64 32`",
+    (value) => /^[A-Za-z0-9+/]{43}=$/.test(value)
+  ),
+  logFormat: Config.literal("pretty", "json", "logfmt")("LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
+  budgets: Config.all({
+    perKey: positive("RATE_LIMIT_PER_KEY", 120),
+    perAccount: positive("RATE_LIMIT_PER_ACCOUNT", 240)
+  })
+})
+
+/** The first complaint of a configuration error, on one line. */
+const complaint = (error: ConfigError.ConfigError): string => {
+  switch (error._op) {
+    case "And":
+    case "Or":
+      return complaint(error.left)
+    default:
+      return `${error.path.join(".")}: ${error.message.replaceAll("\n", " ")}`
+  }
+}
+
+/** Reads every setting before anything is opened; a bad one stops the start. */
+export const readAppConfig: Effect.Effect<AppConfig, BadSetting> = Effect.mapError(
+  settings,
+  (error) => new BadSetting({ message: complaint(error) })
+)

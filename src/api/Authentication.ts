@@ -1,0 +1,19 @@
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
+import { Context } from "effect"
+import { CurrentActor } from "../domain/Actor.ts"
+import type { AnyScope } from "../domain/ApiKeyToken.ts"
+import { UnauthorizedWire } from "./ErrorEnvelope.ts"
+
+/** The scope that an endpoint requires of a key; absent: any valid key will do. */
+export class RequiredScope extends Context.Tag("catalog/RequiredScope")<RequiredScope, AnyScope>() {}
+
+/** Endpoints behind it are answered for a valid API key only, on behalf of its bearer. */
+export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("catalog/Authentication", {
+  failure: UnauthorizedWire,
+  provides: CurrentActor,
+  security: {
+    ApiKey: HttpApiSecurity.bearer.pipe(
+      HttpApiSecurity.annotate(OpenApi.Description, "An API key: `pk_live_` and 38 characters.")
+    )
+  }
+}) {}

@@ -1,0 +1,94 @@
+import { HttpApiSchema } from "@effect/platform"
+import { Effect, ParseResult, Schema } from "effect"
+import { Issue, NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
+import { RequestId } from "./RequestId.ts"
+
+/** At most so many issues, each text cut at so many characters: an answer stays small whatever came in. */
+const mostIssues = 20
+const mostCharacters = 300
+
+const cut = (text: string) => (text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters - 1)}…`)
+
+const cutIssues = (issues: ReadonlyArray<Issue>) =>
+  issues.slice(0, mostIssues).map(({ message, path }) => ({ path: cut(path), message: cut(message) }))
+
+const common = <E extends ApiError>(error: E, requestId: string) => ({
+  code: errorCodes[error._tag].code as (typeof errorCodes)[E["_tag"]]["code"],
+  message: cut(error.message),
+  request_id: requestId
+})
+
+const withDetails = (error: ValidationFailed, requestId: string) => ({
+  ...common(error, requestId),
+  details: cutIssues(error.issues)
+})
+
+/** The body of an error answer. */
+export const envelopeOf = (error: ApiError, requestId: string) => {
+  switch (error._tag) {
+    case "ValidationFailed":
+      return { error: withDetails(error, requestId) }
+    case "RevisionConflict":
+      return {
+        error: {
+          ...common(error, requestId),
+          details: [{ path: "draft_revision", message: `the current one is ${error.currentRevision}` }]
+        }
+      }
+    default:
+      return { error: common(error, requestId) }
+  }
+}
+
+const fields = <Tag extends ErrorTag>(tag: Tag) => ({
+  code: Schema.Literal(errorCodes[tag].code as (typeof errorCodes)[Tag]["code"]),
+  message: Schema.String.annotations({ description: "For people; its wording may change." }),
+  request_id: Schema.String.annotations({ description: "Names this request, as X-Request-Id does." })
+})
+
+const onTheWire = <A>(tag: ErrorTag, description: string) =>
+  HttpApiSchema.annotations<A>({ identifier: `${tag}Error`, description, status: errorCodes[tag].status })
+
+/** 404 on the wire. */
+export const NotFoundWire = Schema.transformOrFail(
+  Schema.Struct({ error: Schema.Struct(fields("NotFound")) }),
+  Schema.typeSchema(NotFound),
+  {
+    strict: true,
+    decode: () => ParseResult.succeed(new NotFound()),
+    encode: (_, __, ___, error) => Effect.map(RequestId, (requestId) => ({ error: common(error, requestId) }))
+  }
+).annotations(
+  onTheWire("NotFound", "Unknown id: absent, of another account, of another kind, or malformed. All read the same.")
+)
+
+/** 400 on the wire, with the places that did not fit. */
+export const ValidationFailedWire = Schema.transformOrFail(
+  Schema.Struct({
+    error: Schema.Struct({
+      ...fields("ValidationFailed"),
+      details: Schema.Array(Issue).annotations({ description: `The places that did not fit, at most ${mostIssues}.` })
+    })
+  }),
+  Schema.typeSchema(ValidationFailed),
+  {
+    strict: true,
+    decode: ({ error }) => ParseResult.succeed(new ValidationFailed({ issues: error.details })),
+    encode: (_, __, ___, error) => Effect.map(RequestId, (requestId) => ({ error: withDetails(error, requestId) }))
+  }
+).annotations(onTheWire("ValidationFailed", "A parameter, a header or the body does not fit its definition."))
+
+/** An error that no handler raises, as documents and typed clients see it: the request never reaches a handler. */
+const refusal = <Tag extends ErrorTag>(tag: Tag, description: string) =>
+  Schema.Struct({ error: Schema.Struct(fields(tag)) }).annotations(onTheWire(tag, description))
+
+export const UnauthorizedWire = refusal("Unauthorized", "The API key is missing, malformed, unknown, expired or revoked.")
+export const ForbiddenWire = refusal("Forbidden", "The API key does not have the scope that the message names.")
+export const RequestTimeoutWire = refusal("RequestTimeout", "The request was not received in time.")
+export const UriTooLongWire = refusal("UriTooLong", "The request target is longer than 8,192 bytes.")
+export const ExpectationFailedWire = refusal("ExpectationFailed", "`Expect` asks for something else than 100-continue.")
+export const RateLimitedWire = refusal("RateLimited", "A request budget is used up: wait `Retry-After` seconds.")
+export const HeadersTooLargeWire = refusal("HeadersTooLarge", "The request head is larger than 16 KiB.")
+export const InternalErrorWire = refusal("InternalError", "A defect of the service; retry with exponential backoff.")
+export const UnavailableWire = refusal("Unavailable", "The database is unreachable; retry with exponential backoff.")

@@ -1,0 +1,17 @@
+import { Schema } from "effect"
+
+/** A page of a cursor list. */
+export const page = <A, I>(row: Schema.Schema<A, I>) =>
+  Schema.Struct({
+    data: Schema.Array(row),
+    next_cursor: Schema.NullOr(Schema.String).annotations({
+      description: "Send it back as `cursor` for the next page; null on the last one."
+    })
+  })
+
+/** A bounded list: the whole set, never a cursor. */
+export const bounded = <A, I>(item: Schema.Schema<A, I>) =>
+  Schema.Struct({
+    data: Schema.Array(item),
+    next_cursor: Schema.Null.annotations({ description: "Always null: the list is whole." })
+  })

@@ -1,0 +1,77 @@
+import { Schema } from "effect"
+import { EntityId, nilUuid, StoreId } from "../domain/Ids.ts"
+import { PublishStatus } from "../domain/PublishState.ts"
+import { Rfc3339Parameter } from "../domain/Timestamp.ts"
+
+/** A whole number in decimal notation, the sign optional; digits without bound. */
+const wholeNumber = /^[+-]?\d+$/
+
+const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most)
+
+/** Rows on a page. Never refused: what is no whole number is the default, what is out of range becomes the nearest bound. */
+const Limit = Schema.transform(Schema.String, Schema.typeSchema(Schema.Number), {
+  strict: true,
+  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 250) : 50),
+  encode: String
+}).annotations({
+  description: "Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.",
+  jsonSchema: { type: "integer", minimum: 1, maximum: 250, default: 50 }
+})
+
+const Cursor = Schema.String.annotations({
+  description: "The `next_cursor` of the previous page, unchanged; repeat the filters, the limit may differ."
+})
+
+const UpdatedSince = Rfc3339Parameter.annotations({
+  description:
+    "Only entities whose own canonical record changed at or after this time (RFC 3339, encode `+` as `%2B`). Store-version edits do not widen it.",
+  jsonSchema: { type: "string", format: "date-time" }
+})
+
+const Status = PublishStatus.annotations({
+  description: "Only entities whose `last_publish_status` is this.",
+  message: () => "must be one of never_published, pending, published, failed"
+})
+
+const search = (description: string) =>
+  Schema.String.pipe(
+    Schema.maxLength(200, { message: () => "must have at most 200 characters" }),
+    Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
+  ).annotations({ description, jsonSchema: { type: "string", maxLength: 200 } })
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** The parameters that every cursor list takes. `searched`: what its free text is looked for in. */
+export const listParams = (searched: string) => ({
+  limit: Schema.optionalWith(Limit, { default: () => 50 }),
+  cursor: optional(Cursor),
+  updated_since: optional(UpdatedSince),
+  status: optional(Status),
+  search: optional(
+    search(`Every term (split on white space) must occur in ${searched}. Case and accents do not matter.`)
+  )
+})
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * An id in a path. A malformed one names nothing, exactly as the nil UUID does: the answer is that of an absent record,
+ * by the same way.
+ */
+const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }) =>
+  Schema.transform(Schema.String, Schema.typeSchema(id), {
+    strict: true,
+    decode: (text) => id.make(uuid.test(text.toLowerCase()) ? text.toLowerCase() : nilUuid),
+    encode: (value) => value
+  })
+
+export const EntityIdInPath = idInPath(EntityId).annotations({ jsonSchema: { type: "string", format: "uuid" } })
+export const StoreIdInPath = idInPath(StoreId).annotations({ jsonSchema: { type: "string", format: "uuid" } })
+
+/** An id in a query: one that is no UUID is refused. */
+export const CollectionIdParam = optional(
+  Schema.Lowercase.pipe(Schema.compose(EntityId)).annotations({
+    description: "Only members of this collection.",
+    jsonSchema: { type: "string", format: "uuid" }
+  })
+)

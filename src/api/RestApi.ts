@@ -1,0 +1,33 @@
+import { HttpApi, OpenApi } from "@effect/platform"
+import { CatalogGroup } from "./Catalog.ts"
+import { DataHealthGroup } from "./DataHealth.ts"
+import {
+  ExpectationFailedWire,
+  HeadersTooLargeWire,
+  InternalErrorWire,
+  RateLimitedWire,
+  RequestTimeoutWire,
+  UnavailableWire,
+  UriTooLongWire,
+  ValidationFailedWire
+} from "./ErrorEnvelope.ts"
+import { PingGroup } from "./Ping.ts"
+import { StoresGroup } from "./Stores.ts"
+
+/** REST v1. Routes, documents and typed clients are derived from it. */
+export class RestApi extends HttpApi.make("catalog")
+  .add(PingGroup)
+  .add(CatalogGroup)
+  .add(StoresGroup)
+  .add(DataHealthGroup)
+  .addError(ValidationFailedWire)
+  .addError(RequestTimeoutWire)
+  .addError(UriTooLongWire)
+  .addError(ExpectationFailedWire)
+  .addError(RateLimitedWire)
+  .addError(HeadersTooLargeWire)
+  .addError(InternalErrorWire)
+  .addError(UnavailableWire)
+  .prefix("/api/v1")
+  .annotate(OpenApi.Title, "Catalog")
+  .annotate(OpenApi.Version, "1") {}

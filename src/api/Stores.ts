@@ -1,0 +1,17 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Store } from "../domain/Store.ts"
+import { Authentication, RequiredScope } from "./Authentication.ts"
+import { ForbiddenWire } from "./ErrorEnvelope.ts"
+import { bounded } from "./Page.ts"
+
+export class StoresGroup extends HttpApiGroup.make("stores")
+  .add(
+    HttpApiEndpoint.get("listStores", "/stores")
+      .addSuccess(bounded(Store))
+      .annotate(OpenApi.Summary, "List stores")
+      .annotate(OpenApi.Description, "The stores linked to the account, by domain.")
+  )
+  .addError(ForbiddenWire)
+  .middleware(Authentication)
+  .annotateEndpoints(RequiredScope, "pim:read")
+  .annotate(OpenApi.Description, "The commerce stores that mirror the catalog.") {}

@@ -1,0 +1,102 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Clock, Effect, Either, Option, Redacted, Schema } from "effect"
+import type { ApiKey } from "../domain/ApiKey.ts"
+import { ApiKeyId } from "../domain/Ids.ts"
+import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import { account, answer, chooseAccount, json, Refused } from "./Output.ts"
+import { withServices } from "./Running.ts"
+
+const scopes = Options.text("scopes").pipe(
+  Options.withDescription("Scopes to grant, separated by commas: pim:read, pim:write."),
+  Options.withDefault("pim:read")
+)
+
+const expires = Options.text("expires").pipe(
+  Options.withDescription("When the key stops working, for example 2027-01-31T00:00:00Z."),
+  Options.optional
+)
+
+const expiry = (text: Option.Option<string>): Effect.Effect<Timestamp | null, Refused> =>
+  Option.match(text, {
+    onNone: () => Effect.succeed(null),
+    onSome: (given) => Either.mapLeft(fromRfc3339(given), (rule) => new Refused({ message: `--expires: ${rule}` }))
+  })
+
+const create = Command.make(
+  "create",
+  {
+    account,
+    name: Options.text("name").pipe(Options.withDescription("What the key is for.")),
+    scopes,
+    expires,
+    json
+  },
+  (options) =>
+    Effect.gen(function* () {
+      const { id } = yield* chooseAccount(options.account)
+      const expiresAt = yield* expiry(options.expires)
+      const key = yield* (yield* ApiKeys).create(id, {
+        name: options.name,
+        scopes: options.scopes.split(",").map((scope) => scope.trim()),
+        expiresAt
+      })
+      const token = Redacted.value(key.token)
+      yield* answer(
+        options.json,
+        { key_id: key.id, key: token, name: key.name, scopes: key.scopes, last_four: key.lastFour },
+        [`Created the key ${key.name} (${key.id}) with ${key.scopes.join(", ")}. It is shown once:`, token]
+      )
+    }).pipe(withServices)
+).pipe(Command.withDescription("Mint an API key."))
+
+const stateOf = (key: ApiKey, now: Timestamp) =>
+  key.revokedAt !== null ? "revoked" : key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active"
+
+const list = Command.make("list", { account, json }, (options) =>
+  Effect.gen(function* () {
+    const { id } = yield* chooseAccount(options.account)
+    const keys = yield* (yield* ApiKeys).list(id)
+    const now = fromMillis(yield* Clock.currentTimeMillis)
+    yield* answer(
+      options.json,
+      {
+        keys: keys.map((key) => ({
+          key_id: key.id,
+          name: key.name,
+          last_four: key.lastFour,
+          scopes: key.scopes,
+          state: stateOf(key, now),
+          created_at: key.createdAt,
+          last_used_at: key.lastUsedAt,
+          expires_at: key.expiresAt,
+          revoked_at: key.revokedAt
+        }))
+      },
+      keys.length === 0
+        ? ["No keys yet: mint one with `catalog key create --name NAME`."]
+        : keys.map(
+            (key) =>
+              `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt ?? "never"}  ${key.name}`
+          )
+    )
+  }).pipe(withServices)
+).pipe(Command.withDescription("List the API keys of an account."))
+
+const revoke = Command.make(
+  "revoke",
+  { keyId: Args.text({ name: "KEY_ID" }).pipe(Args.withDescription("Id of the key, as `key list` shows it.")), account, json },
+  (options) =>
+    Effect.gen(function* () {
+      const { id } = yield* chooseAccount(options.account)
+      const unknown = new Refused({ message: `The account has no key ${options.keyId}: see \`catalog key list\`.` })
+      const keyId = yield* Effect.mapError(Schema.decode(ApiKeyId)(options.keyId.toLowerCase()), () => unknown)
+      yield* Effect.mapError((yield* ApiKeys).revoke(id, keyId), () => unknown)
+      yield* answer(options.json, { key_id: keyId, revoked: true }, [`Revoked ${keyId}: the next request with it is refused.`])
+    }).pipe(withServices)
+).pipe(Command.withDescription("Revoke an API key; it bites on the next request."))
+
+export const keyCommand = Command.make("key").pipe(
+  Command.withDescription("API keys."),
+  Command.withSubcommands([create, list, revoke])
+)

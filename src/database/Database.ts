@@ -1,0 +1,232 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { SqlClient } from "@effect/sql"
+import type { SqlError } from "@effect/sql/SqlError"
+import { PgClient } from "@effect/sql-pg"
+import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
+import { btree_gin } from "@electric-sql/pglite/contrib/btree_gin"
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
+import { createPgConfig } from "@electric-sql/pglite/node-postgres"
+import { Data, Effect, Layer, Option, Redacted, Runtime, Schema, type Scope } from "effect"
+import pg from "pg"
+import { Unavailable } from "../domain/Errors.ts"
+import * as EmbeddedLock from "./EmbeddedLock.ts"
+
+/** The database cannot be opened. `message` names the place and the reason, never a password. */
+export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly message: string }> {}
+
+/** The server speaks an older SQL than the statements here are written in. */
+export class DatabaseTooOld extends Data.TaggedError("DatabaseTooOld")<{ readonly version: string }> {
+  override get message() {
+    return `The database server is PostgreSQL ${this.version}; this service needs 15 or newer.`
+  }
+}
+
+/** `url`: a PostgreSQL server; without one, the embedded database in `dataDirectory`. */
+export interface Settings {
+  readonly url: Option.Option<Redacted.Redacted>
+  readonly dataDirectory: string
+  /** Connections to the server, at most; 10 when absent. */
+  readonly maxConnections?: number | undefined
+}
+
+type Database = PgClient.PgClient | SqlClient.SqlClient
+
+/** A comment in a statement whose best plan depends on its parameters (a LIKE pattern): it is planned every time. */
+export const planCustom = "/* plan: custom */"
+
+const statementNames = new Map<string, string | undefined>()
+const mostStatementNames = 1_000
+
+/** A statement kept prepared costs memory on every connection: texts beyond the bound (lists of many lengths) are not. */
+const statementName = (text: string): string | undefined => {
+  if (statementNames.has(text)) {
+    return statementNames.get(text)
+  }
+  if (statementNames.size >= mostStatementNames) {
+    return undefined
+  }
+  const name = text.includes(planCustom) ? undefined : `s${statementNames.size + 1}`
+  statementNames.set(text, name)
+  return name
+}
+
+/** Parses and plans a text with parameters once a connection instead of once a call. */
+class PreparingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; one shape is changed, the others pass.
+  override query(...args: ReadonlyArray<any>): any {
+    const [text, values, ...rest] = args
+    const prepared =
+      typeof text === "string" && Array.isArray(values) && values.length > 0
+        ? [{ name: statementName(text), text }, values, ...rest]
+        : args
+    return super.query.apply(this, prepared as never)
+  }
+}
+
+/** The only connection cannot cancel itself: without a process id, @effect/sql-pg does not wait for it to try. */
+class EmbeddedClient extends PreparingClient {
+  readonly processID = undefined
+}
+
+const int8 = 20
+const int8Array = 1016
+/** Its text is JSON but for three words. */
+const parseInt8Array = (text: string): unknown =>
+  JSON.parse(text.replaceAll("{", "[").replaceAll("}", "]").replaceAll("NULL", "null"))
+
+/** Counts and versions stay below 2^53: bigint is a number. The rest as pg parses it. */
+const types: pg.CustomTypesConfig = {
+  // biome-ignore lint/suspicious/noExplicitAny: pg's own type of a parser.
+  getTypeParser: (oid: number, format?: any): any =>
+    oid === int8 ? Number : oid === int8Array ? parseInt8Array : pg.types.getTypeParser(oid, format)
+}
+
+const openPool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(Effect.runtime<never>(), (runtime) => {
+      const pool = new pg.Pool({ ...config, types })
+      // An idle connection that breaks leaves the pool by itself; without a listener it would end the process.
+      pool.on("error", (error) => {
+        Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
+      })
+      return pool
+    }),
+    (pool) =>
+      Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.disconnect, Effect.timeoutOption("2 seconds"))
+  )
+
+/** The pool is open already: nothing can fail when the client is made. */
+const layerFromPool = (pool: pg.Pool): Layer.Layer<Database> =>
+  Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }))
+
+const reasonOf = (error: unknown): string => {
+  const parts = error instanceof AggregateError ? error.errors : [error]
+  return parts.map((part) => (part instanceof Error ? part.message : String(part))).join("; ")
+}
+
+/** Where a url leads, as pg reads it (environment and defaults included). */
+const placeOf = (url: Redacted.Redacted) =>
+  Effect.try({
+    try: () => new pg.Client({ connectionString: Redacted.value(url) }),
+    // The reason may repeat the url, and with it the password.
+    catch: () =>
+      new DatabaseUnreachable({
+        message: "The database url cannot be read: it should look like postgres://user:password@host:5432/database."
+      })
+  }).pipe(Effect.map(({ database, host, port }) => `the database ${database} at ${host}:${port}`))
+
+const VersionRows = Schema.NonEmptyArray(Schema.Struct({ number: Schema.Int, version: Schema.String }))
+
+const openServer = (options: { readonly url: Redacted.Redacted; readonly maxConnections?: number | undefined }) =>
+  Effect.gen(function* () {
+    const place = yield* placeOf(options.url)
+    const pool = yield* openPool({
+      connectionString: Redacted.value(options.url),
+      Client: PreparingClient,
+      max: options.maxConnections,
+      application_name: "catalog",
+      // Bounds both a new connection and the wait for a free one.
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      // Part of the start-up packet: no round trip.
+      statement_timeout: 30_000,
+      options: "-c timezone=UTC"
+    })
+    // A rollback that was itself cancelled leaves its transaction open: such a connection must not be used again.
+    pool.on("release", (_, client) => {
+      if (client.getTransactionStatus() === "T" || client.getTransactionStatus() === "E") {
+        void client.end()
+      }
+    })
+    const unreachable = (reason: string) => new DatabaseUnreachable({ message: `Cannot reach ${place}: ${reason}` })
+    const result = yield* Effect.tryPromise({
+      try: () =>
+        pool.query(
+          "SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version"
+        ),
+      catch: (error) => unreachable(reasonOf(error))
+    }).pipe(
+      Effect.disconnect,
+      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => unreachable("no answer within 5 s") })
+    )
+    const [server] = yield* Effect.orDie(Schema.decodeUnknown(VersionRows)(result.rows))
+    if (server.number < 150_000) {
+      return yield* new DatabaseTooOld({ version: server.version })
+    }
+    return layerFromPool(pool)
+  })
+
+const openEmbedded = (place: string, options: PGliteOptions) =>
+  Effect.gen(function* () {
+    const lite = yield* Effect.acquireRelease(
+      Effect.tryPromise({
+        try: () => PGlite.create({ ...options, extensions: { btree_gin, pg_trgm } }),
+        catch: (error) =>
+          new DatabaseUnreachable({ message: `Cannot open the embedded database in ${place}: ${reasonOf(error)}` })
+      }),
+      (lite) => Effect.promise(() => lite.close())
+    )
+    yield* Effect.promise(() => lite.exec("SET timezone = 'UTC'"))
+    // One session: it is never dropped for idleness, and a statement waits for it as long as it takes.
+    const pool = yield* openPool({ ...createPgConfig(lite), Client: EmbeddedClient, max: 1, idleTimeoutMillis: 0 })
+    return layerFromPool(pool)
+  })
+
+/**
+ * A PostgreSQL server, through a pool that survives its restarts. Statements end after 30 s, a wait for a connection
+ * after 5 s. Answers within about 5 s whether the server can be used.
+ */
+export const layerServer = (options: {
+  readonly url: Redacted.Redacted
+  readonly maxConnections?: number | undefined
+}): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld> => Layer.unwrapScoped(openServer(options))
+
+/** PostgreSQL inside this process, its data under `dataDirectory`; one connection, one process at a time. */
+export const layerEmbedded = (options: {
+  readonly dataDirectory: string
+}): Layer.Layer<Database, DatabaseUnreachable | EmbeddedLock.DatabaseInUse> =>
+  Layer.unwrapScoped(
+    EmbeddedLock.acquire(options.dataDirectory).pipe(
+      Effect.catchTags({
+        BadArgument: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message })),
+        SystemError: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message }))
+      }),
+      Effect.zipRight(openEmbedded(options.dataDirectory, { dataDir: `${options.dataDirectory}/pgdata` })),
+      Effect.provide(NodeFileSystem.layer)
+    )
+  )
+
+/** The embedded engine without a directory: for tests. `image`: what PGlite's dumpDataDir wrote, quicker than afresh. */
+export const layerEmbeddedMemoryFrom = (image: Option.Option<Blob>): Layer.Layer<Database, DatabaseUnreachable> =>
+  Layer.unwrapScoped(
+    openEmbedded("memory", Option.match(image, { onNone: () => ({}), onSome: (loadDataDir) => ({ loadDataDir }) }))
+  )
+
+/** The embedded engine without a directory, afresh. */
+export const layerEmbeddedMemory: Layer.Layer<Database, DatabaseUnreachable> = layerEmbeddedMemoryFrom(Option.none())
+
+/** The server when a url is set, the embedded database when not. */
+export const layer = (
+  settings: Settings
+): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld | EmbeddedLock.DatabaseInUse> =>
+  Option.match(settings.url, {
+    onNone: () => layerEmbedded(settings),
+    onSome: (url) => layerServer({ url, maxConnections: settings.maxConnections })
+  })
+
+/** A question that readiness asks: an answer within 2 s, or `Unavailable`. */
+export const withinReadiness = <A, R>(question: Effect.Effect<A, SqlError, R>): Effect.Effect<A, Unavailable, R> =>
+  question.pipe(
+    // The cancellation of a statement may take longer than we wait.
+    Effect.disconnect,
+    Effect.timeout("2 seconds"),
+    Effect.catchAll((error) =>
+      Effect.zipRight(Effect.logDebug("The database does not answer", error), Effect.fail(new Unavailable()))
+    )
+  )
+
+/** Whether the database answers, asked for at most 2 s. */
+export const ping: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`SELECT 1`
+}).pipe(withinReadiness)

@@ -1,0 +1,166 @@
+import { FileSystem } from "@effect/platform"
+import type { PlatformError } from "@effect/platform/Error"
+import { Data, Effect, Option, Random, Schema, type Scope } from "effect"
+
+/** Another process, or this one, already has the embedded database of this directory open. */
+export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
+  readonly pid: number
+  readonly dataDirectory: string
+}> {
+  override get message() {
+    return `The database in ${this.dataDirectory} is in use by process ${this.pid}: stop that process, or choose another DATA_DIR.`
+  }
+}
+
+/**
+ * Who holds a directory. `startToken` tells a process from a later one with the same pid (null where the system does
+ * not say); `token` tells one holding from every other.
+ */
+const Holder = Schema.parseJson(
+  Schema.Struct({
+    pid: Schema.Int.pipe(Schema.positive()),
+    startToken: Schema.NullOr(Schema.String),
+    token: Schema.NonEmptyString
+  })
+)
+type Holder = typeof Holder.Type
+
+/** The lock file of a data directory. */
+export const lockPath = (dataDirectory: string): string => `${dataDirectory}/catalog.lock`
+
+/** Boot and start time of a process, from /proc; none where the system does not tell. */
+const startTokenOf = (pid: number) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const boot = yield* files.readFileString("/proc/sys/kernel/random/boot_id")
+    const stat = yield* files.readFileString(`/proc/${pid}/stat`)
+    // The command in parentheses may hold spaces and parentheses: fields count from the last one. State is the third
+    // field of the line, the start time the twenty-second (proc(5)).
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    const start = fields[19]
+    // A process that only waits to be reaped holds nothing any more.
+    return start === undefined ? Option.none() : Option.some(fields[0] === "Z" ? "ended" : `${boot.trim()}:${start}`)
+  }).pipe(Effect.orElseSucceed(() => Option.none<string>()))
+
+/** Signal 0 only asks. EPERM: it runs, under another user. */
+const answersSignals = (pid: number) =>
+  Effect.try({ try: () => process.kill(pid, 0), catch: (error) => (error as NodeJS.ErrnoException).code }).pipe(
+    Effect.match({ onSuccess: () => true, onFailure: (code) => code === "EPERM" })
+  )
+
+const lives = (holder: Holder) =>
+  Effect.flatMap(startTokenOf(holder.pid), (now) =>
+    Option.isSome(now) && holder.startToken !== null
+      ? Effect.succeed(now.value === holder.startToken)
+      : answersSignals(holder.pid)
+  )
+
+const isAlready = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"
+const isAbsent = (error: PlatformError) => error._tag === "SystemError" && error.reason === "NotFound"
+
+const newToken = Effect.map(
+  Effect.replicateEffect(
+    Effect.map(Random.nextIntBetween(0, 0x1_0000_0000), (part) => part.toString(16).padStart(8, "0")),
+    4
+  ),
+  (parts) => parts.join("")
+)
+
+/** What a file without a record reads as (a disk that lost its content): nobody holds it. */
+const unreadable = { token: "unreadable" } as const
+
+const read = (path: string) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const content = yield* files.readFileString(path)
+    return Option.some(Option.getOrElse(Schema.decodeOption(Holder)(content), () => unreadable))
+  }).pipe(Effect.catchIf(isAbsent, () => Effect.succeedNone))
+
+/** A hard link fails where a file exists, and its content is whole from the first moment. */
+const linkIfAbsent = (from: string, to: string) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    return yield* files.link(from, to).pipe(
+      Effect.as(true),
+      Effect.catchIf(isAlready, () => Effect.succeed(false))
+    )
+  })
+
+/**
+ * Takes the lock, with `own` a file that holds our record; answers the living holder's record when there is one.
+ *
+ * A dead holder is inherited from, not evicted. Its heir is the one process that links its record to
+ * `catalog.lock.<token of the dead>`; an heir that died in the middle has an heir of its own. Only then does the heir
+ * move its record over catalog.lock and drop the links. Tokens are never used twice, and a link disappears only after
+ * catalog.lock has changed: a process that was late and linked to a name that had been dropped sees the change and
+ * starts again. Nothing that a crash leaves behind keeps the next process out.
+ */
+const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, PlatformError, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    if (yield* linkIfAbsent(own, lock)) {
+      return Option.none()
+    }
+    const first = yield* read(lock)
+    const links: Array<string> = []
+    let current = first
+    while (Option.isSome(current)) {
+      const holder = current.value
+      if ("pid" in holder && (yield* lives(holder))) {
+        return Option.some(holder)
+      }
+      const link = `${lock}.${holder.token}`
+      links.push(link)
+      if (yield* linkIfAbsent(own, link)) {
+        const still = yield* read(lock)
+        if (Option.isSome(still) && Option.isSome(first) && still.value.token === first.value.token) {
+          yield* files.rename(own, lock)
+          yield* Effect.forEach(links, (path) => files.remove(path, { force: true }))
+          return Option.none()
+        }
+        yield* files.remove(link)
+        return yield* claim(lock, own)
+      }
+      current = yield* read(link)
+    }
+    return yield* claim(lock, own)
+  })
+
+/**
+ * Holds `dataDirectory` for this process until the scope closes; makes the directory (mode 0700) when it is absent.
+ *
+ * The directory must be seen by the processes of one machine (one pid namespace) only: from another container a living
+ * holder's pid means nothing, and it would be taken for dead.
+ *
+ * @throws DatabaseInUse with the pid of a living holder, which may be this process
+ * @throws PlatformError for a directory that cannot be made or written
+ */
+export const acquire = (
+  dataDirectory: string
+): Effect.Effect<void, DatabaseInUse | PlatformError, FileSystem.FileSystem | Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      yield* files.makeDirectory(dataDirectory, { recursive: true, mode: 0o700 })
+      const token = yield* newToken
+      const lock = lockPath(dataDirectory)
+      const own = `${dataDirectory}/.${token}.lock`
+      const startToken = Option.getOrNull(yield* startTokenOf(process.pid))
+      const content = yield* Effect.orDie(Schema.encode(Holder)({ pid: process.pid, startToken, token }))
+      yield* files.writeFileString(own, content, { flag: "wx", mode: 0o600 })
+      const holder = yield* Effect.ensuring(claim(lock, own), Effect.ignore(files.remove(own, { force: true })))
+      if (Option.isSome(holder)) {
+        return yield* new DatabaseInUse({ pid: holder.value.pid, dataDirectory })
+      }
+      return token
+    }),
+    (token) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const lock = lockPath(dataDirectory)
+        const holder = yield* read(lock)
+        if (Option.isSome(holder) && holder.value.token === token) {
+          yield* files.remove(lock)
+        }
+      }).pipe(Effect.ignoreLogged)
+  ).pipe(Effect.asVoid)

@@ -1,0 +1,108 @@
+import { fileURLToPath } from "node:url"
+import { FileSystem } from "@effect/platform"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { Migrator, SqlClient } from "@effect/sql"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Data, Effect, Layer, Option, Record } from "effect"
+import type { Unavailable } from "../domain/Errors.ts"
+import { withinReadiness } from "./Database.ts"
+import { describe, isSqlError } from "./SqlErrors.ts"
+
+/** Every migration, in the order of running; only ever added to. */
+export const names: ReadonlyArray<string> = [
+  "0001_time",
+  "0002_installation",
+  "0003_accounts",
+  "0004_stores",
+  "0005_entities",
+  "0006_store_versions",
+  "0007_relationships",
+  "0008_stamp_guards"
+]
+
+/** Where the files are, two levels above this one: from src/ and from dist/ alike. */
+export const directory = fileURLToPath(new URL("../../migrations/", import.meta.url))
+
+/** The schema could not be brought up to date; nothing of the attempt remains. `message` names the file at fault. */
+export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ readonly message: string }> {}
+
+const table = "catalog_migration"
+
+/** Any number that nothing else in the database locks. */
+const lockKey = 7_102_025
+
+const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
+
+/** Its failure is a defect, which the Migrator passes on as it is. */
+const runFile = (folder: string, name: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const files = yield* FileSystem.FileSystem
+    yield* sql.unsafe(yield* files.readFileString(`${folder}${name}.sql`))
+  }).pipe(
+    Effect.provide(NodeFileSystem.layer),
+    Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))
+  )
+
+/** As `run`, for the files `<name>.sql` of a folder (which ends with a slash). */
+export const runFrom = (
+  folder: string,
+  names: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    // A migration takes as long as it takes, and so does the wait for another process that runs it.
+    yield* sql`SET LOCAL statement_timeout = 0`
+    yield* sql`SELECT pg_advisory_xact_lock(${lockKey})`
+    // The shape is the Migrator's. It would look for the table by a statement that fails, which ends a transaction.
+    yield* sql`
+      CREATE TABLE IF NOT EXISTS ${sql(table)} (
+        migration_id integer PRIMARY KEY,
+        created_at   timestamptz NOT NULL DEFAULT now(),
+        name         text NOT NULL
+      )
+    `
+    const ran = yield* Migrator.make({})({
+      loader: Migrator.fromRecord(Record.fromIterableWith(names, (name) => [name, runFile(folder, name)])),
+      table
+    })
+    return ran.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`)
+  }).pipe(
+    (migrations) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(migrations)),
+    // A commit that fails is a defect too.
+    Effect.catchSomeDefect((defect) =>
+      defect instanceof MigrationFailed || isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none()
+    ),
+    Effect.mapError((error) =>
+      error instanceof MigrationFailed
+        ? error
+        : new MigrationFailed({ message: `The database schema cannot be brought up to date: ${reasonOf(error)}` })
+    )
+  )
+
+/**
+ * Runs the migrations that the database lacks, in one transaction, and answers their names. Processes that start
+ * together wait for one another: the first runs them, the others find nothing to do.
+ */
+export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = runFrom(directory, names)
+
+/** The migrations that the database lacks. Waits for a process that is running them. */
+export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables =
+    yield* sql`SELECT FROM pg_catalog.pg_tables WHERE tablename = ${table} AND schemaname = current_schema()`
+  if (tables.length === 0) {
+    return names
+  }
+  const rows = yield* sql`SELECT to_char(migration_id, 'FM0000') || '_' || name AS name FROM ${sql(table)}`
+  const applied = new Set(rows.map((row) => row.name))
+  return names.filter((name) => !applied.has(name))
+})
+
+/** Whether the schema is the one that this code expects, asked for at most 2 s. Forward only: once true, always true. */
+export const isCurrent: Effect.Effect<boolean, Unavailable, SqlClient.SqlClient> = withinReadiness(
+  Effect.map(pending, (missing) => missing.length === 0)
+)
+
+/** Brings the schema up to date when it is built. */
+export const layer: Layer.Layer<never, MigrationFailed, SqlClient.SqlClient> = Layer.effectDiscard(run)

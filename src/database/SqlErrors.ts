@@ -1,0 +1,160 @@
+import { SqlClient } from "@effect/sql"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Effect, Option, ParseResult, Predicate } from "effect"
+import { Unavailable } from "../domain/Errors.ts"
+
+/**
+ * What a failure of the database means to the caller: `unavailable`, come back later; `retry`, the same transaction may
+ * succeed at once; `invalid-text`, a character that no text column holds; `defect`, ours to repair.
+ */
+export type SqlErrorClass = "unavailable" | "retry" | "invalid-text" | "defect"
+
+/** Every class (first two characters) of PostgreSQL's appendix A, "Error Codes". */
+export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
+  "00": "defect", // successful completion
+  "01": "defect", // warning
+  "02": "defect", // no data
+  "03": "defect", // statement not yet complete
+  "08": "unavailable", // connection exception
+  "09": "defect", // triggered action exception
+  "0A": "defect", // feature not supported
+  "0B": "defect", // invalid transaction initiation
+  "0F": "defect", // locator exception
+  "0L": "defect", // invalid grantor
+  "0P": "defect", // invalid role specification
+  "0Z": "defect", // diagnostics exception
+  "10": "defect", // XQuery error
+  "20": "defect", // case not found
+  "21": "defect", // cardinality violation
+  "22": "defect", // data exception
+  "23": "defect", // integrity constraint violation
+  "24": "defect", // invalid cursor state
+  "25": "defect", // invalid transaction state
+  "26": "defect", // invalid statement name
+  "27": "defect", // triggered data change violation
+  "28": "defect", // invalid authorization
+  "2B": "defect", // dependent privilege descriptors still exist
+  "2D": "defect", // invalid transaction termination
+  "2F": "defect", // SQL routine exception
+  "34": "defect", // invalid cursor name
+  "38": "defect", // external routine exception
+  "39": "defect", // external routine invocation exception
+  "3B": "defect", // savepoint exception
+  "3D": "defect", // invalid catalog name
+  "3F": "defect", // invalid schema name
+  "40": "defect", // transaction rollback
+  "42": "defect", // syntax error or access rule violation
+  "44": "defect", // WITH CHECK OPTION violation
+  "53": "unavailable", // insufficient resources: disk, memory, connections
+  "54": "defect", // program limit exceeded
+  "55": "defect", // object not in prerequisite state
+  "57": "defect", // operator intervention
+  "58": "unavailable", // system error: the server's disk or operating system failed, and the statement was not at fault
+  "72": "defect", // snapshot failure
+  F0: "defect", // configuration file error
+  HV: "defect", // foreign data wrapper error
+  P0: "defect", // PL/pgSQL error
+  XX: "defect" // internal error
+}
+
+/** Codes that mean something else than their class. */
+export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
+  "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
+  "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
+  "40001": "retry", // serialization failure
+  "40P01": "retry", // deadlock detected
+  "57P01": "unavailable", // admin shutdown
+  "57P02": "unavailable", // crash shutdown
+  "57P03": "unavailable", // cannot connect now
+  "57P04": "unavailable", // database dropped
+  "57P05": "unavailable", // idle session timeout
+  "58P01": "defect", // undefined file: an extension that is not installed
+  "58P02": "defect" // duplicate file
+}
+
+/** Failures of the socket, by Node's code. */
+const networkCodes: ReadonlySet<string> = new Set([
+  "EADDRNOTAVAIL",
+  "EAI_AGAIN",
+  "ECONNABORTED",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTDOWN",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENOENT", // a Unix socket that is not there
+  "ENOTFOUND",
+  "EPIPE",
+  "ETIMEDOUT"
+])
+
+/** Failures of the connection that pg and its pool report by message alone. */
+const connectionMessages: ReadonlyArray<string> = [
+  "Connection terminated",
+  "timeout exceeded when trying to connect",
+  "timeout expired",
+  "Client has encountered a connection error and is not queryable",
+  "Client was closed and is not queryable",
+  "Cannot use a pool after calling end on the pool"
+]
+
+const codeOf = (error: SqlError): string | undefined =>
+  Predicate.hasProperty(error.cause, "code") && typeof error.cause.code === "string" ? error.cause.code : undefined
+
+const causeMessageOf = (error: SqlError): string =>
+  Predicate.hasProperty(error.cause, "message") && typeof error.cause.message === "string" ? error.cause.message : ""
+
+/** Total: what has no SQLSTATE and no known network failure, or a class that no table names, is a defect. */
+export const classify = (error: SqlError): SqlErrorClass => {
+  const code = codeOf(error)
+  if (code === undefined) {
+    const message = causeMessageOf(error)
+    return connectionMessages.some((known) => message.startsWith(known)) ? "unavailable" : "defect"
+  }
+  // EPIPE has the shape of a SQLSTATE: Node's codes come first.
+  return networkCodes.has(code)
+    ? "unavailable"
+    : (classBySqlState[code] ?? classBySqlStateClass[code.slice(0, 2)] ?? "defect")
+}
+
+/** One line for logs and start-up messages: what the database said, and its SQLSTATE or Node's code. */
+export const describe = (error: SqlError): string => {
+  const code = codeOf(error)
+  const message = causeMessageOf(error) || error.message
+  return code === undefined ? message : `${message} (${code})`
+}
+
+export const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
+
+/** The answer to a database that cannot serve; the log keeps what the answer does not say. */
+export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
+  Effect.zipRight(Effect.logWarning(`The database is unavailable: ${describe(error)}`), Effect.die(new Unavailable()))
+
+/**
+ * Turns the failures of a query into defects, so that a repository's signature shows only domain errors.
+ *
+ * Dies with `Unavailable` when the database cannot serve; with the `SqlError` or `ParseError` itself otherwise. Inside a
+ * transaction a failure of class `retry` stays a `SqlError`: only `Transaction` can repeat what came before. Outside, the
+ * caller is told to repeat the request.
+ */
+export const orDie = <A, E, R>(
+  effect: Effect.Effect<A, E | SqlError | ParseResult.ParseError, R>
+): Effect.Effect<A, Exclude<E, SqlError | ParseResult.ParseError>, R> =>
+  Effect.catchAll(effect, (error): Effect.Effect<never, Exclude<E, SqlError | ParseResult.ParseError>> => {
+    if (isSqlError(error)) {
+      switch (classify(error)) {
+        case "unavailable":
+          return dieUnavailable(error)
+        case "retry":
+          return Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (transaction) =>
+            Option.isSome(transaction) ? Effect.die(error) : dieUnavailable(error)
+          )
+        default:
+          return Effect.die(error)
+      }
+    }
+    return ParseResult.isParseError(error)
+      ? Effect.die(error)
+      : Effect.fail(error as Exclude<E, SqlError | ParseResult.ParseError>)
+  })

@@ -1,0 +1,100 @@
+import { Schema } from "effect"
+
+export const EntityKind = Schema.Literal("product", "variant", "collection", "media")
+export type EntityKind = typeof EntityKind.Type
+
+/** A value and the name of its type (Shopify's names). All values are strings; lists and objects are JSON in a string. */
+export const AttributeValue = Schema.Struct({ value: Schema.String, type: Schema.String })
+export type AttributeValue = typeof AttributeValue.Type
+
+/** Values by key. An absent key of a canonical layer is empty; of an override layer it inherits. */
+export const Attributes = Schema.Record({ key: Schema.String, value: AttributeValue })
+export type Attributes = typeof Attributes.Type
+
+/** One attribute as answers list it. */
+export const AttributeTriple = Schema.Struct({
+  key: Schema.String.annotations({ description: "Attribute name: a built-in key, or `namespace.key` of a metafield." }),
+  value: Schema.String.annotations({ description: "Always a string; lists and objects are JSON in a string." }),
+  type: Schema.String.annotations({ description: "Value type name, for example `single_line_text_field`." })
+}).annotations({ identifier: "Attribute" })
+export type AttributeTriple = typeof AttributeTriple.Type
+
+export const singleLineText = "single_line_text_field"
+
+/** The built-in keys of each kind and their types, in the order in which answers list them. */
+export const builtInFields: Readonly<Record<EntityKind, Readonly<Record<string, string>>>> = {
+  product: {
+    title: singleLineText,
+    handle: singleLineText,
+    description_html: "html",
+    vendor: singleLineText,
+    product_type: singleLineText,
+    tags: "list.single_line_text_field",
+    status: singleLineText,
+    options: "json",
+    seo_title: singleLineText,
+    seo_description: "multi_line_text_field"
+  },
+  variant: {
+    title: singleLineText,
+    sku: singleLineText,
+    barcode: singleLineText,
+    price: "number_decimal",
+    compare_at_price: "number_decimal",
+    weight: "number_decimal",
+    weight_unit: singleLineText,
+    option1: singleLineText,
+    option2: singleLineText,
+    option3: singleLineText,
+    taxable: "boolean",
+    requires_shipping: "boolean"
+  },
+  collection: {
+    title: singleLineText,
+    handle: singleLineText,
+    description_html: "html",
+    sort_order: singleLineText,
+    seo_title: singleLineText,
+    seo_description: "multi_line_text_field"
+  },
+  media: {
+    alt: singleLineText,
+    url: "url",
+    mime_type: singleLineText,
+    width: "number_integer",
+    height: "number_integer",
+    file_size: "number_integer",
+    file_name: singleLineText
+  }
+}
+
+/** The type a value of this key has: the built-in one, else that of the layers that know the key, else a single line of text. */
+export const typeOf = (kind: EntityKind, key: string, layers: ReadonlyArray<Attributes>): string =>
+  Object.hasOwn(builtInFields[kind], key)
+    ? (builtInFields[kind][key] ?? singleLineText)
+    : (layers.find((layer) => layer[key] !== undefined)?.[key]?.type ?? singleLineText)
+
+/** The value of a key, `""` when it is empty. */
+export const valueOf = (attributes: Attributes, key: string): string => attributes[key]?.value ?? ""
+
+/** Canonical values with a store's overrides on top, key by key. Empty values are left out: they are what absence means. */
+export const effective = (canonical: Attributes, overrides: Attributes): Attributes =>
+  Object.fromEntries(Object.entries({ ...canonical, ...overrides }).filter(([, { value }]) => value !== ""))
+
+/** Attributes as answers list them: every built-in key, empty or not, then the metafields that are set, by key. */
+export const listed = (kind: EntityKind, attributes: Attributes): ReadonlyArray<AttributeTriple> => {
+  const builtIn = builtInFields[kind]
+  const metafields = Object.keys(attributes)
+    .filter((key) => !Object.hasOwn(builtIn, key) && valueOf(attributes, key) !== "")
+    .sort()
+  return [
+    ...Object.entries(builtIn).map(([key, type]) => ({ key, value: valueOf(attributes, key), type })),
+    ...metafields.map((key) => ({ key, value: valueOf(attributes, key), type: typeOf(kind, key, [attributes]) }))
+  ]
+}
+
+/** The name an entity goes by: its title; of a media file its file name, else its alt text, else its address. */
+export const titleOf = (kind: EntityKind, attributes: Attributes): string =>
+  kind === "media"
+    ? valueOf(attributes, "file_name") || valueOf(attributes, "alt") || valueOf(attributes, "url")
+    : valueOf(attributes, "title")

@@ -1,0 +1,93 @@
+import { HttpServerRequest } from "@effect/platform"
+import { Effect, Stream } from "effect"
+import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
+import { ValidationFailed } from "../domain/Errors.ts"
+
+/** Deepest nesting of arrays and objects in a body. */
+const depthLimit = 32
+
+const refuse = (message: string) => new ValidationFailed({ issues: [{ path: "body", message }] })
+
+/** The nesting of JSON text, brackets in strings left out. One pass, so that a deep body costs no stack. */
+const isTooDeep = (text: string) => {
+  let depth = 0
+  let inString = false
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index]
+    if (inString) {
+      if (character === "\\") index += 1
+      else if (character === '"') inString = false
+    } else if (character === '"') inString = true
+    else if (character === "[" || character === "{") {
+      depth += 1
+      if (depth > depthLimit) return true
+    } else if (character === "]" || character === "}") depth -= 1
+  }
+  return false
+}
+
+/** Text that PostgreSQL would refuse or that UTF-8 cannot carry: found in the value, where escapes are resolved. */
+const findBadText = (value: unknown): string | undefined => {
+  if (typeof value === "string") {
+    if (value.includes("\u0000")) return "text must not contain U+0000"
+    return value.isWellFormed() ? undefined : "text must not contain lone surrogates"
+  }
+  if (typeof value !== "object" || value === null) return undefined
+  for (const [key, member] of Object.entries(value)) {
+    if (key === "__proto__") return "an object must not have a member named __proto__"
+    const found = findBadText(key) ?? findBadText(member)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const isJson = (contentType: string) => /^application\/json\s*(?:;|$)/i.test(contentType)
+
+const parse = (text: string) =>
+  Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => refuse("is not JSON") })
+
+const decodeUtf8 = (bytes: Uint8Array) =>
+  Effect.try({
+    try: () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes),
+    catch: () => refuse("is not UTF-8")
+  })
+
+/** The bytes of a body, read no further than the limit. */
+const readBytes = (request: HttpServerRequest.HttpServerRequest, limitBytes: number) =>
+  Stream.runFoldEffect(
+    Stream.mapError(request.stream, () => refuse("could not be read")),
+    { chunks: [] as Array<Uint8Array>, length: 0 },
+    ({ chunks, length }, chunk): Effect.Effect<{ chunks: Array<Uint8Array>; length: number }, PayloadTooLarge> => {
+      if (length + chunk.length > limitBytes) return new PayloadTooLarge({ limitBytes })
+      chunks.push(chunk)
+      return Effect.succeed({ chunks, length: length + chunk.length })
+    }
+  ).pipe(Effect.map(({ chunks }) => Buffer.concat(chunks)))
+
+/**
+ * A request's body as a JSON value: declared size, size as it comes in, type, UTF-8, depth, syntax and text are checked in
+ * this order, and the first that does not hold is the answer.
+ */
+export const readJson = (
+  request: HttpServerRequest.HttpServerRequest,
+  limitBytes: number
+): Effect.Effect<unknown, PayloadTooLarge | UnsupportedMediaType | ValidationFailed> =>
+  Effect.gen(function* () {
+    if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
+    const bytes = yield* readBytes(request, limitBytes)
+    if (!isJson(request.headers["content-type"] ?? "")) return yield* new UnsupportedMediaType()
+    const text = yield* decodeUtf8(bytes)
+    if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)
+    const value = yield* parse(text)
+    const bad = findBadText(value)
+    return bad === undefined ? value : yield* refuse(bad)
+  })
+
+/** The request whose `json` is a value that was read already: everything else is passed on. */
+export const withJson = (
+  request: HttpServerRequest.HttpServerRequest,
+  value: unknown
+): HttpServerRequest.HttpServerRequest =>
+  new Proxy(request, {
+    get: (target, property) => (property === "json" ? Effect.succeed(value) : Reflect.get(target, property, target))
+  })

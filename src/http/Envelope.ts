@@ -1,0 +1,80 @@
+import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
+import { Cause, Effect, ParseResult, Predicate } from "effect"
+import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
+import { envelopeOf } from "../api/ErrorEnvelope.ts"
+import { InternalError } from "../api/RequestErrors.ts"
+import { classify, isSqlError } from "../database/SqlErrors.ts"
+import { Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { NotFound } from "../domain/Errors.ts"
+
+/** Headers that belong to one error and no other answer. */
+const headersOf = (error: ApiError): Record<string, string> => {
+  switch (error._tag) {
+    case "Unauthorized":
+      return { "www-authenticate": "Bearer" }
+    case "MethodNotAllowed":
+      return { allow: error.allow.join(", ") }
+    case "RateLimited":
+      return { "retry-after": String(error.retryAfterSeconds) }
+    case "PayloadTooLarge":
+      // The rest of the body is not read.
+      return { connection: "close" }
+    default:
+      return {}
+  }
+}
+
+/** The answer to an error: the only place where one is put on the wire. */
+export const errorResponse = (error: ApiError, requestId: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeJson(envelopeOf(error, requestId), {
+    status: errorCodes[error._tag].status,
+    headers: headersOf(error)
+  })
+
+const isApiError = (error: unknown): error is ApiError =>
+  Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
+
+/** Places and rules of a decode failure. Rules that are not ours end with the value they refuse: it is left out. */
+export const misfits = (error: HttpApiError.HttpApiDecodeError | ParseResult.ParseError): ValidationFailed =>
+  new ValidationFailed({
+    issues: (HttpApiError.HttpApiDecodeError.prototype.isPrototypeOf(error)
+      ? (error as HttpApiError.HttpApiDecodeError).issues
+      : ParseResult.ArrayFormatter.formatErrorSync(error as ParseResult.ParseError)
+    ).map(({ message, path }) => ({ path: path.map(String).join("."), message: ruleOf(message) }))
+  })
+
+const ruleOf = (message: string) => {
+  const end = message.indexOf(", actual ")
+  return end === -1 ? message : message.slice(0, end)
+}
+
+/** The error that a failure amounts to, whether it was declared, raised by the router, or died. */
+export const apiErrorOf = (error: unknown): ApiError => {
+  if (isApiError(error)) return error
+  if (error instanceof HttpApiError.HttpApiDecodeError || ParseResult.isParseError(error)) return misfits(error)
+  if (error instanceof HttpServerError.RouteNotFound) return new NotFound()
+  if (isSqlError(error)) {
+    switch (classify(error)) {
+      case "unavailable":
+      case "retry":
+        return new Unavailable()
+      case "invalid-text":
+        return new ValidationFailed({ issues: [{ path: "", message: "text must not contain U+0000" }] })
+      case "defect":
+        return new InternalError()
+    }
+  }
+  return new InternalError()
+}
+
+/** Answers whatever a request ended in. A defect is logged once, whole, under the request's id. */
+export const answerFailure =
+  (requestId: string) =>
+  (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+    if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+    const error = apiErrorOf(Cause.squash(cause))
+    const answer = Effect.succeed(errorResponse(error, requestId))
+    return error._tag === "InternalError"
+      ? Effect.zipRight(Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId }), answer)
+      : answer
+  }

@@ -1,0 +1,45 @@
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { Context, Effect, Layer, Ref } from "effect"
+import { Unavailable } from "../domain/Errors.ts"
+import { openRoute } from "./RouteTable.ts"
+
+export const healthRoutes = [openRoute("/healthz"), openRoute("/readyz")]
+
+/** Whether requests are welcome. */
+export class Readiness extends Context.Tag("catalog/Readiness")<
+  Readiness,
+  {
+    /** Unavailable: the database does not answer, its schema is not current, or the service is shutting down. */
+    readonly check: Effect.Effect<void, Unavailable>
+    /** From here on never ready again: the service is shutting down. */
+    readonly close: Effect.Effect<void>
+  }
+>() {
+  /** `dependencies`: what must hold for the service to serve. */
+  static readonly layer = <R>(dependencies: Effect.Effect<void, Unavailable, R>) =>
+    Layer.effect(
+      Readiness,
+      Effect.gen(function* () {
+        const closing = yield* Ref.make(false)
+        const context = yield* Effect.context<R>()
+        return {
+          check: Effect.flatMap(Ref.get(closing), (closed) =>
+            closed ? new Unavailable() : Effect.provide(dependencies, context)
+          ),
+          close: Ref.set(closing, true)
+        }
+      })
+    )
+}
+
+/** /healthz: the process answers. /readyz: it can serve, 503 while it cannot. */
+export const Health = HttpApiBuilder.Router.use((router) =>
+  Effect.gen(function* () {
+    const readiness = yield* Readiness
+    yield* router.get("/healthz", HttpServerResponse.json({ status: "ok" }))
+    yield* router.get(
+      "/readyz",
+      Effect.flatMap(Effect.orDie(readiness.check), () => HttpServerResponse.json({ status: "ready" }))
+    )
+  })
+)

@@ -1,0 +1,100 @@
+import { HttpApi } from "@effect/platform"
+import { Context, Option } from "effect"
+import { Authentication, RequiredScope } from "../api/Authentication.ts"
+import type { AnyScope } from "../domain/ApiKeyToken.ts"
+
+/** What is known of a route before its handler runs. */
+export interface Route {
+  readonly method: string
+  /** Path pattern: a segment that starts with `:` stands for any one segment. */
+  readonly path: string
+  /** Whether a credential is looked at, spent from, and required. */
+  readonly authenticated: boolean
+  /** The scope a credential must have; undefined: any will do. */
+  readonly scope: AnyScope | undefined
+  /** Largest body the route takes, in bytes; undefined: it reads none. */
+  readonly bodyLimitBytes: number | undefined
+}
+
+/** The routes of one path by method. HEAD is there where GET is. */
+export type Methods = ReadonlyMap<string, Route>
+
+/** Finds the routes of a raw path, as sent, without the query; undefined when no path matches exactly. */
+export type RouteTable = (rawPath: string) => Methods | undefined
+
+/** 1 MiB: decisions on request bodies. */
+const bodyLimitBytes = 1_048_576
+
+/** The routes that an API defines. */
+export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
+  const routes: Array<Route> = []
+  HttpApi.reflect(api as HttpApi.HttpApi.AnyWithProps, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, mergedAnnotations, middleware, payloads }) => {
+      routes.push({
+        method: endpoint.method,
+        path: endpoint.path,
+        authenticated: [...middleware].some(({ key }) => key === Authentication.key),
+        scope: Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredScope)),
+        bodyLimitBytes: payloads.size === 0 ? undefined : bodyLimitBytes
+      })
+    }
+  })
+  return routes
+}
+
+/** A route beside the API: documents and health, answered before credentials are looked at. */
+export const openRoute = (path: string): Route => ({
+  method: "GET",
+  path,
+  authenticated: false,
+  scope: undefined,
+  bodyLimitBytes: undefined
+})
+
+interface Node {
+  readonly children: Map<string, Node>
+  readonly methods: Map<string, Route>
+}
+
+const node = (): Node => ({ children: new Map(), methods: new Map() })
+
+const anySegment = ":"
+
+/** Whether a segment may stand for a parameter: it holds something, and decodes to UTF-8. */
+const isValue = (segment: string) => {
+  if (segment === "") return false
+  if (!segment.includes("%")) return true
+  try {
+    decodeURIComponent(segment)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Paths match exactly: case, slashes and escapes as they are defined. */
+export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
+  const root = node()
+  for (const route of routes) {
+    let place = root
+    for (const segment of route.path.split("/")) {
+      const key = segment.startsWith(":") ? anySegment : segment
+      const next = place.children.get(key) ?? node()
+      place.children.set(key, next)
+      place = next
+    }
+    place.methods.set(route.method, route)
+    if (route.method === "GET") place.methods.set("HEAD", route)
+  }
+  return (rawPath) => {
+    // The router behind us would cut the path at these.
+    if (rawPath.includes(";") || rawPath.includes("#")) return undefined
+    let place: Node | undefined = root
+    for (const segment of rawPath.split("/")) {
+      place = place.children.get(segment) ?? (isValue(segment) ? place.children.get(anySegment) : undefined)
+      if (place === undefined) return undefined
+    }
+    return place.methods.size === 0 ? undefined : place.methods
+  }
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Effect } from "effect"
+import { runCli, teardown } from "./cli/Cli.ts"
+
+NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), { disableErrorReporting: true, teardown })

@@ -1,0 +1,201 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import type { ApiKey, Credential } from "../domain/ApiKey.ts"
+import { AnyScope, Scope } from "../domain/ApiKeyToken.ts"
+import { AccountId, ApiKeyId } from "../domain/Ids.ts"
+import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
+import { MemoryStore, updateAccount } from "./MemoryStore.ts"
+
+export const Account = Schema.Struct({ id: AccountId, name: Schema.NonEmptyString, createdAt: Timestamp })
+export type Account = typeof Account.Type
+
+export interface NewApiKey {
+  readonly id: ApiKeyId
+  /** SHA-256 of the token, in hexadecimal. */
+  readonly hash: string
+  readonly name: string
+  readonly lastFour: string
+  readonly scopes: ReadonlyArray<Scope>
+  readonly expiresAt: Timestamp | null
+}
+
+/** Accounts and the keys that open them. */
+export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
+  AccessRepo,
+  {
+    readonly createAccount: (account: { readonly id: AccountId; readonly name: string }) => Effect.Effect<void>
+    /** Every account, oldest first. */
+    readonly accounts: Effect.Effect<ReadonlyArray<Account>>
+    readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<void>
+    /** Every key of the account, revoked and expired ones too, oldest first. */
+    readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    /** Whether the account has such a key; revoking twice keeps the first time. */
+    readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
+    /** The bearer of a key that is neither revoked nor expired, by the SHA-256 of its token in hexadecimal. */
+    readonly findCredential: (hash: string) => Effect.Effect<Option.Option<Credential>>
+    /** Records that the key was used in this minute. */
+    readonly recordUse: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    AccessRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const accounts = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Account,
+        execute: () => sql`SELECT id, name, rfc3339(created_at) AS "createdAt" FROM account ORDER BY created_at, id`
+      })
+
+      const listKeys = SqlSchema.findAll({
+        Request: AccountId,
+        Result: Schema.Struct({
+          id: ApiKeyId,
+          name: Schema.String,
+          lastFour: Schema.String,
+          scopes: Schema.Array(Scope),
+          createdAt: Timestamp,
+          lastUsedAt: Schema.NullOr(Timestamp),
+          expiresAt: Schema.NullOr(Timestamp),
+          revokedAt: Schema.NullOr(Timestamp)
+        }),
+        execute: (accountId) => sql`
+          SELECT id, name, last_four AS "lastFour", scopes, rfc3339(created_at) AS "createdAt",
+                 rfc3339(last_used_at) AS "lastUsedAt", rfc3339(expires_at) AS "expiresAt", rfc3339(revoked_at) AS "revokedAt"
+          FROM api_key
+          WHERE account_id = ${accountId}
+          ORDER BY created_at, id`
+      })
+
+      const findCredential = SqlSchema.findOne({
+        Request: Schema.String,
+        Result: Schema.Struct({
+          accountId: AccountId,
+          keyId: ApiKeyId,
+          scopes: Schema.Array(AnyScope),
+          accountVersion: Schema.Number,
+          useUnrecorded: Schema.Boolean
+        }),
+        execute: (hash) => sql`
+          SELECT api_key.account_id AS "accountId", api_key.id AS "keyId", api_key.scopes,
+                 account.version AS "accountVersion",
+                 api_key.last_used_at IS NULL OR api_key.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
+          FROM api_key
+          JOIN account ON account.id = api_key.account_id
+          WHERE api_key.hash = decode(${hash}, 'hex')
+            AND api_key.revoked_at IS NULL
+            AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`
+      })
+
+      return {
+        createAccount: ({ id, name }) =>
+          sql`INSERT INTO account (id, name) VALUES (${id}, ${name})`.pipe(Effect.asVoid, orDie),
+        accounts: orDie(accounts()),
+        createKey: (accountId, key) =>
+          sql`
+            INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)
+            VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
+        listKeys: (accountId) => orDie(listKeys(accountId)),
+        revokeKey: (accountId, id) =>
+          sql`
+            UPDATE api_key SET revoked_at = coalesce(revoked_at, app_now())
+            WHERE account_id = ${accountId} AND id = ${id}
+            RETURNING id`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            orDie
+          ),
+        findCredential: (hash) => orDie(findCredential(hash)),
+        recordUse: (accountId, id) =>
+          sql`
+            UPDATE api_key SET last_used_at = app_now()
+            WHERE account_id = ${accountId} AND id = ${id}
+              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie)
+      }
+    })
+  )
+
+  /** The executable specification: it passes the same contract suite as `layer`. */
+  static readonly layerMemory = Layer.effect(
+    AccessRepo,
+    Effect.gen(function* () {
+      const store = yield* MemoryStore
+      const now = Effect.map(Clock.currentTimeMillis, fromMillis)
+      return {
+        createAccount: ({ id, name }) =>
+          Effect.flatMap(now, (createdAt) =>
+            Ref.update(store, (state) =>
+              new Map(state).set(id, {
+                id,
+                name,
+                createdAt,
+                version: 0,
+                changeSeq: 0,
+                lastChangedAt: createdAt,
+                keys: [],
+                stores: new Map(),
+                entities: new Map()
+              })
+            )
+          ),
+        accounts: Effect.map(Ref.get(store), (state) =>
+          [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt }))
+        ),
+        createKey: (accountId, key) =>
+          Effect.flatMap(now, (createdAt) =>
+            updateAccount(store, accountId, (account) => ({
+              ...account,
+              keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null }]
+            }))
+          ),
+        listKeys: (accountId) =>
+          Effect.map(Ref.get(store), (state) => (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key)),
+        revokeKey: (accountId, id) =>
+          Effect.gen(function* () {
+            const revokedAt = yield* now
+            const known = (yield* Ref.get(store)).get(accountId)?.keys.some((key) => key.id === id) ?? false
+            if (!known) return false
+            yield* updateAccount(store, accountId, (account) => ({
+              ...account,
+              keys: account.keys.map((key) => (key.id === id ? { ...key, revokedAt: key.revokedAt ?? revokedAt } : key))
+            }))
+            return true
+          }),
+        findCredential: (hash) =>
+          Effect.gen(function* () {
+            const time = yield* now
+            for (const account of (yield* Ref.get(store)).values()) {
+              const key = account.keys.find((candidate) => candidate.hash === hash)
+              if (key === undefined) continue
+              if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) break
+              return Option.some({
+                accountId: account.id,
+                keyId: key.id,
+                scopes: key.scopes,
+                accountVersion: account.version,
+                useUnrecorded: key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(time)
+              })
+            }
+            return Option.none()
+          }),
+        recordUse: (accountId, id) =>
+          Effect.flatMap(now, (lastUsedAt) =>
+            updateAccount(store, accountId, (account) => ({
+              ...account,
+              keys: account.keys.map((key) =>
+                key.id === id && (key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(lastUsedAt))
+                  ? { ...key, lastUsedAt }
+                  : key
+              )
+            }))
+          )
+      }
+    })
+  )
+}
+
+const minuteOf = (timestamp: Timestamp) => timestamp.slice(0, "2026-01-01T00:00".length)

@@ -1,0 +1,136 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { CurrentActor } from "../domain/Actor.ts"
+import { type EntityKind, effective, listed } from "../domain/Attribute.ts"
+import type { EntityRecord, StoreVersion } from "../domain/Entity.ts"
+import { NotFound, ValidationFailed } from "../domain/Errors.ts"
+import type { EntityId, StoreId } from "../domain/Ids.ts"
+import { JsonText } from "../domain/JsonText.ts"
+import type { PublishStatus } from "../domain/PublishState.ts"
+import { terms } from "../domain/SearchText.ts"
+import type { Timestamp } from "../domain/Timestamp.ts"
+import { CatalogRepo, type VersionsRecord } from "../repos/CatalogRepo.ts"
+import { makeCursorCodec } from "./CursorCodec.ts"
+
+/** What a list is asked for. */
+export interface ListQuery {
+  /** Rows on a page, 1 to 250. */
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly updated_since?: Timestamp | undefined
+  readonly status?: PublishStatus | undefined
+  /** Every term (split on white space) must match; blank filters nothing. */
+  readonly search?: string | undefined
+  /** Products only; an unknown collection has no members. */
+  readonly collection_id?: EntityId | undefined
+}
+
+/** A page of a list. */
+export interface Page<Row> {
+  readonly data: ReadonlyArray<Row>
+  readonly next_cursor: string | null
+}
+
+/** Reads of the catalog of whoever asks. */
+export class Catalog extends Context.Tag("catalog/Catalog")<
+  Catalog,
+  {
+    /**
+     * A page, oldest canonical change first, as JSON text of its rows and cursor.
+     * ValidationFailed: a cursor that this list did not give under these filters.
+     */
+    readonly list: (
+      kind: EntityKind,
+      query: ListQuery
+    ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
+    /** NotFound: absent, of another account, or of another kind. */
+    readonly get: (kind: EntityKind, id: EntityId) => Effect.Effect<EntityRecord, NotFound, CurrentActor>
+    /** Every store version, by domain. NotFound as for `get`. */
+    readonly versions: (
+      kind: EntityKind,
+      id: EntityId
+    ) => Effect.Effect<ReadonlyArray<StoreVersion>, NotFound, CurrentActor>
+    /** NotFound as for `get`, and when the entity has no version on that store. */
+    readonly version: (
+      kind: EntityKind,
+      id: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<StoreVersion, NotFound, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Catalog,
+    Effect.gen(function* () {
+      const repo = yield* CatalogRepo
+      const cursors = makeCursorCodec(yield* repo.cursorKey)
+
+      const known = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
+        Effect.flatMap(found, Effect.mapError(() => new NotFound()))
+
+      return {
+        list: Effect.fnUntraced(function* (kind, query) {
+          const { accountId } = yield* CurrentActor
+          const needles = query.search === undefined ? [] : terms(query.search)
+          const binding = {
+            list: kind,
+            accountId,
+            filters: {
+              updated_since: query.updated_since,
+              status: query.status,
+              search: needles.length === 0 ? undefined : needles.join("\n"),
+              collection_id: query.collection_id
+            }
+          }
+          const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
+          if (Option.isNone(after)) return yield* foreignCursor
+          const page = yield* repo.page(
+            accountId,
+            kind,
+            {
+              updatedSince: query.updated_since,
+              status: query.status,
+              needles,
+              collectionId: query.collection_id
+            },
+            after.value,
+            query.limit
+          )
+          const next = page.more && page.last !== null ? `"${cursors.encode(binding, page.last)}"` : "null"
+          return new JsonText<Page<unknown>>(`{"data":[${page.rows}],"next_cursor":${next}}`)
+        }),
+        get: Effect.fnUntraced(function* (kind, id) {
+          const { accountId } = yield* CurrentActor
+          return yield* known(repo.find(accountId, kind, id))
+        }),
+        versions: Effect.fnUntraced(function* (kind, id) {
+          const { accountId } = yield* CurrentActor
+          return versionsOf(kind, yield* known(repo.versions(accountId, kind, id)))
+        }),
+        version: Effect.fnUntraced(function* (kind, id, storeId) {
+          const { accountId } = yield* CurrentActor
+          const [version] = versionsOf(kind, yield* known(repo.versions(accountId, kind, id, storeId)))
+          return version === undefined ? yield* new NotFound() : version
+        })
+      }
+    })
+  )
+}
+
+const foreignCursor = new ValidationFailed({
+  issues: [
+    {
+      path: "cursor",
+      message:
+        "was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+    }
+  ]
+})
+
+const versionsOf = (kind: EntityKind, record: VersionsRecord): ReadonlyArray<StoreVersion> =>
+  record.versions.map((version) => ({
+    store_id: version.storeId,
+    store_domain: version.storeDomain,
+    attributes: listed(kind, effective(record.attributes, version.overrides)),
+    pending_publish: version.pendingPublish,
+    last_publish_status: version.lastPublishStatus
+  }))
+

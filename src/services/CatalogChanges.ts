@@ -1,0 +1,46 @@
+import { Context, Effect, Layer } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import { CurrentActor } from "../domain/Actor.ts"
+import { type CatalogChange, isEmpty, ownersOf, planChanges, referencesOf } from "../domain/CatalogChange.ts"
+import type { NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { DraftsRepo } from "../repos/DraftsRepo.ts"
+
+/** The one way in which the catalog is written. */
+export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
+  CatalogChanges,
+  {
+    /**
+     * Applies a list of changes to the drafts of the actor's account, in order, as a whole or not at all; changes that
+     * change nothing write nothing. At most about 1,000 entities at once: they are held in memory and locked together.
+     *
+     * NotFound: an entity, store or store version that is not there. ValidationFailed: a change that cannot hold.
+     */
+    readonly apply: (
+      changes: ReadonlyArray<CatalogChange>
+    ) => Effect.Effect<void, NotFound | ValidationFailed, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    CatalogChanges,
+    Effect.gen(function* () {
+      const drafts = yield* DraftsRepo
+      const transaction = yield* Transaction
+      return {
+        apply: Effect.fn("CatalogChanges.apply")(function* (changes) {
+          const { accountId } = yield* CurrentActor
+          const owners = [...new Set(changes.flatMap(ownersOf))]
+          const references = [...new Set(changes.flatMap(referencesOf))]
+          yield* transaction.run(
+            Effect.gen(function* () {
+              const locked = yield* drafts.lock(accountId, owners, references)
+              const plan = yield* planChanges(locked, changes)
+              if (isEmpty(plan)) return
+              yield* drafts.save(accountId, plan)
+              yield* drafts.raise(accountId, plan)
+            })
+          )
+        })
+      }
+    })
+  )
+}

@@ -1,0 +1,66 @@
+import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto"
+import { Option } from "effect"
+
+/** What a cursor is good for: one list of one account under the same filters. Not the page size, which may change. */
+export interface CursorBinding {
+  readonly list: string
+  readonly accountId: string
+  /** By parameter name; an undefined filter is the same as none. */
+  readonly filters: Readonly<Record<string, string | undefined>>
+}
+
+export interface CursorCodec {
+  /**
+   * The cursor that continues after `position`, a non-negative safe integer (a fraction or a negative number is a
+   * defect). The same binding and position always give the same text, on every node and after a restart.
+   */
+  readonly encode: (binding: CursorBinding, position: number) => string
+  /** The position, if `text` is byte for byte what `encode` gives for this binding; else none, whatever the cause. */
+  readonly decode: (binding: CursorBinding, text: string) => Option.Option<number>
+}
+
+/** Raised whenever the layout or what is signed changes: cursors of another version are refused, not misread. */
+const version = 1
+/** The version in one byte and the position in seven, big-endian. */
+const headBytes = 8
+const tagBytes = 16
+/** 24 bytes fill 32 characters of base64url exactly: no padding, no spare bits. */
+const textLength = 32
+const positionMask = (1n << 56n) - 1n
+
+/** JSON quotes names and values, so that no two bindings are written alike. */
+const serialise = ({ accountId, filters, list }: CursorBinding): string => {
+  const names = Object.keys(filters).filter((name) => filters[name] !== undefined)
+  return JSON.stringify([list, accountId, names.sort().map((name) => [name, filters[name]])])
+}
+
+/** Cursors signed with HMAC-SHA256 under `key` (32 random bytes, which the database holds). */
+export const makeCursorCodec = (key: Uint8Array): CursorCodec => {
+  const secret = createSecretKey(key)
+
+  const encode = (binding: CursorBinding, position: number): string => {
+    const bytes = Buffer.alloc(headBytes + tagBytes)
+    bytes.writeBigUInt64BE(BigInt(position))
+    bytes.writeUInt8(version)
+    createHmac("sha256", secret)
+      .update(bytes.subarray(0, headBytes))
+      .update(serialise(binding))
+      .digest()
+      .copy(bytes, headBytes, 0, tagBytes)
+    return bytes.toString("base64url")
+  }
+
+  const decode = (binding: CursorBinding, text: string): Option.Option<number> => {
+    if (text.length !== textLength) return Option.none()
+    const bytes = Buffer.from(text, "base64url")
+    if (bytes.length !== headBytes + tagBytes) return Option.none()
+    const position = Number(bytes.readBigUInt64BE() & positionMask)
+    if (!Number.isSafeInteger(position)) return Option.none()
+    // Node's decoder takes other spellings of the same bytes: compare the text, in which the version is checked too.
+    const given = Buffer.from(text)
+    const expected = Buffer.from(encode(binding, position))
+    return given.length === expected.length && timingSafeEqual(given, expected) ? Option.some(position) : Option.none()
+  }
+
+  return { encode, decode }
+}

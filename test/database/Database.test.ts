@@ -1,0 +1,370 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer, type Server, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { inspect } from "node:util"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, FiberId, Layer, Logger, Option, Redacted, Stream, TestClock } from "effect"
+import pg from "pg"
+import * as Database from "../../src/database/Database.ts"
+import * as SqlErrors from "../../src/database/SqlErrors.ts"
+import * as TestDatabase from "../support/TestDatabase.ts"
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-data-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const listening = (onSocket: (socket: Socket) => void) =>
+  Effect.acquireRelease(
+    Effect.async<Server>((resume) => {
+      const server = createServer(onSocket)
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.async<void>((resume) => void server.close(() => resume(Effect.void)))
+  ).pipe(
+    Effect.map((server) => {
+      const address = server.address()
+      return typeof address === "object" && address !== null ? address.port : 0
+    })
+  )
+
+const at = (port: number) => Redacted.make(`postgres://someone:pass%77ord@127.0.0.1:${port}/catalog`)
+
+const refusal = (url: Redacted.Redacted) => Effect.flip(Effect.scoped(Layer.build(Database.layerServer({ url }))))
+
+/** A message of the wire protocol: type, length, body. */
+const message = (type: string, ...parts: ReadonlyArray<Buffer>) => {
+  const body = Buffer.concat(parts)
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(body.length + 4)
+  return Buffer.concat([Buffer.from(type), length, body])
+}
+const int16 = (value: number) => Buffer.from([value >> 8, value & 0xff])
+const int32 = (value: number) => Buffer.concat([int16(value >>> 16), int16(value & 0xffff)])
+const column = (name: string, type: number) =>
+  Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(type), int16(4), int32(-1), int16(0)])
+const field = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)])
+
+/** Answers every question as PostgreSQL 14 answers what version it is. */
+const oldServer = listening((socket) => {
+  const ready = message("Z", Buffer.from("I"))
+  socket.once("data", () => {
+    socket.write(Buffer.concat([message("R", int32(0)), ready]))
+    socket.on("data", (data) => {
+      if (data.toString("latin1", 0, 1) === "Q") {
+        socket.write(
+          Buffer.concat([
+            message("T", int16(2), column("number", 23), column("version", 25)),
+            message("D", int16(2), field("140011"), field("14.11")),
+            message("C", Buffer.from("SELECT 1\0")),
+            ready
+          ])
+        )
+      } else {
+        socket.end()
+      }
+    })
+  })
+})
+
+describe("Database.layerServer, refused", () => {
+  it.scopedLive("by a port where nobody listens", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.scoped(listening(() => {}))
+      const error = yield* refusal(at(port))
+      assert.strictEqual(error._tag, "DatabaseUnreachable")
+      assert.strictEqual(
+        error.message,
+        `Cannot reach the database catalog at 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}`
+      )
+      assert.notInclude(inspect(error, { depth: 10 }), "password")
+    })
+  )
+
+  it.scoped("by a server that says nothing, after 5 s", () =>
+    Effect.gen(function* () {
+      const port = yield* listening((socket) => socket.on("error", () => {}))
+      const waiting = yield* Effect.fork(refusal(at(port)))
+      yield* TestClock.adjust("5 seconds")
+      const error = yield* Fiber.join(waiting)
+      assert.strictEqual(error.message, `Cannot reach the database catalog at 127.0.0.1:${port}: no answer within 5 s`)
+    })
+  )
+
+  it.scopedLive("by an old server", () =>
+    Effect.gen(function* () {
+      const port = yield* oldServer
+      const error = yield* refusal(at(port))
+      assert.strictEqual(error._tag, "DatabaseTooOld")
+      assert.strictEqual(error.message, "The database server is PostgreSQL 14.11; this service needs 15 or newer.")
+    })
+  )
+
+  it.live("by a url that is none, without repeating it", () =>
+    Effect.gen(function* () {
+      const error = yield* refusal(Redacted.make("postgres://someone:password@127.0.0.1:port/catalog"))
+      assert.strictEqual(
+        error.message,
+        "The database url cannot be read: it should look like postgres://user:password@host:5432/database."
+      )
+      assert.notInclude(inspect(error, { depth: 10 }), "someone")
+    })
+  )
+})
+
+for (const engine of TestDatabase.engines) {
+  describe.skipIf(engine.absent)(`Database on ${engine.name}`, () => {
+    layer(engine.empty, { excludeTestServices: true })((it) => {
+      it.effect("values arrive as the code expects them", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const rows = yield* sql`
+            SELECT
+              ${42}::bigint AS version,
+              NULL::bigint AS nothing,
+              ARRAY[1, NULL]::bigint[] AS versions,
+              ARRAY[]::bigint[] AS none,
+              ARRAY['0190b4f0-0000-7000-8000-000000000001']::uuid[] AS ids,
+              ${["a,b", 'c"d']}::text[] AS texts,
+              ${JSON.stringify({ a: [1, null] })}::jsonb AS attributes,
+              true AS flag,
+              current_setting('TimeZone') AS zone
+          `
+          assert.deepStrictEqual(rows, [
+            {
+              version: 42,
+              nothing: null,
+              versions: [1, null],
+              none: [],
+              ids: ["0190b4f0-0000-7000-8000-000000000001"],
+              texts: ["a,b", 'c"d'],
+              attributes: { a: [1, null] },
+              flag: true,
+              zone: "UTC"
+            }
+          ])
+          // pg's parsers for everybody else are as they were.
+          assert.strictEqual(pg.types.getTypeParser(pg.types.builtins.INT8)("42"), "42")
+        })
+      )
+
+      it.effect("prepares a text with parameters once, but not the marked and the parameterless", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const prepared = Effect.map(
+            sql`SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%of this test%' ORDER BY statement`,
+            (rows) => rows.map((row) => row.statement)
+          )
+          // One connection, so that the list is of the one that prepared.
+          yield* sql.withTransaction(
+            Effect.gen(function* () {
+              for (const value of [1, 2, 3]) {
+                const rows = yield* sql`SELECT ${value}::int AS kept_of_this_test`
+                assert.deepStrictEqual(rows, [{ kept_of_this_test: value }])
+                yield* sql`SELECT ${value}::int AS "marked of this test" ${sql.literal(Database.planCustom)}`
+                yield* sql`SELECT 1 AS "parameterless of this test"`
+                yield* sql`SELECT ${value}::int AS "named of this test"`
+                const values = yield* sql`SELECT ${value}::int AS "a configuration of this test"`.values
+                assert.deepStrictEqual(values, [[value]])
+              }
+              assert.deepStrictEqual(yield* prepared, ['SELECT $1::int AS "named of this test"'])
+            })
+          )
+          const stream = sql`SELECT generate_series(1, ${300}::int) AS "cursor of this test"`.stream
+          assert.strictEqual(yield* Stream.runCount(stream), 300)
+        })
+      )
+
+      it.effect("a prepared text that failed works when its cause is gone", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const late = sql`SELECT id FROM late WHERE id = ${1}`
+          yield* sql.withTransaction(
+            Effect.gen(function* () {
+              assert.match(SqlErrors.describe(yield* Effect.flip(sql.withTransaction(late))), /\(42P01\)$/)
+              assert.match(SqlErrors.describe(yield* Effect.flip(sql.withTransaction(late))), /\(42P01\)$/)
+              yield* sql`CREATE TABLE late (id int)`
+              assert.deepStrictEqual(yield* late, [])
+              const divide = (by: number) => sql.withTransaction(sql`SELECT 1 / ${by}::int AS quotient`)
+              assert.match(SqlErrors.describe(yield* Effect.flip(divide(0))), /\(22012\)$/)
+              assert.deepStrictEqual(yield* divide(1), [{ quotient: 1 }])
+            })
+          )
+        })
+      )
+
+      it.effect("an interrupted statement leaves the connection usable", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const started = yield* Deferred.make<void>()
+          const counting = Deferred.succeed(started, undefined).pipe(
+            Effect.zipRight(sql`SELECT count(*) FROM generate_series(1, ${500_000})`)
+          )
+          const fiber = yield* Effect.fork(sql.withTransaction(counting))
+          yield* Deferred.await(started)
+          yield* Effect.yieldNow()
+          yield* Fiber.interrupt(fiber)
+          assert.deepStrictEqual(yield* sql`SELECT ${1}::int AS one`, [{ one: 1 }])
+        })
+      )
+
+      it.effect("answers a ping", () => Database.ping)
+
+      // Last: it uses up the names of this process.
+      it.effect("prepares no more than a thousand texts", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const prepared = yield* sql.withTransaction(
+            Effect.gen(function* () {
+              for (let n = 0; n < 1_100; n++) {
+                yield* sql`SELECT ${n}::int AS ${sql(`n${n}`)}`
+              }
+              return yield* sql`SELECT name FROM pg_prepared_statements`
+            })
+          )
+          assert.isAtMost(prepared.length, 1_000)
+          assert.isAbove(prepared.length, 900)
+        })
+      )
+    })
+  })
+}
+
+describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
+  layer(TestDatabase.layerServerUrl, { excludeTestServices: true })((it) => {
+    it.scoped("sets up its sessions", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const settings = Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql`
+            SELECT
+              current_setting('application_name') AS application,
+              current_setting('statement_timeout') AS statement,
+              current_setting('TimeZone') AS zone
+          `
+        )
+        assert.deepStrictEqual(yield* Effect.provide(settings, Database.layerServer({ url })), [
+          { application: "catalog", statement: "30s", zone: "UTC" }
+        ])
+      })
+    )
+
+    it.scoped("names a database that does not exist", () =>
+      Effect.gen(function* () {
+        const url = new URL(Redacted.value(yield* TestDatabase.TestDatabaseUrl))
+        url.pathname = "/absent_database"
+        const error = yield* refusal(Redacted.make(url.href))
+        assert.match(
+          error.message,
+          /^Cannot reach the database absent_database at .*: database "absent_database" does not exist$/
+        )
+      })
+    )
+
+    it.scoped("recovers when the server drops every connection, and logs the loss", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const lost = Deferred.unsafeMake<string>(FiberId.none)
+        const listener = Logger.replace(
+          Logger.defaultLogger,
+          Logger.make(({ message }) => Deferred.unsafeDone(lost, Effect.succeed(String(message))))
+        )
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const pids = Effect.map(sql`SELECT pg_backend_pid() AS pid FROM pg_sleep(0.05)`, (rows) => rows[0]?.pid)
+          const before = new Set(yield* Effect.all([pids, pids, pids], { concurrency: 3 }))
+          assert.strictEqual(before.size, 3)
+          yield* Effect.promise(async () => {
+            const client = new pg.Client({ connectionString: Redacted.value(url) })
+            await client.connect()
+            await client.query(
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            await client.end()
+          })
+          const after = yield* Effect.retry(pids, {
+            times: 3,
+            while: (error) => SqlErrors.classify(error) === "unavailable"
+          })
+          assert.notInclude([...before], after)
+          assert.strictEqual(
+            yield* Deferred.await(lost),
+            "A database connection was lost: terminating connection due to administrator command"
+          )
+        }).pipe(Effect.provide(Database.layerServer({ url })), Effect.provide(listener))
+      })
+    )
+
+    it.scoped("uses no connection again that was given back in the middle of a transaction", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const abandoned = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const connection = yield* sql.reserve
+              yield* connection.executeUnprepared("BEGIN", [], undefined)
+              yield* connection.executeUnprepared("CREATE TABLE left_behind (id int)", [], undefined)
+              return yield* connection.executeUnprepared("SELECT pg_backend_pid() AS pid", [], undefined)
+            })
+          )
+          const next = yield* sql`SELECT pg_backend_pid() AS pid, to_regclass('left_behind') AS left_behind`
+          assert.notStrictEqual(next[0]?.pid, abandoned[0]?.pid)
+          assert.isNull(next[0]?.left_behind)
+        }).pipe(Effect.provide(Database.layerServer({ url, maxConnections: 1 })))
+      })
+    )
+  })
+})
+
+describe("Database.ping", () => {
+  it.scoped("is Unavailable when no connection answers within 2 s", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const held = yield* Deferred.make<void>()
+      yield* Effect.forkScoped(sql.withTransaction(Effect.zipRight(Deferred.succeed(held, undefined), Effect.never)))
+      yield* Deferred.await(held)
+      const ping = yield* Effect.fork(Effect.flip(Database.ping))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* Fiber.join(ping))._tag, "Unavailable")
+    }).pipe(Effect.provide(TestDatabase.layerEmbeddedEmpty))
+  )
+})
+
+describe("Database.layerEmbedded", () => {
+  it.scopedLive("keeps its data, and lets one at a time in", () =>
+    Effect.gen(function* () {
+      const dataDirectory = join(yield* temporary, "data")
+      const open = Database.layer({ url: Option.none(), dataDirectory })
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`CREATE EXTENSION pg_trgm`
+        yield* sql`CREATE TABLE kept AS SELECT 'yes' AS answer`
+        const refused = yield* Effect.flip(Effect.scoped(Layer.build(Layer.fresh(open))))
+        assert.strictEqual(
+          refused.message,
+          `The database in ${dataDirectory} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.`
+        )
+      }).pipe(Effect.provide(open))
+      const rows = yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT answer FROM kept`).pipe(
+        Effect.provide(Layer.fresh(open))
+      )
+      assert.deepStrictEqual(rows, [{ answer: "yes" }])
+    })
+  )
+
+  it.scopedLive("says which directory cannot be used", () =>
+    Effect.gen(function* () {
+      const file = join(yield* temporary, "file")
+      writeFileSync(file, "")
+      const error = yield* Effect.flip(
+        Effect.scoped(Layer.build(Database.layer({ url: Option.none(), dataDirectory: file })))
+      )
+      assert.strictEqual(error._tag, "DatabaseUnreachable")
+      assert.include(error.message, file)
+    })
+  )
+})

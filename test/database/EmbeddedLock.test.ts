@@ -1,0 +1,191 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Either, Scope } from "effect"
+import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-lock-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+/** A process that only lives; `end` kills it and waits until the system has forgotten it. */
+const neighbour = Effect.gen(function* () {
+  const end = (child: ChildProcess) =>
+    Effect.promise(() => {
+      const gone = once(child, "exit")
+      child.kill("SIGKILL")
+      return child.exitCode === null && child.signalCode === null ? gone : Promise.resolve([])
+    })
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])),
+    end
+  )
+  return { pid: child.pid ?? 0, end: end(child) }
+})
+
+const onLinux = existsSync("/proc/self/stat")
+
+const startTokenOf = (pid: number) => {
+  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+  return `${boot}:${stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]}`
+}
+
+const record = (pid: number, startToken: string | null, token = "a".repeat(32)) =>
+  JSON.stringify({ pid, startToken, token })
+
+const lockIn = (directory: string) => EmbeddedLock.lockPath(directory)
+
+const own = (directory: string) => JSON.parse(readFileSync(lockIn(directory), "utf8"))
+
+const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope | NodeFileSystemContext>) =>
+  it.scopedLive(name, () => Effect.provide(self(), NodeFileSystem.layer))
+type NodeFileSystemContext = import("@effect/platform").FileSystem.FileSystem
+
+describe("EmbeddedLock", () => {
+  test("makes the directory and a whole record, for this user only, and takes the record away", () =>
+    Effect.gen(function* () {
+      const directory = join(yield* temporary, "data", "catalog")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* EmbeddedLock.acquire(directory)
+          assert.strictEqual(statSync(directory).mode & 0o777, 0o700)
+          assert.strictEqual(statSync(lockIn(directory)).mode & 0o777, 0o600)
+          assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+          assert.strictEqual(own(directory).pid, process.pid)
+          assert.strictEqual(own(directory).startToken, onLinux ? startTokenOf(process.pid) : null)
+        })
+      )
+      assert.deepStrictEqual(readdirSync(directory), [])
+    }))
+
+  test("refuses the same process a second time, and opens again after the first has closed", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* EmbeddedLock.acquire(directory)
+          const refused = yield* Effect.flip(EmbeddedLock.acquire(directory))
+          assert.strictEqual(
+            refused.message,
+            `The database in ${directory} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.`
+          )
+          assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+        })
+      )
+      yield* EmbeddedLock.acquire(directory)
+    }))
+
+  test("refuses while another process lives, and takes over when it is killed", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const other = yield* neighbour
+      writeFileSync(lockIn(directory), record(other.pid, onLinux ? startTokenOf(other.pid) : null))
+      const refused = yield* Effect.flip(EmbeddedLock.acquire(directory))
+      assert.strictEqual(refused._tag, "DatabaseInUse")
+      assert.strictEqual(
+        refused.message,
+        `The database in ${directory} is in use by process ${other.pid}: stop that process, or choose another DATA_DIR.`
+      )
+      yield* other.end
+      yield* EmbeddedLock.acquire(directory)
+      assert.strictEqual(own(directory).pid, process.pid)
+      assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+    }))
+
+  test("believes a living pid whose start nobody recorded", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const other = yield* neighbour
+      writeFileSync(lockIn(directory), record(other.pid, null))
+      assert.strictEqual((yield* Effect.flip(EmbeddedLock.acquire(directory)))._tag, "DatabaseInUse")
+      yield* other.end
+      yield* EmbeddedLock.acquire(directory)
+    }))
+
+  it.scopedLive.skipIf(!onLinux)("a living pid that started at another time is not the holder", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const other = yield* neighbour
+      writeFileSync(lockIn(directory), record(other.pid, `${startTokenOf(other.pid)}0`))
+      yield* EmbeddedLock.acquire(directory)
+      assert.strictEqual(own(directory).pid, process.pid)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  test("takes over a file that lost its record", () =>
+    Effect.gen(function* () {
+      for (const content of ["", "\0\0\0\0", "{", '{"pid":0,"startToken":null,"token":"x"}', '{"pid":"1"}']) {
+        const directory = yield* temporary
+        writeFileSync(lockIn(directory), content)
+        yield* EmbeddedLock.acquire(directory)
+        assert.strictEqual(own(directory).pid, process.pid, content)
+        assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+      }
+    }))
+
+  test("inherits from an heir that died while it took over", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      writeFileSync(lockIn(directory), record(1, "dead", "first"))
+      writeFileSync(`${lockIn(directory)}.first`, record(1, "dead", "second"))
+      writeFileSync(`${lockIn(directory)}.second`, record(1, "dead", "third"))
+      yield* EmbeddedLock.acquire(directory)
+      assert.strictEqual(own(directory).pid, process.pid)
+      assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+    }))
+
+  test("is refused while an heir is taking over", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const other = yield* neighbour
+      writeFileSync(lockIn(directory), record(1, "dead", "first"))
+      writeFileSync(`${lockIn(directory)}.first`, record(other.pid, null, "second"))
+      const refused = yield* Effect.flip(EmbeddedLock.acquire(directory))
+      assert.deepInclude(refused, { _tag: "DatabaseInUse", pid: other.pid })
+    }))
+
+  test("leaves a record that is not its own", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const other = record(1, null, "someone else's")
+      yield* Effect.scoped(
+        Effect.zipRight(
+          EmbeddedLock.acquire(directory),
+          Effect.sync(() => writeFileSync(lockIn(directory), other))
+        )
+      )
+      assert.strictEqual(readFileSync(lockIn(directory), "utf8"), other)
+    }))
+
+  test("of many who find a dead holder, one takes over", () =>
+    Effect.gen(function* () {
+      for (let round = 0; round < 40; round++) {
+        const directory = yield* temporary
+        writeFileSync(lockIn(directory), record(1, "dead", "first"))
+        if (round % 2 === 1) {
+          writeFileSync(`${lockIn(directory)}.first`, record(1, "dead", "second"))
+        }
+        // Late comers of every lateness: some read the dead holder's record after it was replaced.
+        const scope = yield* Scope.make()
+        const contenders = Array.from({ length: 16 }, (_, lateness) =>
+          Effect.repeatN(Effect.yieldNow(), lateness * 3).pipe(
+            Effect.zipRight(Effect.either(Scope.extend(EmbeddedLock.acquire(directory), scope)))
+          )
+        )
+        const outcomes = yield* Effect.all(contenders, { concurrency: "unbounded" })
+        assert.lengthOf(outcomes.filter(Either.isRight), 1)
+        for (const outcome of outcomes.filter(Either.isLeft)) {
+          assert.deepInclude(outcome.left, { _tag: "DatabaseInUse", pid: process.pid })
+        }
+        assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+        yield* Scope.close(scope, yield* Effect.exit(Effect.void))
+        assert.deepStrictEqual(readdirSync(directory), [])
+      }
+    }))
+})

@@ -1,0 +1,84 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import * as TestDatabase from "../support/TestDatabase.ts"
+
+describe("Migrations", () => {
+  it("lists the files of the folder, numbered without a gap", () => {
+    assert.deepStrictEqual(
+      Migrations.names.map((name) => `${name}.sql`),
+      readdirSync(Migrations.directory).sort()
+    )
+    assert.deepStrictEqual(
+      Migrations.names.map((name) => Number(name.slice(0, 4))),
+      Migrations.names.map((_, index) => index + 1)
+    )
+  })
+
+  for (const engine of TestDatabase.engines) {
+    describe.skipIf(engine.absent)(engine.name, () => {
+      it.live("runs each once", () =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* Migrations.pending, Migrations.names)
+          assert.isFalse(yield* Migrations.isCurrent)
+          assert.deepStrictEqual(yield* Migrations.run, Migrations.names)
+          assert.deepStrictEqual(yield* Migrations.pending, [])
+          assert.isTrue(yield* Migrations.isCurrent)
+          assert.deepStrictEqual(yield* Migrations.run, [])
+          const sql = yield* SqlClient.SqlClient
+          assert.lengthOf(yield* sql`SELECT FROM installation`, 1)
+        }).pipe(Effect.provide(engine.empty))
+      )
+
+      it.scopedLive("names the file that fails, and leaves nothing of the attempt", () =>
+        Effect.gen(function* () {
+          const folder = yield* Effect.acquireRelease(
+            Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-migrations-"))),
+            (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+          )
+          writeFileSync(join(folder, "0001_good.sql"), "CREATE TABLE good (id int);\nCREATE TABLE better (id int);\n")
+          writeFileSync(join(folder, "0002_bad.sql"), "CREATE TABLE bad (id int);\nCREATE TABLE good (id int);\n")
+          const bad = yield* Effect.flip(Migrations.runFrom(`${folder}/`, ["0001_good", "0002_bad"]))
+          assert.strictEqual(bad._tag, "MigrationFailed")
+          assert.strictEqual(bad.message, 'Migration 0002_bad.sql failed: relation "good" already exists (42P07)')
+          const sql = yield* SqlClient.SqlClient
+          const tables = sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`
+          assert.deepStrictEqual(yield* tables, [])
+          assert.deepStrictEqual(yield* Migrations.runFrom(`${folder}/`, ["0001_good"]), ["0001_good"])
+          assert.deepStrictEqual(
+            (yield* tables).map((row) => row.tablename),
+            ["better", "catalog_migration", "good"]
+          )
+          const absent = yield* Effect.flip(Migrations.runFrom(`${folder}/`, ["0001_good", "0002_absent"]))
+          assert.match(absent.message, /^Migration 0002_absent\.sql failed: .*NotFound/)
+        }).pipe(Effect.provide(engine.empty))
+      )
+    })
+  }
+
+  describe.skipIf(!TestDatabase.serverAnswers)("two processes that start together", () => {
+    it.live("one runs them, both end up current", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const boot = Effect.gen(function* () {
+          const ran = yield* Migrations.run
+          return { ran, current: yield* Migrations.isCurrent }
+        }).pipe(Effect.provide(Database.layerServer({ url })))
+        const boots = yield* Effect.all([boot, boot, boot], { concurrency: "unbounded" })
+        assert.deepStrictEqual(
+          boots.flatMap(({ ran }) => ran),
+          Migrations.names
+        )
+        assert.deepStrictEqual(
+          boots.map(({ current }) => current),
+          [true, true, true]
+        )
+      }).pipe(Effect.provide(TestDatabase.layerServerUrl))
+    )
+  })
+})

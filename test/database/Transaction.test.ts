@@ -1,0 +1,199 @@
+import { SqlClient } from "@effect/sql"
+import type { SqlError } from "@effect/sql/SqlError"
+import { assert, describe, layer } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Ref } from "effect"
+import * as SqlErrors from "../../src/database/SqlErrors.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { NotFound, Unavailable } from "../../src/domain/Errors.ts"
+import * as TestDatabase from "../support/TestDatabase.ts"
+
+const silent = Logger.remove(Logger.defaultLogger)
+
+const defectOf = <A, E>(exit: Exit.Exit<A, E>) =>
+  Exit.isFailure(exit) ? Option.getOrUndefined(Cause.dieOption(exit.cause)) : undefined
+
+const tables = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE note (id int PRIMARY KEY, text text NOT NULL)`
+    yield* sql`CREATE TABLE pair (id int PRIMARY KEY, other int NOT NULL REFERENCES pair (id) DEFERRABLE INITIALLY DEFERRED)`
+  })
+)
+
+/** Fails as a transaction that lost to another one does. */
+const lose = (code: "40001" | "40P01") =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '${code}'; END $$`)
+  )
+
+const write = (id: number, text: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => SqlErrors.orDie(sql`INSERT INTO note VALUES (${id}, ${text})`))
+
+const texts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`SELECT text FROM note ORDER BY id`
+  yield* sql`DELETE FROM note`
+  return rows.map((row) => row.text)
+})
+
+for (const engine of TestDatabase.engines) {
+  describe.skipIf(engine.absent)(`Transaction on ${engine.name}`, () => {
+    const TestLayer = Layer.mergeAll(Transaction.layer, tables, silent).pipe(Layer.provideMerge(engine.empty))
+
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("commits together, or not at all", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          yield* run(Effect.zip(write(1, "a"), write(2, "b")))
+          assert.deepStrictEqual(yield* texts, ["a", "b"])
+          const failed = yield* Effect.flip(run(Effect.zipRight(write(1, "a"), new NotFound())))
+          assert.instanceOf(failed, NotFound)
+          assert.deepStrictEqual(yield* texts, [])
+        })
+      )
+
+      it.effect("repeats a lost transaction from its beginning, its losses as errors and as defects", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          const attempts = yield* Ref.make(0)
+          yield* run(
+            Effect.gen(function* () {
+              const attempt = yield* Ref.updateAndGet(attempts, (n) => n + 1)
+              yield* write(attempt, `attempt ${attempt}`)
+              if (attempt === 1) {
+                yield* lose("40001")
+              }
+              if (attempt === 2) {
+                yield* SqlErrors.orDie(lose("40P01"))
+              }
+            })
+          )
+          assert.deepStrictEqual(yield* texts, ["attempt 3"])
+        })
+      )
+
+      it.effect("gives up after three repeats, with Unavailable", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          const attempts = yield* Ref.make(0)
+          const always = Effect.zipRight(
+            Ref.update(attempts, (n) => n + 1),
+            lose("40001")
+          )
+          assert.deepStrictEqual(defectOf(yield* Effect.exit(run(SqlErrors.orDie(always)))), new Unavailable())
+          assert.strictEqual(yield* Ref.getAndSet(attempts, 0), 4)
+          assert.deepStrictEqual(defectOf(yield* Effect.exit(run(always))), new Unavailable())
+          assert.strictEqual(yield* Ref.get(attempts), 4)
+        })
+      )
+
+      it.effect("runs once what cannot be repeated", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          const sql = yield* SqlClient.SqlClient
+          const attempts = yield* Ref.make(0)
+          const counted = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+            run(
+              Effect.zipRight(
+                Ref.update(attempts, (n) => n + 1),
+                effect
+              )
+            )
+          const statement = defectOf(yield* Effect.exit(counted(sql`SELECT absent`))) as SqlError
+          assert.strictEqual(SqlErrors.describe(statement), 'column "absent" does not exist (42703)')
+          // The foreign key is checked at commit.
+          const commit = defectOf(yield* Effect.exit(counted(sql`INSERT INTO pair VALUES (1, 2)`))) as SqlError
+          assert.match(SqlErrors.describe(commit), /violates foreign key constraint .* \(23503\)$/)
+          assert.instanceOf(yield* Effect.flip(counted(new NotFound())), NotFound)
+          assert.strictEqual(yield* Ref.get(attempts), 3)
+          assert.lengthOf(yield* sql`SELECT FROM pair`, 0)
+        })
+      )
+
+      it.effect("inside another is a savepoint: undone alone, repeated only as a whole", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          yield* run(
+            Effect.gen(function* () {
+              yield* write(1, "outer")
+              yield* Effect.flip(run(Effect.zipRight(write(2, "inner"), new NotFound())))
+            })
+          )
+          assert.deepStrictEqual(yield* texts, ["outer"])
+
+          const outer = yield* Ref.make(0)
+          const inner = yield* Ref.make(0)
+          yield* run(
+            Effect.gen(function* () {
+              const attempt = yield* Ref.updateAndGet(outer, (n) => n + 1)
+              yield* run(
+                Effect.gen(function* () {
+                  yield* Ref.update(inner, (n) => n + 1)
+                  yield* attempt < 3 ? lose("40001") : Effect.void
+                })
+              )
+            })
+          )
+          assert.deepStrictEqual([yield* Ref.get(outer), yield* Ref.get(inner)], [3, 3])
+        })
+      )
+    })
+  })
+}
+
+describe.skipIf(!TestDatabase.serverAnswers)("Transaction between two connections", () => {
+  const TestLayer = Layer.mergeAll(Transaction.layer, tables, silent).pipe(
+    Layer.provideMerge(TestDatabase.layerServerEmpty)
+  )
+
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    it.effect("the loser of a deadlock is run again, and both commit", () =>
+      Effect.gen(function* () {
+        const { run } = yield* Transaction
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO note VALUES (1, ''), (2, '')`
+        const attempts = yield* Ref.make(0)
+        const latches = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+        const append = (id: number, text: string) =>
+          SqlErrors.orDie(sql`UPDATE note SET text = text || ${text} WHERE id = ${id}`)
+        const crossing = (text: string, first: number, second: number, mine: 0 | 1) =>
+          run(
+            Effect.gen(function* () {
+              yield* Ref.update(attempts, (n) => n + 1)
+              yield* append(first, text)
+              // Both hold their first row before either asks for the second.
+              yield* Deferred.succeed(latches[mine], undefined)
+              yield* Deferred.await(latches[mine === 0 ? 1 : 0])
+              yield* append(second, text)
+            })
+          )
+        yield* Effect.all([crossing("a", 1, 2, 0), crossing("b", 2, 1, 1)], { concurrency: 2 })
+        assert.strictEqual(yield* Ref.get(attempts), 3)
+        const both = yield* texts
+        assert.strictEqual(both[0], both[1])
+        assert.include(["ab", "ba"], both[0])
+      })
+    )
+
+    it.effect("a connection lost in the middle answers Unavailable, once, and the next transaction runs", () =>
+      Effect.gen(function* () {
+        const { run } = yield* Transaction
+        const sql = yield* SqlClient.SqlClient
+        const attempts = yield* Ref.make(0)
+        const exit = yield* Effect.exit(
+          run(
+            Effect.gen(function* () {
+              yield* Ref.update(attempts, (n) => n + 1)
+              yield* write(1, "lost")
+              yield* SqlErrors.orDie(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
+            })
+          )
+        )
+        assert.deepStrictEqual(defectOf(exit), new Unavailable())
+        assert.strictEqual(yield* Ref.get(attempts), 1)
+        yield* run(write(2, "kept"))
+        assert.deepStrictEqual(yield* texts, ["kept"])
+      })
+    )
+  })
+})
