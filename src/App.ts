@@ -18,7 +18,8 @@ import { Demo } from "./services/Demo.ts"
 import { RateBudget } from "./services/RateBudget.ts"
 import { Stores } from "./services/Stores.ts"
 
-const Repositories = Layer.mergeAll(
+/** The SQL repositories. */
+export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
   DraftsRepo.layer,
@@ -32,7 +33,10 @@ const CoreServices = Layer.mergeAll(Accounts.layer, ApiKeys.layer, Catalog.layer
 export const Services = Demo.layer.pipe(Layer.provideMerge(CoreServices))
 
 /** Everything but the surfaces, on a migrated database. */
-export const ServicesOnDatabase = Services.pipe(Layer.provideMerge(Repositories), Layer.provideMerge(Migrations.layer))
+export const ServicesOnDatabase = Services.pipe(
+  Layer.provideMerge(RepositoriesOnDatabase),
+  Layer.provideMerge(Migrations.layer)
+)
 
 /** The database answers, and its schema is the one that this code expects. */
 const isServing = Effect.filterOrFail(

@@ -38,7 +38,8 @@ const positive = (name: string, fallback: number) =>
     Config.withDefault(fallback)
   )
 
-const isUrl = (schemes: ReadonlyArray<string>) => (value: string) => URL.canParse(value) && schemes.includes(new URL(value).protocol)
+const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
+  URL.canParse(value) && schemes.includes(new URL(value).protocol)
 
 const secret = (name: string, message: string, validation: (value: string) => boolean) =>
   Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
@@ -46,7 +47,10 @@ const secret = (name: string, message: string, validation: (value: string) => bo
 const settings: Config.Config<AppConfig> = Config.all({
   host: text("HOST", "127.0.0.1"),
   port: Config.integer("PORT").pipe(
-    Config.validate({ message: "must be a port number, 0 to 65535", validation: (port) => port >= 0 && port <= 65_535 }),
+    Config.validate({
+      message: "must be a port number, 0 to 65535",
+      validation: (port) => port >= 0 && port <= 65_535
+    }),
     Config.withDefault(4080)
   ),
   baseUrl: Config.string("BASE_URL").pipe(
@@ -56,10 +60,8 @@ const settings: Config.Config<AppConfig> = Config.all({
   ),
   dataDirectory: text("DATA_DIR", "data"),
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
-  secretKey: secret(
-    "SECRET_KEY",
-    "must be 32 bytes in base64, for example from `openssl rand -base64 32`",
-    (value) => /^[A-Za-z0-9+/]{43}=$/.test(value)
+  secretKey: secret("SECRET_KEY", "must be 32 bytes in base64, for example from `openssl rand -base64 32`", (value) =>
+    /^[A-Za-z0-9+/]{43}=$/.test(value)
   ),
   logFormat: Config.literal("pretty", "json", "logfmt")("LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
   budgets: Config.all({

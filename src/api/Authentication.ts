@@ -13,7 +13,10 @@ export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("cat
   provides: CurrentActor,
   security: {
     ApiKey: HttpApiSecurity.bearer.pipe(
-      HttpApiSecurity.annotate(OpenApi.Description, "An API key: `pk_live_` and 38 characters.")
+      HttpApiSecurity.annotate(
+        OpenApi.Description,
+        "An API key: `pk_live_` and 38 characters. The roles of an operation name the scope that the key must have."
+      )
     )
   }
 }) {}

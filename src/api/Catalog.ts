@@ -149,4 +149,5 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
   .addError(ForbiddenWire)
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")
+  .annotate(OpenApi.Title, "Catalog")
   .annotate(OpenApi.Description, "The catalog: canonical values, store versions and publish states.") {}

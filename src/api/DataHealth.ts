@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire } from "./ErrorEnvelope.ts"
 
+/** The data-health loop: scan, read, remediate. */
 export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
   .add(
     HttpApiEndpoint.post("deleteUnused", "/data-health/unused-deletions")
@@ -14,4 +15,5 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
   )
   .addError(ForbiddenWire)
   .middleware(Authentication)
+  .annotate(OpenApi.Title, "Data health")
   .annotate(OpenApi.Description, "The quality of the catalog.") {}

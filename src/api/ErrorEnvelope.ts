@@ -48,7 +48,11 @@ const fields = <Tag extends ErrorTag>(tag: Tag) => ({
 })
 
 const onTheWire = <A>(tag: ErrorTag, description: string) =>
-  HttpApiSchema.annotations<A>({ identifier: `${tag}Error`, description, status: errorCodes[tag].status })
+  HttpApiSchema.annotations<A>({
+    identifier: `${tag.replace(/Error$/, "")}Error`,
+    description,
+    status: errorCodes[tag].status
+  })
 
 /** 404 on the wire. */
 export const NotFoundWire = Schema.transformOrFail(
@@ -83,10 +87,15 @@ export const ValidationFailedWire = Schema.transformOrFail(
 const refusal = <Tag extends ErrorTag>(tag: Tag, description: string) =>
   Schema.Struct({ error: Schema.Struct(fields(tag)) }).annotations(onTheWire(tag, description))
 
-export const UnauthorizedWire = refusal("Unauthorized", "The API key is missing, malformed, unknown, expired or revoked.")
+export const UnauthorizedWire = refusal(
+  "Unauthorized",
+  "The API key is missing, malformed, unknown, expired or revoked."
+)
 export const ForbiddenWire = refusal("Forbidden", "The API key does not have the scope that the message names.")
 export const RequestTimeoutWire = refusal("RequestTimeout", "The request was not received in time.")
 export const UriTooLongWire = refusal("UriTooLong", "The request target is longer than 8,192 bytes.")
+export const PayloadTooLargeWire = refusal("PayloadTooLarge", "The body is larger than the endpoint takes.")
+export const UnsupportedMediaTypeWire = refusal("UnsupportedMediaType", "The body is not declared as JSON.")
 export const ExpectationFailedWire = refusal("ExpectationFailed", "`Expect` asks for something else than 100-continue.")
 export const RateLimitedWire = refusal("RateLimited", "A request budget is used up: wait `Retry-After` seconds.")
 export const HeadersTooLargeWire = refusal("HeadersTooLarge", "The request head is larger than 16 KiB.")

@@ -8,25 +8,38 @@ const wholeNumber = /^[+-]?\d+$/
 
 const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most)
 
+/** A description where the JSON Schema is written out: it replaces everything that the schema itself would say. */
+const described = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
+  description,
+  jsonSchema: { ...jsonSchema, description }
+})
+
+const uuidFormat = { type: "string", format: "uuid" }
+
 /** Rows on a page. Never refused: what is no whole number is the default, what is out of range becomes the nearest bound. */
 const Limit = Schema.transform(Schema.String, Schema.typeSchema(Schema.Number), {
   strict: true,
   decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 250) : 50),
   encode: String
-}).annotations({
-  description: "Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.",
-  jsonSchema: { type: "integer", minimum: 1, maximum: 250, default: 50 }
-})
+}).annotations(
+  described("Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.", {
+    type: "integer",
+    minimum: 1,
+    maximum: 250,
+    default: 50
+  })
+)
 
 const Cursor = Schema.String.annotations({
   description: "The `next_cursor` of the previous page, unchanged; repeat the filters, the limit may differ."
 })
 
-const UpdatedSince = Rfc3339Parameter.annotations({
-  description:
+const UpdatedSince = Rfc3339Parameter.annotations(
+  described(
     "Only entities whose own canonical record changed at or after this time (RFC 3339, encode `+` as `%2B`). Store-version edits do not widen it.",
-  jsonSchema: { type: "string", format: "date-time" }
-})
+    { type: "string", format: "date-time" }
+  )
+)
 
 const Status = PublishStatus.annotations({
   description: "Only entities whose `last_publish_status` is this.",
@@ -37,7 +50,7 @@ const search = (description: string) =>
   Schema.String.pipe(
     Schema.maxLength(200, { message: () => "must have at most 200 characters" }),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
-  ).annotations({ description, jsonSchema: { type: "string", maxLength: 200 } })
+  ).annotations(described(description, { type: "string", maxLength: 200 }))
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -65,13 +78,14 @@ const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly ma
     encode: (value) => value
   })
 
-export const EntityIdInPath = idInPath(EntityId).annotations({ jsonSchema: { type: "string", format: "uuid" } })
-export const StoreIdInPath = idInPath(StoreId).annotations({ jsonSchema: { type: "string", format: "uuid" } })
+export const EntityIdInPath = idInPath(EntityId).annotations(
+  described("Id of the entity. One that names nothing of this path's kind is 404.", uuidFormat)
+)
+export const StoreIdInPath = idInPath(StoreId).annotations(
+  described("Id of a linked store, as the list of stores gives it.", uuidFormat)
+)
 
 /** An id in a query: one that is no UUID is refused. */
 export const CollectionIdParam = optional(
-  Schema.Lowercase.pipe(Schema.compose(EntityId)).annotations({
-    description: "Only members of this collection.",
-    jsonSchema: { type: "string", format: "uuid" }
-  })
+  Schema.Lowercase.pipe(Schema.compose(EntityId)).annotations(described("Only members of this collection.", uuidFormat))
 )

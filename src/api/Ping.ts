@@ -7,6 +7,7 @@ const PingBody = Schema.Struct({
   account_id_present: Schema.Boolean.annotations({ description: "Whether the key belongs to an account." })
 }).annotations({ identifier: "Ping" })
 
+/** The one read that any valid key opens. */
 export class PingGroup extends HttpApiGroup.make("ping")
   .add(
     HttpApiEndpoint.get("ping", "/ping")
@@ -15,4 +16,5 @@ export class PingGroup extends HttpApiGroup.make("ping")
       .annotate(OpenApi.Description, "Whether the service is there and the API key is valid. Any valid key will do.")
   )
   .middleware(Authentication)
+  .annotate(OpenApi.Title, "Ping")
   .annotate(OpenApi.Description, "Reachability and credentials.") {}

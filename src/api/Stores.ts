@@ -4,6 +4,7 @@ import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire } from "./ErrorEnvelope.ts"
 import { bounded } from "./Page.ts"
 
+/** The stores linked to the account. */
 export class StoresGroup extends HttpApiGroup.make("stores")
   .add(
     HttpApiEndpoint.get("listStores", "/stores")
@@ -14,4 +15,5 @@ export class StoresGroup extends HttpApiGroup.make("stores")
   .addError(ForbiddenWire)
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")
+  .annotate(OpenApi.Title, "Stores")
   .annotate(OpenApi.Description, "The commerce stores that mirror the catalog.") {}

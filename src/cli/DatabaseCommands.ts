@@ -1,16 +1,13 @@
 import { Command } from "@effect/cli"
 import { Effect, Redacted } from "effect"
-import { databaseOf, loggerOf } from "../App.ts"
-import { readAppConfig } from "../AppConfig.ts"
 import * as Migrations from "../database/Migrations.ts"
 import { Demo } from "../services/Demo.ts"
 import { answer, json } from "./Output.ts"
-import { withServices } from "./Running.ts"
+import { settled, withServices } from "./Running.ts"
 
 export const migrateCommand = Command.make("migrate", { json }, ({ json }) =>
   Effect.gen(function* () {
-    const config = yield* readAppConfig
-    const applied = yield* Migrations.run.pipe(Effect.provide(databaseOf(config)), Effect.provide(loggerOf(config)))
+    const applied = yield* settled(() => Migrations.run)
     yield* answer(
       json,
       { applied },
@@ -25,8 +22,19 @@ export const demoCommand = Command.make("demo", { json }, ({ json }) =>
     const token = Redacted.value(key.token)
     yield* answer(
       json,
-      { account_id: account.id, name: account.name, key_id: key.id, key: token, scopes: key.scopes, last_four: key.lastFour },
-      [`Created the account ${account.name}: ${account.id}`, `Its API key (${key.scopes.join(", ")}), shown once:`, token]
+      {
+        account_id: account.id,
+        name: account.name,
+        key_id: key.id,
+        key: token,
+        scopes: key.scopes,
+        last_four: key.lastFour
+      },
+      [
+        `Created the account ${account.name}: ${account.id}`,
+        `Its API key (${key.scopes.join(", ")}), shown once:`,
+        token
+      ]
     )
   }).pipe(withServices)
 ).pipe(Command.withDescription("Create a demo account with a catalog on three stores, and a key to it."))

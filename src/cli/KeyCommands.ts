@@ -85,14 +85,20 @@ const list = Command.make("list", { account, json }, (options) =>
 
 const revoke = Command.make(
   "revoke",
-  { keyId: Args.text({ name: "KEY_ID" }).pipe(Args.withDescription("Id of the key, as `key list` shows it.")), account, json },
+  {
+    keyId: Args.text({ name: "KEY_ID" }).pipe(Args.withDescription("Id of the key, as `key list` shows it.")),
+    account,
+    json
+  },
   (options) =>
     Effect.gen(function* () {
       const { id } = yield* chooseAccount(options.account)
       const unknown = new Refused({ message: `The account has no key ${options.keyId}: see \`catalog key list\`.` })
       const keyId = yield* Effect.mapError(Schema.decode(ApiKeyId)(options.keyId.toLowerCase()), () => unknown)
       yield* Effect.mapError((yield* ApiKeys).revoke(id, keyId), () => unknown)
-      yield* answer(options.json, { key_id: keyId, revoked: true }, [`Revoked ${keyId}: the next request with it is refused.`])
+      yield* answer(options.json, { key_id: keyId, revoked: true }, [
+        `Revoked ${keyId}: the next request with it is refused.`
+      ])
     }).pipe(withServices)
 ).pipe(Command.withDescription("Revoke an API key; it bites on the next request."))
 

@@ -6,7 +6,9 @@ import { Accounts } from "../services/Accounts.ts"
 /** A command that was refused. `message` is the one line that a person reads. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
 
-export const json = Options.boolean("json").pipe(Options.withDescription("Print one JSON object on stdout, and nothing else there."))
+export const json = Options.boolean("json").pipe(
+  Options.withDescription("Print one JSON object on stdout, and nothing else there.")
+)
 
 /** What a command answers: one object for programs, lines for people. */
 export const answer = (
@@ -27,7 +29,9 @@ export const chooseAccount = (named: Option.Option<string>): Effect.Effect<Accou
     const list = accounts.map(({ id, name }) => `${id} (${name})`).join(", ")
     if (Option.isSome(named)) {
       const found = accounts.find(({ id }) => id === named.value.toLowerCase())
-      return found ?? (yield* new Refused({ message: `There is no account ${named.value}. Accounts: ${list || "none"}.` }))
+      return (
+        found ?? (yield* new Refused({ message: `There is no account ${named.value}. Accounts: ${list || "none"}.` }))
+      )
     }
     const [only, ...others] = accounts
     if (only === undefined)

@@ -1,11 +1,12 @@
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
 import { Console, Effect, Layer, Option, Redacted } from "effect"
-import { databaseOf, loggerOf, ServicesOnDatabase, serverOf } from "../App.ts"
-import { type AppConfig, readAppConfig } from "../AppConfig.ts"
+import { ServicesOnDatabase, serverOf } from "../App.ts"
+import type { AppConfig } from "../AppConfig.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { Accounts } from "../services/Accounts.ts"
 import { Demo } from "../services/Demo.ts"
+import { settled } from "./Running.ts"
 
 /** An empty embedded database gets the demo; a server's belongs to somebody, who asks for it. */
 const firstStart = (config: AppConfig) =>
@@ -36,22 +37,22 @@ const greeting = (baseUrl: string, key: Option.Option<string>) =>
 const Greeting = (config: AppConfig, key: Option.Option<string>) =>
   Layer.effectDiscard(
     HttpServer.addressWith((address) =>
-      Console.log(greeting(Option.getOrElse(config.baseUrl, () => listeningOn(address)), key))
+      Console.log(
+        greeting(
+          Option.getOrElse(config.baseUrl, () => listeningOn(address)),
+          key
+        )
+      )
     )
   )
 
-export const serveCommand = Command.make("serve", {}, () =>
+const serve = (config: AppConfig) =>
   Effect.gen(function* () {
-    const config = yield* readAppConfig
-    const running = Effect.gen(function* () {
-      const demo = yield* firstStart(config)
-      const token = Option.map(demo, ({ key }) => Redacted.value(key.token))
-      yield* Layer.launch(Greeting(config, token).pipe(Layer.provide(serverOf(config))))
-    })
-    yield* running.pipe(
-      Effect.provide(ServicesOnDatabase),
-      Effect.provide(databaseOf(config)),
-      Effect.provide(loggerOf(config))
-    )
-  })
-).pipe(Command.withDescription("Serve REST v1 until it is stopped."))
+    const demo = yield* firstStart(config)
+    const token = Option.map(demo, ({ key }) => Redacted.value(key.token))
+    return yield* Layer.launch(Greeting(config, token).pipe(Layer.provide(serverOf(config))))
+  }).pipe(Effect.provide(ServicesOnDatabase))
+
+export const serveCommand = Command.make("serve", {}, () => settled(serve)).pipe(
+  Command.withDescription("Serve REST v1 until it is stopped.")
+)

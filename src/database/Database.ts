@@ -6,7 +6,7 @@ import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
 import { btree_gin } from "@electric-sql/pglite/contrib/btree_gin"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
 import { createPgConfig } from "@electric-sql/pglite/node-postgres"
-import { Data, Effect, Layer, Option, Redacted, Runtime, Schema, type Scope } from "effect"
+import { Clock, Data, Effect, Layer, Option, Redacted, Runtime, Schema, type Scope } from "effect"
 import pg from "pg"
 import { Unavailable } from "../domain/Errors.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
@@ -63,7 +63,10 @@ class PreparingClient extends pg.Client {
   }
 }
 
-/** The only connection cannot cancel itself: without a process id, @effect/sql-pg does not wait for it to try. */
+/**
+ * A statement interrupted inside a transaction would ask for a second connection to cancel itself, and there is none.
+ * Without a process id @effect/sql-pg does not try.
+ */
 class EmbeddedClient extends PreparingClient {
   readonly processID = undefined
 }
@@ -92,7 +95,12 @@ const openPool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
       return pool
     }),
     (pool) =>
-      Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.disconnect, Effect.timeoutOption("2 seconds"))
+      Effect.promise(() => pool.end()).pipe(
+        Effect.interruptible,
+        Effect.timeoutOption("2 seconds"),
+        // A test's clock must not keep it from ending.
+        Effect.withClock(Clock.make())
+      )
   )
 
 /** The pool is open already: nothing can fail when the client is made. */

@@ -13,6 +13,8 @@ export interface ProductFamily {
   readonly tags: ReadonlyArray<string>
   /** Choices by option name; a variant for each combination, a single one when there are none. */
   readonly options: Readonly<Record<string, ReadonlyArray<string>>>
+  /** Euros by which each choice of the first option costs more than the one before it. */
+  readonly priceStep?: number
   readonly weightGrams: number
   readonly stores: ReadonlyArray<StoreName>
   /** Closes every description. */
@@ -33,7 +35,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     vendor: house,
     code: "PK",
     tags: ["hiking", "bags", "storm-season"],
-    options: { Color: ["Moss", "Slate", "Rust"] },
+    options: { Color: ["Moss", "Slate", "Rust", "Dusk"] },
     weightGrams: 740,
     stores: everywhere,
     promise: "Sewn from one bolt of waxed canvas, so a patch always matches.",
@@ -80,6 +82,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     code: "SL",
     tags: ["camping", "sleep"],
     options: { Length: ["Regular", "Long"] },
+    priceStep: 15,
     weightGrams: 980,
     stores: everywhere,
     promise: "Filled in small chambers, so the warmth stays where you are.",
@@ -107,6 +110,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     products: {
       "squall-shell": ["Squall Shell", 219, "Three layers, one hood that turns with your head."],
       "drizzle-anorak": ["Drizzle Anorak", 139, "For the rain that cannot make up its mind."],
+      "cloudburst-cape": ["Cloudburst Cape", 189, "Long at the back, for cyclists and kings."],
       "puddle-trousers": ["Puddle Trousers", 99, "Go on over boots, come off over mud."],
       "petrichor-poncho": ["Petrichor Poncho ☔", 64, "Covers you, the pack and a small sibling."]
     }
@@ -116,7 +120,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     vendor: "Nine Looms",
     code: "KN",
     tags: ["wool", "clothing"],
-    options: { Size: ["S", "M", "L"] },
+    options: { Size: ["S", "M", "L"], Color: ["Undyed", "Charcoal"] },
     weightGrams: 390,
     stores: ["europe", "china"],
     promise: "Knitted in nine colours of undyed wool; ask which sheep.",
@@ -176,6 +180,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     code: "BF",
     tags: ["hiking", "water", "trail-kitchen"],
     options: { Size: ["0.5 L", "0.75 L", "1 L"] },
+    priceStep: 6,
     weightGrams: 340,
     stores: everywhere,
     promise: "Every lid fits every bottle we ever made.",
@@ -273,6 +278,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     code: "CS",
     tags: ["home", "evening", "small-gifts"],
     options: { Size: ["Small", "Large"] },
+    priceStep: 14,
     weightGrams: 280,
     stores: everywhere,
     promise: "Rapeseed wax in a pot that becomes a cup.",
@@ -351,7 +357,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     vendor: house,
     code: "AU",
     tags: ["autumn", "new"],
-    options: { Size: ["S", "M", "L"] },
+    options: { Size: ["S", "M", "L", "XL"] },
     weightGrams: 510,
     stores: ["europe", "china"],
     promise: "Arrives when the leaves do.",

@@ -1,5 +1,9 @@
+import type { StoreName } from "./DemoProducts.ts"
+
+type Local = readonly [gulf: string, china: string]
+
 /** What products are called in the stores that speak another language, by handle; "": as everywhere else. */
-export const localTitles: Readonly<Record<string, readonly [gulf: string, china: string]>> = {
+const localTitles: Readonly<Record<string, Local>> = {
   "kestrel-20": ["حقيبة ظهر كستريل ٢٠", "红隼 20 日用背包"],
   "kestrel-28": ["حقيبة ظهر كستريل ٢٨", "红隼 28 日用背包"],
   "curlew-45": ["حقيبة الرحلات كورلو ٤٥", "杓鹬 45 徒步背包"],
@@ -31,7 +35,7 @@ export const localTitles: Readonly<Record<string, readonly [gulf: string, china:
 }
 
 /** Longer texts in the language of a store, by handle. */
-export const localTexts: Readonly<Record<string, readonly [gulf: string, china: string]>> = {
+const localTexts: Readonly<Record<string, Local>> = {
   "kestrel-20": ["تتسع للماء والصوف والغداء، وغطاؤها لا تفتحه الريح.", "装得下水、毛衣和午餐,盖子风吹不开。"],
   "curlew-45": ["خمسة أيام من كوخ إلى كوخ.", "五天的山屋之路,重量都在胯上。"],
   "sandgrouse-shade": ["ظلّ وقت الظهيرة ونسيم يمرّ من تحته.", "正午有荫,微风可入。"],
@@ -41,9 +45,21 @@ export const localTexts: Readonly<Record<string, readonly [gulf: string, china: 
 }
 
 /** What the house calls itself where its Latin name is not read, by handle of the products that say so. */
-export const localVendors: Readonly<Record<string, readonly [gulf: string, china: string]>> = {
+const localVendors: Readonly<Record<string, Local>> = {
   "kestrel-20": ["تارن وتيرن", "山湖与燕鸥"],
   "curlew-45": ["تارن وتيرن", "山湖与燕鸥"],
   "sandgrouse-shade": ["تارن وتيرن", ""],
   "squall-shell": ["", "山湖与燕鸥"]
+}
+
+/** What a store says differently about a product from its start; null: nothing. */
+export const localValues = (handle: string, store: StoreName) => {
+  const said = (texts: Readonly<Record<string, Local>>) =>
+    (store === "europe" ? "" : texts[handle]?.[store === "gulf" ? 0 : 1]) || null
+  const text = said(localTexts)
+  return {
+    title: said(localTitles),
+    vendor: said(localVendors),
+    description_html: text === null ? null : `<p>${text}</p>`
+  }
 }

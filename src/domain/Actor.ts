@@ -6,5 +6,9 @@ export type Actor =
   | { readonly _tag: "Key"; readonly accountId: AccountId; readonly keyId: ApiKeyId }
   | { readonly _tag: "Cli"; readonly accountId: AccountId }
 
-/** Set once at the edge, read by services. */
+/**
+ * Set once at the edge, read by services.
+ *
+ * @effect-leakable-service
+ */
 export class CurrentActor extends Context.Tag("catalog/CurrentActor")<CurrentActor, Actor>() {}

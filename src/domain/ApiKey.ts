@@ -1,5 +1,5 @@
-import type { AccountId, ApiKeyId } from "./Ids.ts"
 import type { AnyScope, Scope } from "./ApiKeyToken.ts"
+import type { AccountId, ApiKeyId } from "./Ids.ts"
 import type { Timestamp } from "./Timestamp.ts"
 
 /** An API key as its account sees it. The token itself is shown once and kept nowhere. */

@@ -1,5 +1,12 @@
 import { Data, Either, type Types } from "effect"
-import { type Aggregate, derive, publishable, sameAttributes, type GalleryEntry, type VersionState } from "./Aggregate.ts"
+import {
+  type Aggregate,
+  derive,
+  type GalleryEntry,
+  publishable,
+  sameAttributes,
+  type VersionState
+} from "./Aggregate.ts"
 import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "./Attribute.ts"
 import { NotFound, ValidationFailed } from "./Errors.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
@@ -88,7 +95,8 @@ export const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => 
 type Outcome = Either.Either<void, NotFound | ValidationFailed>
 
 const done: Outcome = Either.void
-const invalid = (path: string, message: string): Outcome => Either.left(new ValidationFailed({ issues: [{ path, message }] }))
+const invalid = (path: string, message: string): Outcome =>
+  Either.left(new ValidationFailed({ issues: [{ path, message }] }))
 
 const withValues = (
   kind: EntityKind,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { AttributeTriple, type Attributes, type EntityKind, listed } from "./Attribute.ts"
+import { type Attributes, AttributeTriple, type EntityKind, listed } from "./Attribute.ts"
 import { EntityId, StoreId } from "./Ids.ts"
 import { PublishError, PublishStatus } from "./PublishState.ts"
 import { Timestamp } from "./Timestamp.ts"

@@ -10,7 +10,9 @@ export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("Va
   issues: Schema.Array(Issue)
 }) {
   override get message() {
-    return this.issues.map((issue) => (issue.path === "" ? issue.message : `${issue.path}: ${issue.message}`)).join("; ")
+    return this.issues
+      .map((issue) => (issue.path === "" ? issue.message : `${issue.path}: ${issue.message}`))
+      .join("; ")
   }
 }
 

@@ -1,4 +1,4 @@
-import { HttpServerRequest } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Stream } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../domain/Errors.ts"

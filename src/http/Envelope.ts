@@ -1,11 +1,10 @@
 import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
-import { Cause, Effect, ParseResult, Predicate } from "effect"
+import { Cause, Effect, Predicate } from "effect"
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
-import { Unavailable, ValidationFailed } from "../domain/Errors.ts"
-import { NotFound } from "../domain/Errors.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
 
 /** Headers that belong to one error and no other answer. */
 const headersOf = (error: ApiError): Record<string, string> => {
@@ -35,12 +34,9 @@ const isApiError = (error: unknown): error is ApiError =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
 
 /** Places and rules of a decode failure. Rules that are not ours end with the value they refuse: it is left out. */
-export const misfits = (error: HttpApiError.HttpApiDecodeError | ParseResult.ParseError): ValidationFailed =>
+const misfits = (issues: ReadonlyArray<{ readonly path: ReadonlyArray<PropertyKey>; readonly message: string }>) =>
   new ValidationFailed({
-    issues: (HttpApiError.HttpApiDecodeError.prototype.isPrototypeOf(error)
-      ? (error as HttpApiError.HttpApiDecodeError).issues
-      : ParseResult.ArrayFormatter.formatErrorSync(error as ParseResult.ParseError)
-    ).map(({ message, path }) => ({ path: path.map(String).join("."), message: ruleOf(message) }))
+    issues: issues.map(({ message, path }) => ({ path: path.map(String).join("."), message: ruleOf(message) }))
   })
 
 const ruleOf = (message: string) => {
@@ -51,7 +47,7 @@ const ruleOf = (message: string) => {
 /** The error that a failure amounts to, whether it was declared, raised by the router, or died. */
 export const apiErrorOf = (error: unknown): ApiError => {
   if (isApiError(error)) return error
-  if (error instanceof HttpApiError.HttpApiDecodeError || ParseResult.isParseError(error)) return misfits(error)
+  if (error instanceof HttpApiError.HttpApiDecodeError) return misfits(error.issues)
   if (error instanceof HttpServerError.RouteNotFound) return new NotFound()
   if (isSqlError(error)) {
     switch (classify(error)) {
@@ -75,6 +71,9 @@ export const answerFailure =
     const error = apiErrorOf(Cause.squash(cause))
     const answer = Effect.succeed(errorResponse(error, requestId))
     return error._tag === "InternalError"
-      ? Effect.zipRight(Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId }), answer)
+      ? Effect.zipRight(
+          Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId }),
+          answer
+        )
       : answer
   }

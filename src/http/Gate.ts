@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
-import { HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { type HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
-import { RequestId } from "../api/RequestId.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
+import { RequestId } from "../api/RequestId.ts"
 import type { Credential } from "../domain/ApiKey.ts"
 import { Forbidden, NotFound, Unauthorized } from "../domain/Errors.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
@@ -45,11 +45,11 @@ export const makeGate = (routes: RouteTable) =>
     }
 
     const admit = (route: Route, credential: Option.Option<Credential>) => {
-      if (!route.authenticated) return Effect.succeed(undefined)
+      if (!route.authenticated) return Effect.succeedNone
       if (Option.isNone(credential)) return new Unauthorized()
       const { accountId, keyId, scopes } = credential.value
       if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
-      return Effect.succeed({ _tag: "Key" as const, accountId, keyId })
+      return Effect.succeedSome({ _tag: "Key" as const, accountId, keyId })
     }
 
     return <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R> =>
@@ -63,7 +63,7 @@ export const makeGate = (routes: RouteTable) =>
         const answer = Effect.gen(function* () {
           yield* checkHead(request)
           const isOpen = routes(path)?.values().next().value?.authenticated === false
-          const credential = isOpen ? Option.none() : yield* findCredential(request.headers["authorization"])
+          const credential = isOpen ? Option.none() : yield* findCredential(request.headers.authorization)
           if (Option.isSome(credential)) {
             const { accountId, keyId } = credential.value
             const taken = yield* budget.take({ accountId, credentialId: keyId })

@@ -63,10 +63,7 @@ const drain = (server: Server, inFlight: () => number) =>
     }
     server.on("catalog-answered", settle)
     settle()
-  }).pipe(
-    Effect.timeoutOption(drainTimeout),
-    Effect.ensuring(Effect.sync(() => server.closeAllConnections()))
-  )
+  }).pipe(Effect.timeoutOption(drainTimeout), Effect.ensuring(Effect.sync(() => server.closeAllConnections())))
 
 /** Serves on a Node server that is drained before it is closed. */
 export const layer = (options: { readonly host: string; readonly port: number }) =>
@@ -86,7 +83,12 @@ export const layer = (options: { readonly host: string; readonly port: number })
         })
       })
       const draining = Layer.scopedDiscard(
-        Effect.addFinalizer(() => Effect.zipRight(readiness.close, drain(server, () => inFlight)))
+        Effect.addFinalizer(() =>
+          Effect.zipRight(
+            readiness.close,
+            drain(server, () => inFlight)
+          )
+        )
       )
       return draining.pipe(
         Layer.provideMerge(HttpLive),

@@ -23,9 +23,7 @@ const isDecodable = (text: string) => {
 /** The raw path and query of a target. */
 export const splitTarget = (target: string): { readonly path: string; readonly query: string } => {
   const mark = target.indexOf("?")
-  return mark === -1
-    ? { path: target, query: "" }
-    : { path: target.slice(0, mark), query: target.slice(mark + 1) }
+  return mark === -1 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
 /** What must hold of a request before anything of it is believed. */
@@ -37,8 +35,9 @@ export const checkHead = (
   let headBytes = target.length
   for (const name in request.headers) headBytes += name.length + (request.headers[name]?.length ?? 0) + ": \r\n".length
   if (headBytes > headLimit) return new HeadersTooLarge({ limitBytes: headLimit })
-  if (!target.startsWith("/")) return refuse("", "The request target must be a path: an absolute address is for proxies.")
-  if (request.headers["host"] === undefined) return refuse("Host", "is missing")
+  if (!target.startsWith("/"))
+    return refuse("", "The request target must be a path: an absolute address is for proxies.")
+  if (request.headers.host === undefined) return refuse("Host", "is missing")
   if (!isDecodable(splitTarget(target).query))
     return refuse("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25")
   return Effect.void

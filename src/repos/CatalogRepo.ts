@@ -246,7 +246,9 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
         Effect.map(Ref.get(store), (state) => {
           const account = state.get(accountId)
           const found = account?.entities.get(id)
-          return account === undefined || found?.aggregate.kind !== kind ? Option.none() : Option.some({ account, found })
+          return account === undefined || found?.aggregate.kind !== kind
+            ? Option.none()
+            : Option.some({ account, found })
         })
       return {
         page: (accountId, kind, filters, after, limit) =>

@@ -253,8 +253,10 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         save: (accountId, plan) =>
           Effect.gen(function* () {
             const written = differences(plan)
-            const run = <Row>(rows: ReadonlyArray<Row>, statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>) =>
-              rows.length === 0 ? Effect.void : statement(rows)
+            const run = <Row>(
+              rows: ReadonlyArray<Row>,
+              statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
+            ) => (rows.length === 0 ? Effect.void : statement(rows))
             yield* run(plan.created, (rows) => insertEntities(accountId, rows))
             yield* run(written.entities, (rows) => updateEntities(accountId, rows))
             yield* run(written.versions.removed, (rows) => deleteVersions(accountId, rows))
@@ -311,7 +313,9 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
             const named = new Set(owners)
             const parents = new Set(all.filter(({ id }) => named.has(id)).map(({ parentId }) => parentId))
             const locked = all.filter(({ id }) => named.has(id) || parents.has(id))
-            const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
+            const products = new Set<EntityId | null>(
+              locked.filter(({ kind }) => kind === "product").map(({ id }) => id)
+            )
             const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
             return {
               now: yield* now,
@@ -330,7 +334,13 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
             updateAccount(store, accountId, (account) => {
               const entities = new Map(account.entities)
               for (const aggregate of plan.created)
-                entities.set(aggregate.id, { aggregate, draftRevision: 0, changeSeq: 0, canonicalChangedAt: createdAt, createdAt })
+                entities.set(aggregate.id, {
+                  aggregate,
+                  draftRevision: 0,
+                  changeSeq: 0,
+                  canonicalChangedAt: createdAt,
+                  createdAt
+                })
               for (const { after } of plan.updated) {
                 const entity = entities.get(after.id)
                 if (entity !== undefined) entities.set(after.id, { ...entity, aggregate: after })
@@ -372,11 +382,11 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
 
 /** A plan as rows: what the tables must lose, and what they must hold. Rows that stay as they are are left out. */
 const differences = (plan: Plan) => {
-  const pairs = [
-    ...plan.created.map((after) => ({ before: undefined, after })),
-    ...plan.updated
-  ]
-  const rows = <Row extends object>(rowsOf: (aggregate: Aggregate) => ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
+  const pairs = [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]
+  const rows = <Row extends object>(
+    rowsOf: (aggregate: Aggregate) => ReadonlyArray<Row>,
+    keyOf: (row: Row) => string
+  ) => {
     const removed: Array<Row> = []
     const kept: Array<Row> = []
     for (const { after, before } of pairs) {

@@ -1,17 +1,25 @@
-import { Effect, Layer, Ref } from "effect"
+import { Effect, FiberRef, Layer, Ref } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { MemoryStore } from "./MemoryStore.ts"
 
-/** The memory twin of a transaction: one at a time, and a failed one leaves the store as it was. */
-export const layerMemoryTransaction = Layer.effect(
+/**
+ * The memory twin of a transaction: one at a time, and a failed or interrupted one leaves the store as it was. One inside
+ * another is a savepoint of it.
+ */
+export const layerMemoryTransaction = Layer.scoped(
   Transaction,
   Effect.gen(function* () {
     const store = yield* MemoryStore
     const oneAtATime = yield* Effect.makeSemaphore(1)
+    const isOpen = yield* FiberRef.make(false)
+
+    const restoring = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.flatMap(Ref.get(store), (before) => Effect.onError(effect, () => Ref.set(store, before)))
+
     return {
       run: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-        Effect.flatMap(Ref.get(store), (before) => Effect.tapErrorCause(effect, () => Ref.set(store, before))).pipe(
-          oneAtATime.withPermits(1)
+        Effect.flatMap(FiberRef.get(isOpen), (isInside) =>
+          isInside ? restoring(effect) : restoring(effect).pipe(Effect.locally(isOpen, true), oneAtATime.withPermits(1))
         )
     }
   })

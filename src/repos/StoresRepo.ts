@@ -61,9 +61,7 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     Effect.gen(function* () {
       const memory = yield* MemoryStore
       const list = (accountId: AccountId) =>
-        Effect.map(Ref.get(memory), (state) =>
-          [...(state.get(accountId)?.stores.values() ?? [])].sort(compareStores)
-        )
+        Effect.map(Ref.get(memory), (state) => [...(state.get(accountId)?.stores.values() ?? [])].sort(compareStores))
       return {
         list,
         find: (accountId, id) =>

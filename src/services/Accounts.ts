@@ -9,7 +9,9 @@ export class Accounts extends Context.Tag("catalog/Accounts")<
   Accounts,
   {
     /** ValidationFailed: a blank name, or one over 200 characters. */
-    readonly create: (name: string) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
+    readonly create: (
+      name: string
+    ) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
     /** Oldest first. */
     readonly list: Effect.Effect<ReadonlyArray<Account>>
   }

@@ -51,7 +51,9 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
           recording.add(keyId)
           inBackground(
             access.recordUse(accountId, keyId).pipe(
-              Effect.catchAllCause((cause) => Effect.logWarning("The last use of an API key could not be recorded", cause)),
+              Effect.catchAllCause((cause) =>
+                Effect.logWarning("The last use of an API key could not be recorded", cause)
+              ),
               Effect.ensuring(Effect.sync(() => recording.delete(keyId)))
             )
           )
@@ -76,7 +78,10 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         }),
         authenticate: (token) =>
           isWellFormed(token)
-            ? Effect.tap(access.findCredential(hashOf(token)), Option.match({ onNone: () => Effect.void, onSome: recordUse }))
+            ? Effect.tap(
+                access.findCredential(hashOf(token)),
+                Option.match({ onNone: () => Effect.void, onSome: recordUse })
+              )
             : Effect.succeedNone
       }
     })

@@ -64,7 +64,10 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       const cursors = makeCursorCodec(yield* repo.cursorKey)
 
       const known = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
-        Effect.flatMap(found, Effect.mapError(() => new NotFound()))
+        Effect.flatMap(
+          found,
+          Effect.mapError(() => new NotFound())
+        )
 
       return {
         list: Effect.fnUntraced(function* (kind, query) {
@@ -133,4 +136,3 @@ const versionsOf = (kind: EntityKind, record: VersionsRecord): ReadonlyArray<Sto
     pending_publish: version.pendingPublish,
     last_publish_status: version.lastPublishStatus
   }))
-

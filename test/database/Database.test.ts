@@ -4,12 +4,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inspect } from "node:util"
 import { SqlClient } from "@effect/sql"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it, layer, scoped } from "@effect/vitest"
 import { Deferred, Effect, Fiber, FiberId, Layer, Logger, Option, Redacted, Stream, TestClock } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
+
+// layer() binds it.effect and it.scoped to its own clock for the rest of the file: tests that need the TestClock use the
+// functions themselves.
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-data-"))),
@@ -18,13 +21,23 @@ const temporary = Effect.acquireRelease(
 
 const listening = (onSocket: (socket: Socket) => void) =>
   Effect.acquireRelease(
-    Effect.async<Server>((resume) => {
-      const server = createServer(onSocket)
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    Effect.async<{ readonly server: Server; readonly sockets: Set<Socket> }>((resume) => {
+      const sockets = new Set<Socket>()
+      const server = createServer((socket) => {
+        sockets.add(socket)
+        onSocket(socket)
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ server, sockets })))
     }),
-    (server) => Effect.async<void>((resume) => void server.close(() => resume(Effect.void)))
+    ({ server, sockets }) =>
+      Effect.async<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        sockets.forEach((socket) => {
+          socket.destroy()
+        })
+      })
   ).pipe(
-    Effect.map((server) => {
+    Effect.map(({ server }) => {
       const address = server.address()
       return typeof address === "object" && address !== null ? address.port : 0
     })
@@ -83,9 +96,9 @@ describe("Database.layerServer, refused", () => {
     })
   )
 
-  it.scoped("by a server that says nothing, after 5 s", () =>
+  scoped("by a server that says nothing, after 5 s", () =>
     Effect.gen(function* () {
-      const port = yield* listening((socket) => socket.on("error", () => {}))
+      const port = yield* listening((socket) => socket.resume())
       const waiting = yield* Effect.fork(refusal(at(port)))
       yield* TestClock.adjust("5 seconds")
       const error = yield* Fiber.join(waiting)
@@ -294,7 +307,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
             yield* Deferred.await(lost),
             "A database connection was lost: terminating connection due to administrator command"
           )
-        }).pipe(Effect.provide(Database.layerServer({ url })), Effect.provide(listener))
+        }).pipe(Effect.provide(Layer.provideMerge(Database.layerServer({ url }), listener)))
       })
     )
 
@@ -321,7 +334,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
 })
 
 describe("Database.ping", () => {
-  it.scoped("is Unavailable when no connection answers within 2 s", () =>
+  scoped("is Unavailable when no connection answers within 2 s", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const held = yield* Deferred.make<void>()
@@ -330,7 +343,35 @@ describe("Database.ping", () => {
       const ping = yield* Effect.fork(Effect.flip(Database.ping))
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual((yield* Fiber.join(ping))._tag, "Unavailable")
-    }).pipe(Effect.provide(TestDatabase.layerEmbeddedEmpty))
+    }).pipe(
+      // Ends the transaction before the database.
+      Effect.scoped,
+      Effect.provide(TestDatabase.layerEmbeddedEmpty)
+    )
+  )
+})
+
+describe("Database.layerEmbeddedMemory", () => {
+  scoped(
+    "an interrupted transaction waits for no timer",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const one = sql`SELECT ${1}::int AS one`
+        // At every turn of the event loop between the request and its answer.
+        for (let turns = 0; turns < 10; turns++) {
+          const begun = yield* Deferred.make<void>()
+          const program = sql.withTransaction(Effect.zipRight(Deferred.succeed(begun, undefined), one))
+          const fiber = yield* Effect.fork(program)
+          yield* Deferred.await(begun)
+          for (let turn = 0; turn < turns; turn++) {
+            yield* Effect.promise(() => new Promise<void>((resume) => process.nextTick(resume)))
+          }
+          yield* Fiber.interrupt(fiber)
+          assert.deepStrictEqual(yield* one, [{ one: 1 }])
+        }
+      }).pipe(Effect.provide(TestDatabase.layerEmbeddedEmpty)),
+    10_000
   )
 })
 

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Either, Scope } from "effect"
@@ -43,9 +44,8 @@ const lockIn = (directory: string) => EmbeddedLock.lockPath(directory)
 
 const own = (directory: string) => JSON.parse(readFileSync(lockIn(directory), "utf8"))
 
-const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope | NodeFileSystemContext>) =>
+const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope | FileSystem.FileSystem>) =>
   it.scopedLive(name, () => Effect.provide(self(), NodeFileSystem.layer))
-type NodeFileSystemContext = import("@effect/platform").FileSystem.FileSystem
 
 describe("EmbeddedLock", () => {
   test("makes the directory and a whole record, for this user only, and takes the record away", () =>

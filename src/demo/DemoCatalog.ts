@@ -1,0 +1,320 @@
+import { createHash } from "node:crypto"
+import { CatalogChange } from "../domain/CatalogChange.ts"
+import { type AccountId, EntityId, StoreId } from "../domain/Ids.ts"
+import type { Store } from "../domain/Store.ts"
+import { families, type ProductFamily, type StoreName } from "./DemoProducts.ts"
+import * as Stories from "./DemoStories.ts"
+import { localValues } from "./DemoTranslations.ts"
+import { localPrice, variantValues } from "./DemoVariants.ts"
+
+/** The stores of the demo, by domain. */
+export type DemoStores = readonly [china: Store, europe: Store, gulf: Store]
+
+const storeNames = ["china", "europe", "gulf"] as const
+
+/** A name-based UUID (RFC 9562, version 5): the same name under the same id is the same UUID. */
+const uuidOf = (namespace: string, name: string): string => {
+  const hash = createHash("sha1")
+    .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
+    .update(name)
+    .digest()
+  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6)
+  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8)
+  return hash.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
+}
+
+/**
+ * The three stores of a demo account, all on the demo platform. Ids and domains come from the account's id: they are the
+ * same however often they are asked for, and no two accounts share one.
+ */
+export const demoStores = (accountId: AccountId): DemoStores => {
+  const store = (slug: StoreName, name: string, primary_locale: string, other: string, currency: string): Store => ({
+    id: StoreId.make(uuidOf(accountId, `store/${slug}`)),
+    domain: `tarn-and-tern-${slug}-${accountId.slice(0, 8)}.demo.example`,
+    name,
+    platform: "demo",
+    status: "linked",
+    primary_locale,
+    locales: [primary_locale, other],
+    currency,
+    last_imported_at: null
+  })
+  return [
+    store("china", "山湖与燕鸥", "zh-CN", "en", "CNY"),
+    store("europe", "Tarn & Tern", "en", "de", "EUR"),
+    store("gulf", "تارن وتيرن", "ar", "en", "AED")
+  ]
+}
+
+type Changes = ReadonlyArray<CatalogChange>
+type Values = Readonly<Record<string, string | null>>
+
+/** What the tables call things, as ids of one account. */
+interface Ids {
+  readonly entity: (kind: "product" | "variant" | "media" | "collection", name: string) => EntityId
+  readonly store: (name: StoreName) => StoreId
+  /** In the order in which answers list them. */
+  readonly stores: (names: ReadonlyArray<StoreName>) => ReadonlyArray<StoreId>
+}
+
+const idsOf = ([china, europe, gulf]: DemoStores): Ids => {
+  const byName = { china: china.id, europe: europe.id, gulf: gulf.id }
+  return {
+    entity: (kind, name) => EntityId.make(uuidOf(europe.id, `${kind}/${name}`)),
+    store: (name) => byName[name],
+    stores: (names) => storeNames.filter((name) => names.includes(name)).map((name) => byName[name])
+  }
+}
+
+interface DemoMedia {
+  readonly file: string
+  readonly mimeType: string
+  readonly alt: string
+  readonly stores: ReadonlyArray<StoreName>
+}
+
+interface DemoProduct {
+  readonly handle: string
+  readonly title: string
+  readonly text: string
+  readonly family: ProductFamily
+  readonly stores: ReadonlyArray<StoreName>
+  /** Their names end in their place: `kestrel-20/0`. */
+  readonly variants: ReadonlyArray<{ readonly name: string; readonly values: Values }>
+  readonly gallery: ReadonlyArray<DemoMedia>
+}
+
+const galleryOf = (handle: string, alt: string, own: ReadonlyArray<StoreName>): ReadonlyArray<DemoMedia> =>
+  Stories.withoutGallery.includes(handle)
+    ? []
+    : [
+        {
+          file: `${handle}.jpg`,
+          mimeType: "image/jpeg",
+          alt: Stories.withoutAlt.includes(handle) ? "" : alt,
+          stores: own
+        },
+        ...Object.entries(Stories.moreMedia).flatMap(([file, [mimeType, alt, product, stores = own]]) =>
+          product === handle ? [{ file, mimeType, alt, stores }] : []
+        )
+      ]
+
+const products = families.flatMap((family, familyIndex) =>
+  Object.entries(family.products).map(([handle, line], index): DemoProduct => {
+    const [title, price, text, stores = family.stores] = line
+    const variants = Stories.withoutVariants.includes(handle)
+      ? []
+      : variantValues(family, familyIndex + 1, index + 1, price)
+    return {
+      handle,
+      title,
+      text,
+      family,
+      stores,
+      variants: variants.map((values, place) => ({
+        name: `${handle}/${place}`,
+        values: place === 0 ? { ...values, ...Stories.firstVariantGaps[handle] } : values
+      })),
+      gallery: galleryOf(handle, `${title}, ${family.scene}`, stores)
+    }
+  })
+)
+
+/** How the first publish of a product went on a store. */
+const firstPublishOf = (handle: string, store: StoreName): Stories.FirstPublish["outcome"] | "accepted" => {
+  const { outcome, stores } = Stories.firstPublishes[handle] ?? { outcome: "accepted" }
+  return stores === undefined || stores.includes(store) ? outcome : "accepted"
+}
+
+const collections = Object.entries(Stories.collections).map(([handle, [title, text, tag, stores]]) => ({
+  handle,
+  title,
+  text,
+  stores,
+  banner: { file: `banner-${handle}.jpg`, mimeType: "image/jpeg", alt: `Banner of ${title}`, stores },
+  members: products
+    .filter(({ family }) => family.tags.includes(tag))
+    .filter((product) =>
+      stores.every((store) => product.stores.includes(store) && firstPublishOf(product.handle, store) === "accepted")
+    )
+    .map((product) => product.handle)
+}))
+
+const unusedMedia = Object.entries(Stories.moreMedia).flatMap(
+  ([file, [mimeType, alt, product]]): ReadonlyArray<DemoMedia> =>
+    product === null ? [{ file, mimeType, alt, stores: ["europe"] }] : []
+)
+
+const addToStores = (ids: Ids, entityId: EntityId, names: ReadonlyArray<StoreName>): Changes =>
+  ids.stores(names).map((storeId) => CatalogChange.AddToStore({ entityId, storeId }))
+
+const override = (ids: Ids, entityId: EntityId, store: StoreName, values: Values): Changes =>
+  Object.values(values).every((value) => value === null)
+    ? []
+    : [CatalogChange.SetOverrides({ entityId, storeId: ids.store(store), values })]
+
+const show = (ids: Ids, entityId: EntityId, media: ReadonlyArray<DemoMedia>): CatalogChange =>
+  CatalogChange.SetGallery({
+    entityId,
+    entries: media.map(({ file, stores }) => ({ mediaId: ids.entity("media", file), storeIds: ids.stores(stores) }))
+  })
+
+const createMedia = (ids: Ids, { alt, file, mimeType, stores }: DemoMedia, index: number): Changes => {
+  const id = ids.entity("media", file)
+  const [kind] = mimeType.split("/")
+  const [width, height] = kind === "image" ? ["2000", "1500"] : kind === "model" ? [null, null] : ["1920", "1080"]
+  const values = {
+    alt,
+    url: `https://${kind === "text" ? "video.demo.example/embed" : "cdn.demo.example/tarn-and-tern"}/${file}`,
+    mime_type: mimeType,
+    width,
+    height,
+    file_size: kind === "text" ? null : String((kind === "image" ? 180_000 : 4_200_000) + index * 1_711),
+    file_name: file
+  }
+  return [CatalogChange.CreateEntity({ id, kind: "media", parentId: null, values }), ...addToStores(ids, id, stores)]
+}
+
+const metafieldTypes = {
+  "specs.capacity_litres": "number_decimal",
+  "specs.season": "number_integer",
+  "specs.hours": "number_integer",
+  "specs.pages": "number_integer"
+}
+
+const createProduct = (ids: Ids, { family, gallery, handle, stores, text, title, variants }: DemoProduct): Changes => {
+  const id = ids.entity("product", handle)
+  const options = Object.entries(family.options).map(([name, values]) => ({ name, values }))
+  const values = {
+    title,
+    handle,
+    description_html: `<p>${text}</p><p>${family.promise}</p>`,
+    vendor: family.vendor,
+    product_type: family.type,
+    tags: JSON.stringify(family.tags),
+    status: family.tags.includes("new") ? "draft" : "active",
+    options: JSON.stringify(options.length > 0 ? options : [{ name: "Title", values: ["Default Title"] }]),
+    seo_title: `${title} | ${family.vendor}`,
+    seo_description: text,
+    ...family.metafields,
+    ...Stories.productGaps[handle]
+  }
+  return [
+    CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values, types: metafieldTypes }),
+    ...addToStores(ids, id, stores),
+    ...stores.flatMap((store) => override(ids, id, store, localValues(handle, store))),
+    show(ids, id, gallery),
+    ...variants.flatMap(({ name, values }, place) => {
+      const variantId = ids.entity("variant", name)
+      return [
+        CatalogChange.CreateEntity({ id: variantId, kind: "variant", parentId: id, values }),
+        ...addToStores(ids, variantId, stores),
+        ...stores.flatMap((store) => override(ids, variantId, store, { price: localPrice(store, values.price) })),
+        // The picture of a product shows its first variant.
+        show(ids, variantId, place === 0 ? gallery.slice(0, 1) : [])
+      ]
+    })
+  ]
+}
+
+const createCollection = (ids: Ids, { banner, handle, members, stores, text, title }: (typeof collections)[number]) => {
+  const id = ids.entity("collection", handle)
+  const values = {
+    title,
+    handle,
+    description_html: `<p>${text}</p>`,
+    sort_order: "manual",
+    seo_title: `${title} | Tarn & Tern`,
+    seo_description: text
+  }
+  return [
+    CatalogChange.CreateEntity({ id, kind: "collection", parentId: null, values }),
+    ...addToStores(ids, id, stores),
+    show(ids, id, [banner]),
+    CatalogChange.SetMembers({ collectionId: id, productIds: members.map((member) => ids.entity("product", member)) })
+  ]
+}
+
+const publish = (
+  ids: Ids,
+  entityId: EntityId,
+  store: StoreName,
+  outcome: ReturnType<typeof firstPublishOf>
+): Changes => {
+  const version = { entityId, storeId: ids.store(store) }
+  switch (outcome) {
+    case "not asked":
+      return []
+    case "asked":
+      return [CatalogChange.AskPublish(version)]
+    case "accepted":
+      return [CatalogChange.AcceptPublish(version)]
+    default:
+      return [CatalogChange.RefusePublish({ ...version, error: outcome })]
+  }
+}
+
+/** A product's first publish carries its variants and its gallery on that store: all of them share its outcome. */
+const publishProduct = (ids: Ids, { gallery, handle, stores, variants }: DemoProduct): Changes =>
+  stores.flatMap((store) =>
+    [
+      ...gallery.filter((media) => media.stores.includes(store)).map(({ file }) => ids.entity("media", file)),
+      ...variants.map(({ name }) => ids.entity("variant", name)),
+      ids.entity("product", handle)
+    ].flatMap((id) => publish(ids, id, store, firstPublishOf(handle, store)))
+  )
+
+const publishCollection = (ids: Ids, { banner, handle, members, stores }: (typeof collections)[number]): Changes =>
+  members.length === 0
+    ? []
+    : stores.flatMap((store) =>
+        [ids.entity("media", banner.file), ids.entity("collection", handle)].flatMap((id) =>
+          publish(ids, id, store, "accepted")
+        )
+      )
+
+const edit = (ids: Ids, { of, product, store, values }: Stories.Edit): Changes => {
+  const entityId = of === "variant" ? ids.entity("variant", `${product}/0`) : ids.entity("product", product)
+  return store === undefined
+    ? [CatalogChange.SetAttributes({ entityId, values })]
+    : override(ids, entityId, store, values)
+}
+
+/**
+ * The demo's catalog as lists of changes, each a transaction of its own or all of them one: media, products, collections,
+ * first publishes, and what was edited and published since. The same stores always give the same changes and ids.
+ */
+export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
+  const ids = idsOf(stores)
+  const media = [
+    ...products.flatMap(({ gallery }) => gallery),
+    ...unusedMedia,
+    ...collections.map(({ banner }) => banner)
+  ]
+  return [
+    media.flatMap((file, index) => createMedia(ids, file, index)),
+    products.flatMap((product) => createProduct(ids, product)),
+    collections.flatMap((collection) => createCollection(ids, collection)),
+    [
+      ...products.flatMap((product) => publishProduct(ids, product)),
+      ...collections.flatMap((collection) => publishCollection(ids, collection))
+    ],
+    [
+      ...Stories.edits.flatMap((change) => edit(ids, change)),
+      ...Object.entries(Stories.laterAlts).map(([file, alt]) =>
+        CatalogChange.SetAttributes({ entityId: ids.entity("media", file), values: { alt } })
+      ),
+      ...collections
+        .filter(({ handle }) => handle in Stories.laterMembers)
+        .map(({ handle, members }) =>
+          CatalogChange.SetMembers({
+            collectionId: ids.entity("collection", handle),
+            productIds: [...members, ...(Stories.laterMembers[handle] ?? [])].map((each) => ids.entity("product", each))
+          })
+        ),
+      ...Stories.laterPublishes.flatMap(({ error, product, stores: asked }) =>
+        asked.flatMap((store) => publish(ids, ids.entity("product", product), store, error ?? "asked"))
+      )
+    ]
+  ]
+}

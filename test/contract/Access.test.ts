@@ -1,0 +1,152 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Option, Redacted } from "effect"
+import { ApiKeyId } from "../../src/domain/Ids.ts"
+import { fromMillis, plusMicros } from "../../src/domain/Timestamp.ts"
+import { AccessRepo } from "../../src/repos/AccessRepo.ts"
+import { Accounts, ApiKeys, anAccount } from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const never = ApiKeyId.make("00000000-0000-4000-8000-00000000dead")
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`access on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("accounts are listed in the order of their making, names trimmed", () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const first = yield* accounts.create("  First  ")
+          const second = yield* accounts.create("Second")
+          const listed = (yield* accounts.list).filter(({ id }) => id === first.id || id === second.id)
+          assert.deepStrictEqual(
+            listed.map(({ name }) => name),
+            ["First", "Second"]
+          )
+        })
+      )
+
+      it.effect("an account needs a name", () =>
+        Effect.gen(function* () {
+          const refused = yield* Effect.flip((yield* Accounts).create("   "))
+          assert.strictEqual(refused.message, "name: must have 1 to 200 characters")
+        })
+      )
+
+      it.effect("a key opens its account with the scopes it was given, until it is revoked", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { accountId } = yield* anAccount()
+          const created = yield* keys.create(accountId, { name: " Shop ", scopes: ["pim:read"], expiresAt: null })
+          const token = Redacted.value(created.token)
+          const credential = Option.getOrThrow(yield* keys.authenticate(token))
+          assert.deepInclude(credential, { accountId, keyId: created.id, scopes: ["pim:read"] })
+
+          const listed = (yield* keys.list(accountId)).find(({ id }) => id === created.id)
+          assert.deepInclude(listed, { name: "Shop", lastFour: token.slice(-4), scopes: ["pim:read"], revokedAt: null })
+          assert.notInclude(JSON.stringify(listed), token)
+
+          yield* keys.revoke(accountId, created.id)
+          assert.isTrue(Option.isNone(yield* keys.authenticate(token)))
+          const first = (yield* keys.list(accountId)).find(({ id }) => id === created.id)?.revokedAt
+          yield* keys.revoke(accountId, created.id)
+          assert.strictEqual((yield* keys.list(accountId)).find(({ id }) => id === created.id)?.revokedAt, first)
+        })
+      )
+
+      it.effect("a token that was never minted opens nothing", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { accountId, token } = yield* anAccount()
+          const wellFormed = (yield* keys.create(accountId, { name: "x", scopes: ["pim:read"], expiresAt: null })).token
+          yield* keys.revoke(accountId, (yield* keys.list(accountId)).at(-1)?.id ?? never)
+          for (const wrong of [
+            "",
+            "pk_live_",
+            token.slice(0, -1),
+            `${token}x`,
+            token.toUpperCase(),
+            Redacted.value(wellFormed)
+          ])
+            assert.isTrue(Option.isNone(yield* keys.authenticate(wrong)), wrong)
+        })
+      )
+
+      it.effect("an expired key opens nothing", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const access = yield* AccessRepo
+          const { accountId } = yield* anAccount()
+          const past = plusMicros(fromMillis(Date.now()), -1_000_000)
+          const refused = yield* Effect.flip(
+            keys.create(accountId, { name: "x", scopes: ["pim:read"], expiresAt: past })
+          )
+          assert.strictEqual(refused.message, "expires: lies in the past")
+          const id = ApiKeyId.make(crypto.randomUUID())
+          const hash = "ab".repeat(32)
+          yield* access.createKey(accountId, {
+            id,
+            hash,
+            name: "x",
+            lastFour: "abcd",
+            scopes: ["pim:read"],
+            expiresAt: past
+          })
+          assert.isTrue(Option.isNone(yield* access.findCredential(hash)))
+        })
+      )
+
+      it.effect("what cannot be granted is refused with the reason", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { accountId } = yield* anAccount()
+          const create = (scopes: ReadonlyArray<string>, name = "x") =>
+            Effect.map(Effect.flip(keys.create(accountId, { name, scopes, expiresAt: null })), ({ message }) => message)
+          assert.strictEqual(
+            yield* create(["pim:read", "pim:delete"]),
+            "scopes: pim:delete cannot be granted to any key; choose from pim:read, pim:write"
+          )
+          assert.strictEqual(yield* create(["read"]), "scopes: choose from pim:read, pim:write")
+          assert.strictEqual(yield* create([]), "scopes: choose from pim:read, pim:write")
+          assert.strictEqual(yield* create(["pim:read"], "  "), "name: must not be blank")
+        })
+      )
+
+      it.effect("a key of another account cannot be revoked, and reads as an absent one", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const ours = yield* anAccount()
+          const theirs = yield* anAccount()
+          const [key] = yield* keys.list(theirs.accountId)
+          const foreign = yield* Effect.flip(keys.revoke(ours.accountId, key?.id ?? never))
+          const absent = yield* Effect.flip(keys.revoke(ours.accountId, never))
+          assert.deepStrictEqual(foreign, absent)
+          assert.isTrue(Option.isSome(yield* keys.authenticate(theirs.token)))
+        })
+      )
+
+      it.effect("the use of a key is recorded once a minute", () =>
+        Effect.gen(function* () {
+          const access = yield* AccessRepo
+          const keys = yield* ApiKeys
+          const { accountId } = yield* anAccount()
+          const id = ApiKeyId.make(crypto.randomUUID())
+          const hash = "cd".repeat(31) + id.slice(0, 2)
+          yield* access.createKey(accountId, {
+            id,
+            hash,
+            name: "x",
+            lastFour: "abcd",
+            scopes: ["pim:read"],
+            expiresAt: null
+          })
+          assert.isTrue(Option.getOrThrow(yield* access.findCredential(hash)).useUnrecorded)
+          yield* access.recordUse(accountId, id)
+          const used = (yield* keys.list(accountId)).find((key) => key.id === id)?.lastUsedAt
+          assert.isString(used)
+          assert.isFalse(Option.getOrThrow(yield* access.findCredential(hash)).useUnrecorded)
+          yield* access.recordUse(accountId, id)
+          assert.strictEqual((yield* keys.list(accountId)).find((key) => key.id === id)?.lastUsedAt, used)
+        })
+      )
+    })
+  })
+}
