@@ -1,9 +1,15 @@
 import { defineConfig } from "vitest/config"
 
+const report = process.env.CATALOG_TEST_REPORT
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // Races and budgets are measured against the clock: a third file at a time would starve them on two cores.
+    maxWorkers: 2,
     testTimeout: 60_000,
-    hookTimeout: 120_000
+    hookTimeout: 120_000,
+    reporters: report === undefined ? ["default"] : ["default", "json"],
+    ...(report === undefined ? {} : { outputFile: { json: report } })
   }
 })

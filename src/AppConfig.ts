@@ -4,7 +4,10 @@ import type { BudgetSizes } from "./services/RateBudget.ts"
 /** A setting that cannot be used. `message` is one line that names it. */
 export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}
 
-export type LogFormat = "pretty" | "json" | "logfmt"
+const logFormats = ["pretty", "json", "logfmt"] as const
+export type LogFormat = (typeof logFormats)[number]
+
+const isLogFormat = (text: string): text is LogFormat => logFormats.some((format) => format === text)
 
 /** Every setting, from the environment. */
 export interface AppConfig {
@@ -28,15 +31,19 @@ export interface AppConfig {
 
 const text = (name: string, fallback: string) =>
   Config.string(name).pipe(
-    Config.withDefault(fallback),
-    Config.validate({ message: "must not be empty", validation: (value) => value.trim() !== "" })
-  )
-
-const positive = (name: string, fallback: number) =>
-  Config.integer(name).pipe(
-    Config.validate({ message: "must be a whole number of at least 1", validation: (value) => value >= 1 }),
+    Config.validate({ message: "must not be empty", validation: (value) => value.trim() !== "" }),
     Config.withDefault(fallback)
   )
+
+const wholeNumber = (name: string, fallback: number, message: string, validation: (value: number) => boolean) =>
+  Config.string(name).pipe(
+    Config.validate({ message, validation: (value) => /^\d{1,9}$/.test(value) && validation(Number(value)) }),
+    Config.map(Number),
+    Config.withDefault(fallback)
+  )
+
+const requests = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a whole number of requests, at least 1", (value) => value >= 1)
 
 const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
   URL.canParse(value) && schemes.includes(new URL(value).protocol)
@@ -46,13 +53,7 @@ const secret = (name: string, message: string, validation: (value: string) => bo
 
 const settings: Config.Config<AppConfig> = Config.all({
   host: text("HOST", "127.0.0.1"),
-  port: Config.integer("PORT").pipe(
-    Config.validate({
-      message: "must be a port number, 0 to 65535",
-      validation: (port) => port >= 0 && port <= 65_535
-    }),
-    Config.withDefault(4080)
-  ),
+  port: wholeNumber("PORT", 4080, "must be a port number, 0 to 65535", (value) => value <= 65_535),
   baseUrl: Config.string("BASE_URL").pipe(
     Config.validate({ message: "must be an http or https address", validation: isUrl(["http:", "https:"]) }),
     Config.map((url) => url.replace(/\/$/, "")),
@@ -63,10 +64,13 @@ const settings: Config.Config<AppConfig> = Config.all({
   secretKey: secret("SECRET_KEY", "must be 32 bytes in base64, for example from `openssl rand -base64 32`", (value) =>
     /^[A-Za-z0-9+/]{43}=$/.test(value)
   ),
-  logFormat: Config.literal("pretty", "json", "logfmt")("LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
+  logFormat: Config.string("LOG_FORMAT").pipe(
+    Config.validate({ message: `must be one of ${logFormats.join(", ")}`, validation: isLogFormat }),
+    Config.withDefault("pretty" as const)
+  ),
   budgets: Config.all({
-    perKey: positive("RATE_LIMIT_PER_KEY", 120),
-    perAccount: positive("RATE_LIMIT_PER_ACCOUNT", 240)
+    perKey: requests("RATE_LIMIT_PER_KEY", 120),
+    perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)
   })
 })
 

@@ -15,7 +15,7 @@ export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("cat
     ApiKey: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "An API key: `pk_live_` and 38 characters. The roles of an operation name the scope that the key must have."
+        "An API key: `pk_live_` and 38 characters. `x-required-scope` of an operation is the scope that it must have."
       )
     )
   }

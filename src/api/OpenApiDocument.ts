@@ -4,233 +4,326 @@ import { type AnyScope, Scope } from "../domain/ApiKeyToken.ts"
 import { RequiredScope } from "./Authentication.ts"
 import { type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 import { envelopeOf } from "./ErrorEnvelope.ts"
-import { entityTagExample, errorExamples, exampleOf, listExample, requestIdExample } from "./OpenApiExamples.ts"
+import { errorExamples, exampleOf, listExample, requestIdExample } from "./OpenApiExamples.ts"
 import { guide } from "./OpenApiGuide.ts"
+import { headers, headersOf, ifNoneMatch } from "./OpenApiHeaders.ts"
+import { isRecord, type JsonSchema, mapValues, namesIn, referred, type Schemas, tidySchema } from "./OpenApiSchemas.ts"
 
 /** Where the document is served. */
 export const openApiPath = "/api/v1/openapi.json"
-
-type JsonSchema = { readonly [keyword: string]: unknown }
 
 interface Reference {
   readonly $ref: string
 }
 
-interface Content {
-  readonly [contentType: string]: { readonly schema: JsonSchema; readonly example?: unknown }
+interface MediaType {
+  readonly schema: JsonSchema
+  readonly example?: unknown
 }
 
 interface Response {
   readonly description: string
   readonly headers: { readonly [name: string]: Reference }
-  readonly content?: Content
+  readonly content?: { readonly [contentType: string]: MediaType }
 }
 
-type Responses = { readonly [status: string]: Response | Reference }
-type Schemas = { readonly [name: string]: JsonSchema }
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly description?: unknown
+  readonly schema: JsonSchema
+}
 
-const schemaPrefix = "#/components/schemas/"
+interface Operation {
+  readonly operationId: string
+  readonly tags: ReadonlyArray<string>
+  readonly summary?: string | undefined
+  readonly description?: string | undefined
+  readonly deprecated?: boolean | undefined
+  readonly security: ReadonlyArray<{ readonly [scheme: string]: ReadonlyArray<string> }>
+  /** A bearer scheme has no place for scopes that every linter takes. */
+  readonly "x-required-scope"?: AnyScope
+  readonly parameters: ReadonlyArray<Parameter | Reference>
+  readonly requestBody?: { readonly required: boolean; readonly content: { readonly [contentType: string]: MediaType } }
+  readonly responses: { readonly [status: string]: Response | Reference }
+}
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const mapValues = <A, B>(record: { readonly [key: string]: A }, f: (value: A, key: string) => B): Record<string, B> =>
-  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
-
-/** The name of the schema that a reference points to. */
-const referred = (schema: JsonSchema): string | undefined =>
-  typeof schema["$ref"] === "string" && schema["$ref"].startsWith(schemaPrefix)
-    ? schema["$ref"].slice(schemaPrefix.length)
-    : undefined
-
-// Schemas
-
-/** Named by the library, not by us: a plain scalar says more where it stands. */
-const isScalar = (schema: JsonSchema) =>
-  ["string", "number", "integer", "boolean"].includes(String(schema["type"])) && schema["enum"] === undefined
-
-/** Descriptions that the library makes up ("a string matching the pattern ..."): ours begin with a capital. */
-const isMadeUp = (description: unknown) => typeof description === "string" && /^an? /.test(description)
-
-const tidyParts = (value: unknown, tidy: (schema: JsonSchema) => JsonSchema): unknown =>
-  isRecord(value) ? tidy(value) : Array.isArray(value) ? value.map((part) => tidyParts(part, tidy)) : value
-
-/** A schema without titles nobody wrote, and open to members: within v1 answers may gain fields, bodies may hold more. */
-const tidySchema = (schemas: Schemas) => {
-  const tidy = (schema: JsonSchema): JsonSchema => {
-    const target = schemas[referred(schema) ?? ""]
-    if (target !== undefined && isScalar(target)) return tidy(target)
-    const kept = Object.entries(schema).filter(
-      ([keyword, value]) =>
-        keyword !== "title" &&
-        !(keyword === "additionalProperties" && value === false) &&
-        !(keyword === "description" && isMadeUp(value))
-    )
-    return Object.fromEntries(
-      kept.map(([keyword, value]) => {
-        switch (keyword) {
-          case "properties":
-          case "patternProperties":
-            return [keyword, mapValues(value as Schemas, tidy)]
-          case "items":
-          case "additionalProperties":
-          case "anyOf":
-          case "oneOf":
-          case "allOf":
-            return [keyword, tidyParts(value, tidy)]
-          default:
-            return [keyword, value]
-        }
-      })
-    )
+/** OpenAPI 3.1, as far as this service uses it. */
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly info: {
+    readonly title: string
+    readonly version: string
+    readonly description: string
+    readonly contact: { readonly name: string }
+    readonly license: { readonly name: string; readonly identifier: string }
   }
-  return tidy
-}
-
-/** The names of all schemas that are reached from a part of the document. */
-const reachable = (part: unknown, schemas: Schemas): ReadonlySet<string> => {
-  const names = new Set<string>()
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (!isRecord(value)) return
-    const name = referred(value)
-    if (name !== undefined && !names.has(name)) {
-      names.add(name)
-      visit(schemas[name])
-    }
-    Object.values(value).forEach(visit)
-  }
-  visit(part)
-  return names
-}
-
-// Headers
-
-const headers = {
-  "X-RateLimit-Limit": {
-    description: "Size of the key's budget for the current window, in requests.",
-    schema: { type: "integer", minimum: 1 },
-    example: 120
-  },
-  "X-RateLimit-Remaining": {
-    description: "Requests left in the window.",
-    schema: { type: "integer", minimum: 0 },
-    example: 119
-  },
-  "X-RateLimit-Reset": {
-    description: "When the window ends, in unix seconds, rounded up.",
-    schema: { type: "integer" },
-    example: 1770136920
-  },
-  "X-RateLimit-Scope": {
-    description: "Which budget is the tighter one: the key's own or that of all keys of the account.",
-    schema: { type: "string", enum: ["key", "account"] },
-    example: "key"
-  },
-  "X-Request-Id": {
-    description: "Names this request; the `request_id` of an error equals it.",
-    schema: { type: "string" },
-    example: requestIdExample
-  },
-  "Cache-Control": {
-    description: "A private cache may keep the answer, and asks again before it uses it.",
-    schema: { type: "string", enum: ["private, no-cache"] },
-    example: "private, no-cache"
-  },
-  Vary: {
-    description: "The answer depends on the credential.",
-    schema: { type: "string", enum: ["Authorization"] },
-    example: "Authorization"
-  },
-  ETag: {
-    description: "Tag of this body: send it as `If-None-Match`.",
-    schema: { type: "string" },
-    example: entityTagExample
-  },
-  "Retry-After": {
-    description: "Seconds to wait before the next request.",
-    schema: { type: "integer", minimum: 1 },
-    example: 17
-  },
-  "WWW-Authenticate": {
-    description: "How to authenticate.",
-    schema: { type: "string", enum: ["Bearer"] },
-    example: "Bearer"
+  readonly servers: ReadonlyArray<{ readonly url: string; readonly description: string }>
+  readonly tags: ReadonlyArray<{ readonly name: string; readonly description: string }>
+  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
+  readonly components: {
+    readonly securitySchemes: { readonly [name: string]: unknown }
+    readonly parameters: { readonly [name: string]: Parameter }
+    readonly headers: typeof headers
+    readonly responses: { readonly [name: string]: Response }
+    readonly schemas: Schemas
   }
 }
 
-type HeaderName = keyof typeof headers
-
-const everyAnswer = [
-  "X-RateLimit-Limit",
-  "X-RateLimit-Remaining",
-  "X-RateLimit-Reset",
-  "X-RateLimit-Scope",
-  "X-Request-Id",
-  "Cache-Control",
-  "Vary"
-] as const satisfies ReadonlyArray<HeaderName>
-
-const ownHeaders: { readonly [status: string]: ReadonlyArray<HeaderName> } = {
-  "200": ["ETag"],
-  "304": ["ETag"],
-  "401": ["WWW-Authenticate"],
-  "429": ["Retry-After"]
-}
-
-const headersOf = (status: string) =>
-  Object.fromEntries(
-    [...everyAnswer, ...(ownHeaders[status] ?? [])].map((name) => [name, { $ref: `#/components/headers/${name}` }])
-  )
-
-// Responses
-
-const notModified: Response = {
-  description: "What `If-None-Match` names is still current: no body.",
-  headers: headersOf("304")
-}
-
-const ifNoneMatch = {
-  name: "If-None-Match",
-  in: "header",
-  required: false,
-  description: "Tags of bodies at hand, as `ETag` gave them; `*` names any. Answered 304 while one of them is current.",
-  schema: { type: "string" },
-  example: entityTagExample
-}
-
+const json = "application/json"
+const serviceTag = "Service"
 const ifNoneMatchReference: Reference = { $ref: "#/components/parameters/IfNoneMatch" }
 const notModifiedReference: Reference = { $ref: "#/components/responses/NotModified" }
 
-const isErrorTag = (name: string): name is ErrorTag => Object.hasOwn(errorCodes, name)
-
-/** The error that a schema of an envelope is of. */
-const errorOf = (schemaName: string): ErrorTag | undefined => {
-  const tag = schemaName.replace(/Error$/, "")
-  return isErrorTag(tag) ? tag : isErrorTag(schemaName) ? schemaName : undefined
+const notModified: Response = {
+  description: "A body that `If-None-Match` names is still current: none is sent.",
+  headers: headersOf("304")
 }
 
+/** Raised by the library where no definition of ours is: it never leaves the service. */
+const libraryErrors = ["HttpApiDecodeError"]
+
+/** The schema of a body, the library's own errors left out. */
+const ownSchema = (schema: JsonSchema): JsonSchema | undefined => {
+  const alternatives = Array.isArray(schema.anyOf) ? (schema.anyOf as ReadonlyArray<JsonSchema>) : [schema]
+  const own = alternatives.filter((alternative) => !libraryErrors.includes(referred(alternative) ?? ""))
+  return own.length === alternatives.length ? schema : own.length > 1 ? { anyOf: own } : own[0]
+}
+
+/** The error whose envelope a named schema is. */
+const errorOf = (schemaName: string | undefined): ErrorTag | undefined =>
+  [schemaName, schemaName?.replace(/Error$/, "")].find(
+    (name): name is ErrorTag => name !== undefined && Object.hasOwn(errorCodes, name)
+  )
+
+/** An example of a body, where its schema or, in a list, that of its items has one. */
 const bodyExample = (schema: JsonSchema, path: string): unknown => {
   const name = referred(schema)
-  if (name !== undefined) {
-    const error = errorOf(name)
-    return error === undefined ? exampleOf(name, path) : envelopeOf(errorExamples[error], requestIdExample)
+  if (name !== undefined) return exampleOf(name, path)
+  const { data, next_cursor: nextCursor } = isRecord(schema.properties) ? schema.properties : {}
+  if (!isRecord(data) || !isRecord(data.items) || !isRecord(nextCursor)) return undefined
+  const item = bodyExample(data.items, path)
+  return item === undefined ? undefined : listExample(item, nextCursor.type === "null")
+}
+
+const mediaType = (schema: JsonSchema, path: string): MediaType => {
+  const example = bodyExample(schema, path)
+  return example === undefined ? { schema } : { schema, example }
+}
+
+/** An error answers the same whatever was asked: one response for all operations. */
+const errorResponse = (tag: ErrorTag, schemaName: string, schemas: Schemas): Response => ({
+  description: String(schemas[schemaName]?.description),
+  headers: headersOf(String(errorCodes[tag].status)),
+  content: {
+    [json]: {
+      schema: { $ref: `#/components/schemas/${schemaName}` },
+      example: envelopeOf(errorExamples[tag], requestIdExample)
+    }
   }
-  const properties = schema["properties"]
-  if (!isRecord(properties) || !isRecord(properties["data"]) || !isRecord(properties["data"]["items"])) return undefined
-  if (!isRecord(properties["next_cursor"])) return undefined
-  const item = bodyExample(properties["data"]["items"], path)
-  return item === undefined ? undefined : listExample(item, properties["next_cursor"]["type"] === "null")
+})
+
+const isGrantable = Schema.is(Scope)
+
+const routeKey = (method: string, path: string) => `${method.toLowerCase()} ${path.replace(/:(\w+)\??/g, "{$1}")}`
+
+/** The scopes that endpoints require, by method and path. */
+const scopesOf = (api: HttpApi.HttpApi.Any): ReadonlyMap<string, AnyScope> => {
+  const scopes = new Map<string, AnyScope>()
+  HttpApi.reflect(api as HttpApi.HttpApi.AnyWithProps, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, mergedAnnotations }) =>
+      Option.map(Context.getOption(mergedAnnotations, RequiredScope), (scope) =>
+        scopes.set(routeKey(endpoint.method, endpoint.path), scope)
+      )
+  })
+  return scopes
 }
 
-// Operations outside the definition
+/** What every request may be answered, before anything else is known of it. */
+const anyRequest: ReadonlyArray<ErrorTag> = [
+  "ValidationFailed",
+  "RequestTimeout",
+  "UriTooLong",
+  "ExpectationFailed",
+  "HeadersTooLarge",
+  "InternalError"
+]
 
-const ok = z()
+const referTo = (tags: ReadonlyArray<ErrorTag>) =>
+  Object.fromEntries(tags.map((tag) => [errorCodes[tag].status, { $ref: `#/components/responses/${tag}` }]))
 
-function z() {
-  return undefined
+/** An operation beside the definition: it asks for no credential and spends of no budget. */
+const openOperation = (operation: {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly answer: string
+  readonly body: MediaType
+  readonly errors?: ReadonlyArray<ErrorTag>
+}): { readonly get: Operation } => ({
+  get: {
+    operationId: operation.operationId,
+    tags: [serviceTag],
+    summary: operation.summary,
+    description: `${operation.description} No key is asked for and no budget is spent.`,
+    security: [],
+    parameters: [ifNoneMatchReference],
+    responses: {
+      200: { description: operation.answer, headers: headersOf("200"), content: { [json]: operation.body } },
+      304: notModifiedReference,
+      ...referTo([...anyRequest, ...(operation.errors ?? [])])
+    }
+  }
+})
+
+const health = (status: string): MediaType => ({
+  schema: {
+    type: "object",
+    required: ["status"],
+    properties: { status: { type: "string", enum: [status] } }
+  },
+  example: { status }
+})
+
+const openPaths = {
+  [openApiPath]: openOperation({
+    operationId: "getOpenApi",
+    summary: "Get this document",
+    description: "The OpenAPI document of the service.",
+    answer: "This document.",
+    body: {
+      schema: {
+        type: "object",
+        required: ["openapi", "info", "paths"],
+        properties: { openapi: { type: "string" }, info: { type: "object" }, paths: { type: "object" } }
+      }
+    }
+  }),
+  "/healthz": openOperation({
+    operationId: "getHealth",
+    summary: "Whether the process answers",
+    description: "For supervisors: a process that does not answer wants to be restarted.",
+    answer: "It does.",
+    body: health("ok")
+  }),
+  "/readyz": openOperation({
+    operationId: "getReadiness",
+    summary: "Whether the service can serve",
+    description:
+      "For load balancers: 503 while the database does not answer, its schema is not current, or the service is shutting down.",
+    answer: "It can.",
+    body: health("ready"),
+    errors: ["Unavailable"]
+  })
 }
-void ok
-void Context
-void Option
-void Schema
+
+/**
+ * What is published of an API: the document that the library derives from it, with what only we know of our answers
+ * (headers, 304, the scopes) and without what they never are (the library's own errors, successes that no credential can
+ * reach).
+ */
+export const published =
+  (api: HttpApi.HttpApi.Any) =>
+  (derived: Record<string, unknown>): OpenApiDocument => {
+    const spec = derived as unknown as OpenApi.OpenAPISpec
+    const scopes = scopesOf(api)
+    const rawSchemas = spec.components.schemas as unknown as Schemas
+    const tidy = tidySchema(rawSchemas)
+    const schemas = mapValues(rawSchemas, tidy)
+    const errors = new Map<ErrorTag, Response>()
+
+    const publishResponse = (
+      status: string,
+      path: string,
+      response: OpenApi.OpenApiSpecResponse
+    ): Response | Reference => {
+      const raw = response.content?.[json]?.schema as JsonSchema | undefined
+      const own = raw && ownSchema(raw)
+      const common = { description: response.description, headers: headersOf(status) }
+      if (own === undefined) return common
+      const schemaName = referred(own)
+      const tag = errorOf(schemaName)
+      if (schemaName === undefined || tag === undefined)
+        return { ...common, content: { [json]: mediaType(tidy(own), path) } }
+      errors.set(tag, errorResponse(tag, schemaName, schemas))
+      return { $ref: `#/components/responses/${tag}` }
+    }
+
+    const publishOperation = (method: string, path: string, operation: OpenApi.OpenAPISpecOperation): Operation => {
+      const scope = scopes.get(routeKey(method, path))
+      const isReachable = scope === undefined || isGrantable(scope)
+      const isConditional = method === "get"
+      const responses = Object.entries(operation.responses as Record<string, OpenApi.OpenApiSpecResponse>)
+      return {
+        operationId: operation.operationId.slice(operation.operationId.lastIndexOf(".") + 1),
+        tags: operation.tags,
+        summary: operation.summary,
+        description:
+          scope !== undefined && isReachable
+            ? `${operation.description}\n\nThe key needs the scope \`${scope}\`.`
+            : operation.description,
+        deprecated: operation.deprecated,
+        security: operation.security,
+        ...(scope !== undefined && { "x-required-scope": scope }),
+        parameters: [
+          ...operation.parameters.map((parameter) => {
+            const { description, ...schema } = tidy(parameter.schema as unknown as JsonSchema)
+            return { ...parameter, description: parameter.description ?? description, schema }
+          }),
+          ...(isConditional ? [ifNoneMatchReference] : [])
+        ],
+        ...(operation.requestBody && {
+          requestBody: {
+            required: true,
+            content: mapValues(operation.requestBody.content as Record<string, MediaType>, ({ schema }) =>
+              mediaType(tidy(schema), path)
+            )
+          }
+        }),
+        responses: {
+          ...Object.fromEntries(
+            responses
+              .filter(([status]) => isReachable || Number(status) >= 400)
+              .map(([status, response]) => [status, publishResponse(status, path, response)])
+          ),
+          ...(isConditional && { 304: notModifiedReference })
+        }
+      }
+    }
+
+    const paths = {
+      ...mapValues(spec.paths, (item, path) =>
+        mapValues(item as Record<string, OpenApi.OpenAPISpecOperation>, (operation, method) =>
+          publishOperation(method, path, operation)
+        )
+      ),
+      ...openPaths
+    }
+    const responses = { NotModified: notModified, ...Object.fromEntries(errors) }
+    const used = namesIn([paths, responses], schemas)
+    return {
+      openapi: spec.openapi,
+      info: {
+        title: spec.info.title,
+        version: spec.info.version,
+        description: guide,
+        contact: { name: "The operator of this service" },
+        license: { name: "MIT", identifier: "MIT" }
+      },
+      servers: [{ url: "/", description: "Where this document was read." }],
+      tags: [
+        ...spec.tags.map(({ description, name }) => ({ name, description: description ?? name })),
+        { name: serviceTag, description: "The document and the health of the service itself." }
+      ],
+      paths,
+      components: {
+        securitySchemes: spec.components.securitySchemes,
+        parameters: { IfNoneMatch: ifNoneMatch },
+        headers,
+        responses,
+        schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)))
+      }
+    }
+  }

@@ -63,10 +63,7 @@ const row = <Kind extends EntityKind>(type: Kind, id: string, title: string) => 
 })
 
 const attributes = (kind: EntityKind, values: Readonly<Record<string, string>>) =>
-  listed(
-    kind,
-    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { value, type: singleLineText }]))
-  )
+  listed(kind, Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { value, type: singleLineText }])))
 
 const productAttributes = attributes("product", {
   title: "Linen shirt",

@@ -28,7 +28,7 @@ Products, variants, collections and media are lists of cursor pages, oldest cano
 then send each \`next_cursor\` back, with the same filters, until it is null. Cursors are opaque, belong to one list with its
 filters, and do not expire; \`limit\` may change on the way. A walk brings every entity that matches throughout, and none twice
 at the same \`draft_revision\`; one that changes meanwhile comes again at the tail. To follow changes, walk again with
-\`updated_since\`. All other lists are whole: their \`next_cursor\` is always null.
+\`updated_since\`. Lists that give a \`next_cursor\` and take no \`cursor\` are whole: it is always null.
 
 ## Conditional reads
 Every 200 carries an \`ETag\`. Send it as \`If-None-Match\` on the same URL: while nothing changed the answer is 304, without a
@@ -55,7 +55,7 @@ The codes are a closed list. Act on \`code\`, never on the message.
 ${errorTable}
 
 Retry 429 after \`Retry-After\`, 5xx with exponential backoff and jitter, and 423 when the merchant has finished the review.
-Other errors come again until the request is another one. A path that does not exist is 404 and a method that a path does not
+Do not repeat other requests unchanged: they would be refused again. A path that does not exist is 404 and a method that a path does not
 take is 405 with \`Allow\`, with or without a key. Paths match exactly: case, and no slash at the end.
 
 ## Versions

@@ -11,11 +11,11 @@ import {
   UriTooLongWire,
   ValidationFailedWire
 } from "./ErrorEnvelope.ts"
+import { published } from "./OpenApiDocument.ts"
 import { PingGroup } from "./Ping.ts"
 import { StoresGroup } from "./Stores.ts"
 
-/** REST v1. Routes, documents and typed clients are derived from it. */
-export class RestApi extends HttpApi.make("catalog")
+const definition = HttpApi.make("catalog")
   .add(PingGroup)
   .add(CatalogGroup)
   .add(StoresGroup)
@@ -30,4 +30,7 @@ export class RestApi extends HttpApi.make("catalog")
   .addError(UnavailableWire)
   .prefix("/api/v1")
   .annotate(OpenApi.Title, "Catalog")
-  .annotate(OpenApi.Version, "1") {}
+  .annotate(OpenApi.Version, "1.0.0")
+
+/** REST v1. Routes, documents and typed clients are derived from it. */
+export class RestApi extends definition.annotate(OpenApi.Transform, published(definition)) {}

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs"
 import { Command, ValidationError } from "@effect/cli"
-import { Cause, Console, Effect, Exit, Predicate } from "effect"
+import { Cause, Console, Effect, Exit } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand, migrateCommand } from "./DatabaseCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
+import { reasonOf } from "./Output.ts"
 import { serveCommand } from "./ServeCommand.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -20,22 +21,20 @@ const run = Command.run(command, { name: "catalog", version })
 /** Ways in which a command ends: done, refused (one line on stderr), used wrongly. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
-const reasonOf = (error: unknown): string =>
-  Predicate.hasProperty(error, "message") && typeof error.message === "string" ? error.message : String(error)
-
 /** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
 export const runCli = (argv: ReadonlyArray<string>) =>
   run(argv).pipe(
     Effect.as<number>(exitCodes.done),
     Effect.catchAllCause((cause) => {
       const error = Cause.squash(cause)
-      if (Cause.isInterruptedOnly(cause)) return Effect.succeed(exitCodes.done)
       // The library has printed what was wrong, and the usage.
       if (ValidationError.isValidationError(error)) return Effect.succeed(exitCodes.wrongUsage)
       return Effect.as(Console.error(reasonOf(error)), exitCodes.refused)
     })
   )
 
-/** The process ends with the exit code that the command line answers. */
-export const teardown = (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void =>
-  onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
+/** The process ends with the exit code that the command line answers; one that was told to stop has done its work. */
+export const teardown = (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
+  if (Exit.isInterrupted(exit)) onExit(exitCodes.done)
+  else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
+}

@@ -1,7 +1,14 @@
 import { Options } from "@effect/cli"
-import { Console, Data, Effect, Option } from "effect"
+import { Console, Data, Effect, Option, Predicate } from "effect"
 import type { Account } from "../repos/AccessRepo.ts"
 import { Accounts } from "../services/Accounts.ts"
+
+/** What an error says, on one line. */
+export const reasonOf = (error: unknown): string =>
+  (Predicate.hasProperty(error, "message") && typeof error.message === "string"
+    ? error.message
+    : String(error)
+  ).replaceAll(/\s*\n\s*/g, " ")
 
 /** A command that was refused. `message` is the one line that a person reads. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}

@@ -6,6 +6,7 @@ import type { AppConfig } from "../AppConfig.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { Accounts } from "../services/Accounts.ts"
 import { Demo } from "../services/Demo.ts"
+import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
 /** An empty embedded database gets the demo; a server's belongs to somebody, who asks for it. */
@@ -51,7 +52,12 @@ const serve = (config: AppConfig) =>
     const demo = yield* firstStart(config)
     const token = Option.map(demo, ({ key }) => Redacted.value(key.token))
     return yield* Layer.launch(Greeting(config, token).pipe(Layer.provide(serverOf(config))))
-  }).pipe(Effect.provide(ServicesOnDatabase))
+  }).pipe(
+    Effect.catchTag("ServeError", ({ cause }) =>
+      Effect.fail(new Refused({ message: `PORT: cannot listen on ${config.host}:${config.port}: ${reasonOf(cause)}` }))
+    ),
+    Effect.provide(ServicesOnDatabase)
+  )
 
 export const serveCommand = Command.make("serve", {}, () => settled(serve)).pipe(
   Command.withDescription("Serve REST v1 until it is stopped.")

@@ -24,8 +24,8 @@ const uuidOf = (namespace: string, name: string): string => {
 }
 
 /**
- * The three stores of a demo account, all on the demo platform. Ids and domains come from the account's id: they are the
- * same however often they are asked for, and no two accounts share one.
+ * The three stores of a demo account, all on the demo platform. Ids and domains come from the account's id: they are
+ * the same however often they are asked for, and no two accounts share one.
  */
 export const demoStores = (accountId: AccountId): DemoStores => {
   const store = (slug: StoreName, name: string, primary_locale: string, other: string, currency: string): Store => ({
@@ -281,8 +281,8 @@ const edit = (ids: Ids, { of, product, store, values }: Stories.Edit): Changes =
 }
 
 /**
- * The demo's catalog as lists of changes, each a transaction of its own or all of them one: media, products, collections,
- * first publishes, and what was edited and published since. The same stores always give the same changes and ids.
+ * The demo's catalog as lists of changes, each a transaction of its own or all of them one: media, products,
+ * collections, first publishes, and what was edited and published since. The same stores always give the same changes.
  */
 export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
   const ids = idsOf(stores)

@@ -31,7 +31,7 @@ export const withoutVariants: ReadonlyArray<string> = ["repair-voucher"]
 export const withoutGallery: ReadonlyArray<string> = ["peg-set", "wax-bar", "postcards-dozen"]
 export const withoutAlt: ReadonlyArray<string> = ["burrow-quilt", "salt-pig", "dates-tray"]
 
-/** `product`: the one that shows it; null: nothing does. `stores`: those of its stores that show it, when not all do. */
+/** `product`: the one that shows it; null: nothing does. `stores`: those of its stores that do, when not all. */
 type MediaLine = readonly [mimeType: string, alt: string, product: string | null, stores?: ReadonlyArray<StoreName>]
 
 /** Media beside the one picture that every product has, by file name. */

@@ -1,15 +1,15 @@
 import { HttpApiBuilder, HttpApiScalar, HttpServerResponse, OpenApi } from "@effect/platform"
 import { Layer } from "effect"
+import { openApiPath } from "../api/OpenApiDocument.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { openRoute } from "./RouteTable.ts"
 
-export const openApiPath = "/api/v1/openapi.json"
 export const documentationPath = "/docs"
 
 export const documentRoutes = [openRoute(openApiPath), openRoute(documentationPath)]
 
 const openApi = HttpApiBuilder.Router.use((router) =>
-  router.get(openApiPath, HttpServerResponse.json(OpenApi.fromApi(RestApi)))
+  router.get(openApiPath, HttpServerResponse.unsafeJson(OpenApi.fromApi(RestApi)))
 )
 
 /** The page holds its script and the document: it works offline. */

@@ -34,27 +34,40 @@ export const HttpLive = HttpApiBuilder.serve(Effect.withTracerEnabled(false)).pi
   )
 )
 
-/** How long a head and a whole request may take to come in. */
-const headersTimeout = Duration.seconds(10)
-const requestTimeout = Duration.seconds(30)
-/** How long in-flight requests may take to finish when the service stops. */
-const drainTimeout = Duration.seconds(10)
+/** How long a server waits for its clients. */
+export interface Patience {
+  /** For a whole head. */
+  readonly head: Duration.Duration
+  /** For a whole request. */
+  readonly request: Duration.Duration
+  /** Between two looks at the connections: how late either of the above may be noticed. */
+  readonly check: Duration.Duration
+  /** For the answers to requests in flight, when the service stops. */
+  readonly drain: Duration.Duration
+}
 
-const makeServer = () =>
+const defaultPatience: Patience = {
+  head: Duration.seconds(10),
+  request: Duration.seconds(30),
+  check: Duration.seconds(1),
+  drain: Duration.seconds(10)
+}
+
+const makeServer = (patience: Patience) =>
   createServer({
     // A missing Host is answered by us, in the envelope.
     requireHostHeader: false,
     // Two Authorization headers must not read as one.
     joinDuplicateHeaders: true,
     maxHeaderSize: nodeHeaderLimit,
-    headersTimeout: Duration.toMillis(headersTimeout),
-    requestTimeout: Duration.toMillis(requestTimeout),
-    connectionsCheckingInterval: 1_000,
+    headersTimeout: Duration.toMillis(patience.head),
+    requestTimeout: Duration.toMillis(patience.request),
+    connectionsCheckingInterval: Duration.toMillis(patience.check),
     keepAliveTimeout: 65_000
   })
 
-/** Stops accepting, then waits until every request in flight is answered, at most `drainTimeout`. */
-const drain = (server: Server, inFlight: () => number) =>
+/** Stops accepting, then waits until every request in flight is answered, at most so long. */
+const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration) =>
   Effect.async<void>((resume) => {
     server.close()
     const settle = () => {
@@ -63,16 +76,23 @@ const drain = (server: Server, inFlight: () => number) =>
     }
     server.on("catalog-answered", settle)
     settle()
-  }).pipe(Effect.timeoutOption(drainTimeout), Effect.ensuring(Effect.sync(() => server.closeAllConnections())))
+  }).pipe(Effect.timeoutOption(atMost), Effect.ensuring(Effect.sync(() => server.closeAllConnections())))
 
 /** Serves on a Node server that is drained before it is closed. */
-export const layer = (options: { readonly host: string; readonly port: number }) =>
+export const layer = ({
+  patience = defaultPatience,
+  ...address
+}: {
+  readonly host: string
+  readonly port: number
+  readonly patience?: Patience
+}) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const budget = yield* RateBudget
       const runtime = yield* Effect.runtime()
       const readiness = yield* Readiness
-      const server = makeServer()
+      const server = makeServer(patience)
       answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       let inFlight = 0
       server.on("request", (_request, response) => {
@@ -86,13 +106,13 @@ export const layer = (options: { readonly host: string; readonly port: number })
         Effect.addFinalizer(() =>
           Effect.zipRight(
             readiness.close,
-            drain(server, () => inFlight)
+            drain(server, () => inFlight, patience.drain)
           )
         )
       )
       return draining.pipe(
         Layer.provideMerge(HttpLive),
-        Layer.provideMerge(NodeHttpServer.layer(() => server, options))
+        Layer.provideMerge(NodeHttpServer.layer(() => server, address))
       )
     })
   )

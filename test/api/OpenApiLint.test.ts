@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { OpenApi } from "@effect/platform"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { RestApi } from "../../src/api/RestApi.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** What a linter prints, whatever it thinks of the document. */
+const run = (name: string, args: ReadonlyArray<string>) =>
+  Effect.async<string>((resume) => {
+    execFile(
+      join(root, "node_modules/.bin", name),
+      args,
+      {
+        cwd: root,
+        env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+        maxBuffer: 64 * 1024 * 1024
+      },
+      (_error, stdout) => resume(Effect.succeed(stdout))
+    )
+  })
+
+const written = (document: unknown) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const folder = mkdtempSync(join(tmpdir(), "openapi-"))
+      const file = join(folder, "openapi.json")
+      writeFileSync(file, JSON.stringify(document, null, 2))
+      return { file, folder }
+    }),
+    ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true }))
+  ).pipe(Effect.map(({ file }) => file))
+
+/** The rules that a document breaks, of every severity, with the place. */
+const spectral = (document: unknown) =>
+  Effect.gen(function* () {
+    const file = yield* written(document)
+    const printed = yield* run("spectral", ["lint", "--quiet", "--ruleset", ".spectral.yaml", "--format", "json", file])
+    const problems = JSON.parse(printed) as ReadonlyArray<{
+      readonly code: string
+      readonly path: ReadonlyArray<string>
+    }>
+    return problems.map(({ code, path }) => `${code} ${path.join(" ")}`)
+  })
+
+const redocly = (document: unknown) =>
+  Effect.gen(function* () {
+    const file = yield* written(document)
+    const printed = yield* run("redocly", ["lint", "--config", "redocly.yaml", "--format", "json", file])
+    const { problems } = JSON.parse(printed) as {
+      readonly problems: ReadonlyArray<{
+        readonly ruleId: string
+        readonly location: ReadonlyArray<{ readonly pointer?: string }>
+      }>
+    }
+    return problems.map(({ location, ruleId }) => `${ruleId} ${location[0]?.pointer}`)
+  })
+
+/** The document after something went wrong in it. */
+const faulty = () => {
+  const document = structuredClone(OpenApi.fromApi(RestApi)) as unknown as {
+    readonly paths: Record<string, Record<string, { description?: string; responses: Record<string, unknown> }>>
+  }
+  const ping = document.paths["/api/v1/ping"]?.get
+  const deletions = document.paths["/api/v1/data-health/unused-deletions"]?.post
+  if (ping === undefined || deletions === undefined) return assert.fail("the operations have moved")
+  delete ping.description
+  delete ping.responses["200"]
+  delete ping.responses["304"]
+  deletions.responses["418"] = {}
+  return document
+}
+
+describe("the OpenAPI document and the linters", () => {
+  it.scoped("spectral finds nothing", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* spectral(OpenApi.fromApi(RestApi)), [])
+    })
+  )
+
+  it.scoped("redocly finds nothing", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* redocly(OpenApi.fromApi(RestApi)), [])
+    })
+  )
+
+  it.scoped("both find what was planted", () =>
+    Effect.gen(function* () {
+      const [bySpectral, byRedocly] = yield* Effect.all([spectral(faulty()), redocly(faulty())], { concurrency: 2 })
+      assert.includeMembers(bySpectral, [
+        "operation-description paths /api/v1/ping get",
+        "operation-success-response paths /api/v1/ping get responses",
+        "oas3-schema paths /api/v1/data-health/unused-deletions post responses 418"
+      ])
+      assert.includeMembers(byRedocly, [
+        "operation-description #/paths/~1api~1v1~1ping/get/description",
+        "rule/operation-200-response #/paths/~1api~1v1~1ping/get/responses",
+        "struct #/paths/~1api~1v1~1data-health~1unused-deletions/post/responses/418"
+      ])
+    })
+  )
+})

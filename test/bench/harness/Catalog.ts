@@ -1,0 +1,179 @@
+import pg from "pg"
+import { mustRun, run } from "./Processes.ts"
+import { progress } from "./Progress.ts"
+
+/** A filled database of the benchmark, and a key to its account. */
+export interface BenchCatalog {
+  readonly url: string
+  readonly accountId: string
+  readonly token: string
+  readonly products: number
+  readonly postgresVersion: string
+}
+
+/** Any database of the server; the benchmark's own is made beside it. */
+const serverUrl = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
+
+/** Raised whenever the fill changes: a database of another one is made anew. */
+const fillVersion = 1
+const stores = 3
+
+const urlOf = (database: string): string => {
+  const url = new URL(serverUrl)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+const connected = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return await use(client).finally(() => client.end())
+}
+
+const serve = ["dist/main.js"]
+const catalog = (url: string, ...command: ReadonlyArray<string>) =>
+  mustRun(process.execPath, [...serve, ...command], { DATABASE_URL: url })
+
+const nameOf = (products: number) => `Benchmark of ${products} products, fill ${fillVersion}`
+
+/** The account of a database that is filled as this version of the benchmark fills it. */
+const findAccount = (url: string, products: number): Promise<string | undefined> =>
+  connected(url, async (client) => {
+    const { rows } = await client.query<{ readonly id: string; readonly whole: boolean }>(
+      `SELECT a.id,
+              (SELECT count(*) FROM entity e WHERE e.account_id = a.id AND e.kind = 'product') = $2
+              AND (SELECT count(*) FROM store_version v WHERE v.account_id = a.id) = $2 * $3 AS whole
+       FROM account a WHERE a.name = $1`,
+      [nameOf(products), products, stores]
+    )
+    return rows.find(({ whole }) => whole)?.id
+  })
+
+/**
+ * One transaction of set-based statements. Entities come with their place in the change order and the time of it, one
+ * stamp a row as the service gives them. Of a hundred products, two failed on the first store, eight wait for their
+ * publication on the second, ten were never published; rows agree with their store versions.
+ */
+const fill = (url: string, products: number): Promise<void> =>
+  connected(url, async (client) => {
+    await client.query("BEGIN")
+    const {
+      rows: [account]
+    } = await client.query<{ readonly id: string }>(
+      `INSERT INTO account (id, name, version, change_seq, last_changed_at)
+       VALUES (gen_random_uuid(), $1, $2, $2, timestamptz '2026-01-05 08:00Z' + $2 * interval '1.234567 s')
+       RETURNING id`,
+      [nameOf(products), products]
+    )
+    const accountId = account?.id
+    await client.query(
+      `INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency)
+       SELECT $1, md5('store ' || s)::uuid, 'store-' || s || '.example', 'Store ' || s, 'none', 'en', '{en}', 'EUR'
+       FROM generate_series(1, $2::int) s`,
+      [accountId, stores]
+    )
+    await client.query(
+      `CREATE TEMPORARY TABLE version ON COMMIT DROP AS
+       SELECT n, s, md5('product ' || n)::uuid AS entity_id, md5('store ' || s)::uuid AS store_id,
+              CASE WHEN n % 100 < 2 AND s = 1 THEN 'failed'
+                   WHEN n % 100 BETWEEN 2 AND 9 AND s = 2 THEN 'pending'
+                   WHEN n % 100 BETWEEN 10 AND 19 THEN 'never_published'
+                   ELSE 'published' END AS status
+       FROM generate_series(1, $1::int) n, generate_series(1, $2::int) s`,
+      [products, stores]
+    )
+    await client.query(
+      `INSERT INTO entity (account_id, id, kind, attributes, draft_revision, change_seq, canonical_changed_at, stamped_by,
+                           created_at, pending_publish, last_publish_status, store_ids, search_text)
+       SELECT $1, v.entity_id, 'product',
+              jsonb_build_object(
+                'title', jsonb_build_object('type', 'single_line_text_field', 'value', p.title),
+                'handle', jsonb_build_object('type', 'single_line_text_field', 'value', 'product-' || v.n),
+                'description_html', jsonb_build_object('type', 'html', 'value', '<p>' || repeat(p.title || '. ', 8) || '</p>'),
+                'vendor', jsonb_build_object('type', 'single_line_text_field', 'value', p.vendor),
+                'product_type', jsonb_build_object('type', 'single_line_text_field', 'value', p.product_type),
+                'tags', jsonb_build_object('type', 'list.single_line_text_field', 'value', '["new","outdoor"]'),
+                'status', jsonb_build_object('type', 'single_line_text_field', 'value', 'active'),
+                'seo_title', jsonb_build_object('type', 'single_line_text_field', 'value', p.title)
+              ),
+              1 + v.n % 9, v.n, timestamptz '2026-01-05 08:00Z' + v.n * interval '1.234567 s', pg_current_xact_id(),
+              timestamptz '2026-01-05 08:00Z', v.pending, v.status, v.store_ids,
+              ' ' || lower(p.title) || E'\\n ' || lower(p.vendor) || E'\\n new\\n outdoor'
+       FROM (
+         SELECT n, entity_id, array_agg(store_id ORDER BY s) AS store_ids, bool_or(status <> 'published') AS pending,
+                CASE WHEN bool_or(status = 'failed') THEN 'failed'
+                     WHEN bool_or(status = 'pending') THEN 'pending'
+                     WHEN bool_or(status = 'published') THEN 'published'
+                     ELSE 'never_published' END AS status
+         FROM version GROUP BY n, entity_id
+       ) v
+       CROSS JOIN LATERAL (
+         SELECT (ARRAY['Kestrel', 'Tarn', 'Fjell', 'Brèche', 'Sörgel', 'Ödland', 'Corrie'])[1 + v.n % 7] AS vendor,
+                (ARRAY['Backpack', 'Tent', 'Lantern', 'Bottle', 'Jacket'])[1 + v.n % 5] AS product_type
+       ) q
+       CROSS JOIN LATERAL (
+         SELECT q.vendor, q.product_type, q.vendor || ' ' || q.product_type || ' ' || v.n AS title
+       ) p
+       ORDER BY v.n`,
+      [accountId]
+    )
+    await client.query(
+      `INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status,
+                                  published_at, last_publish_error, platform_id)
+       SELECT $1, entity_id, store_id,
+              CASE WHEN status <> 'never_published' THEN jsonb_build_object('title', 'Title ' || n) END,
+              status <> 'published', status,
+              CASE WHEN status = 'published' THEN timestamptz '2026-01-06 08:00Z' END,
+              CASE WHEN status = 'failed' THEN '{"code": "invalid", "message": "The price is missing."}'::jsonb END,
+              CASE WHEN status <> 'never_published' THEN 'gid://product/' || n END
+       FROM version ORDER BY n, s`,
+      [accountId]
+    )
+    await client.query("COMMIT")
+    await client.query("VACUUM (ANALYZE)")
+    await client.query("CHECKPOINT")
+  })
+
+const recreate = (database: string) =>
+  connected(serverUrl, async (client) => {
+    await client.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`)
+    await client.query(`CREATE DATABASE ${database}`)
+  })
+
+const exists = (database: string) =>
+  connected(serverUrl, async (client) => {
+    const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [database])
+    return rowCount === 1
+  })
+
+/** The account in a database that an earlier run left, with a schema that this build can bring up to date. */
+const kept = async (database: string, products: number): Promise<string | undefined> => {
+  if (!(await exists(database))) return undefined
+  const url = urlOf(database)
+  const { code } = await run(process.execPath, [...serve, "migrate"], { DATABASE_URL: url })
+  return code === 0 ? await findAccount(url, products) : undefined
+}
+
+const filled = async (database: string, products: number): Promise<string> => {
+  const url = urlOf(database)
+  progress(`Filling the database ${database}: ${products} products on ${stores} stores`)
+  await recreate(database)
+  await catalog(url, "migrate")
+  await fill(url, products)
+  const accountId = await findAccount(url, products)
+  if (accountId === undefined) throw new Error(`The fill of ${database} is not what it should be.`)
+  return accountId
+}
+
+/** A database of so many products, each on three stores: that of an earlier run if it is right, else a new one. */
+export const openCatalog = async (database: string, products: number): Promise<BenchCatalog> => {
+  const accountId = (await kept(database, products)) ?? (await filled(database, products))
+  const url = urlOf(database)
+  const minted = await catalog(url, "key", "create", "--account", accountId, "--name", "Benchmark", "--json")
+  const { key: token } = JSON.parse(minted) as { readonly key: string }
+  const postgresVersion = await connected(url, async (client) => {
+    const { rows } = await client.query<{ readonly server_version: string }>("SHOW server_version")
+    return rows[0]?.server_version ?? "unknown"
+  })
+  return { url, accountId, token, products, postgresVersion }
+}

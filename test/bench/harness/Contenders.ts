@@ -1,0 +1,41 @@
+import type { BenchCatalog } from "./Catalog.ts"
+import { ServerProcess, script } from "./Processes.ts"
+
+export const contenderNames = ["ours", "fair", "bare"] as const
+export type ContenderName = (typeof contenderNames)[number]
+
+export const titles: Readonly<Record<ContenderName, string>> = {
+  ours: "catalog",
+  fair: "Fastify, fair",
+  bare: "Fastify, bare"
+}
+
+/** More than any run sends: the budgets are kept, and never refuse. */
+const budget = "1000000000"
+
+const start = (name: ContenderName, { accountId, url }: BenchCatalog): Promise<ServerProcess> =>
+  name === "ours"
+    ? ServerProcess.start([...(process.env.BENCH_NODE_FLAGS?.split(" ") ?? []), "dist/main.js", "serve"], {
+        DATABASE_URL: url,
+        RATE_LIMIT_PER_KEY: budget,
+        RATE_LIMIT_PER_ACCOUNT: budget
+      })
+    : ServerProcess.start(script(`peers/${name}.ts`), { DATABASE_URL: url, ACCOUNT_ID: accountId })
+
+/** Starts all contenders, each in a process of its own, and stops them when `use` is done. */
+export const withContenders = async <A>(
+  catalog: BenchCatalog,
+  use: (servers: Readonly<Record<ContenderName, ServerProcess>>) => Promise<A>
+): Promise<A> => {
+  const started: Array<ServerProcess> = []
+  const open = async (name: ContenderName) => {
+    const server = await start(name, catalog)
+    started.push(server)
+    return server
+  }
+  try {
+    return await use({ ours: await open("ours"), fair: await open("fair"), bare: await open("bare") })
+  } finally {
+    await Promise.all(started.map((server) => server.stop()))
+  }
+}

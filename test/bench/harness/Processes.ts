@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+/** The root of the repository. */
+export const root = fileURLToPath(new URL("../../../", import.meta.url))
+
+/** The same for every process that is measured. */
+const environment = { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "", LOG_FORMAT: "json" }
+
+/** Arguments with which node runs a TypeScript file of the benchmark. tsx costs time at the start only. */
+export const script = (path: string): ReadonlyArray<string> => ["--import", "tsx", `test/bench/${path}`]
+
+export interface Exited {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command to its end. */
+export const run = (
+  command: string,
+  parameters: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {}
+): Promise<Exited> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, parameters, { cwd: root, env: { ...environment, ...env } })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text
+    })
+    child.once("error", reject).once("close", (code) => resolve({ code, stdout, stderr }))
+  })
+
+/** As `run`, and it must succeed; answers its stdout. */
+export const mustRun = async (
+  command: string,
+  parameters: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {}
+): Promise<string> => {
+  const { code, stderr, stdout } = await run(command, parameters, env)
+  if (code === 0) return stdout
+  throw new Error(`${[command, ...parameters].join(" ")} ended with ${code}:\n${stdout}${stderr}`)
+}
+
+const whenListening = (child: ChildProcess): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let output = ""
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      output += text
+      const address = /http:\/\/[\w.]+:\d+/.exec(output)?.[0]
+      if (address !== undefined) resolve(address)
+    })
+    child.once("error", reject).once("exit", (code) => {
+      reject(new Error(`A server ended with ${code} before it listened:\n${output}`))
+    })
+  })
+
+/** A server in a process of its own. */
+export class ServerProcess {
+  readonly url: string
+  private readonly child: ChildProcess
+
+  private constructor(child: ChildProcess, url: string) {
+    this.child = child
+    this.url = url
+  }
+
+  /** Started by node with these parameters, on any free port; it prints the address that it listens on. */
+  static async start(parameters: ReadonlyArray<string>, env: Readonly<Record<string, string>>): Promise<ServerProcess> {
+    const child = spawn(process.execPath, parameters, {
+      cwd: root,
+      env: { ...environment, HOST: "127.0.0.1", PORT: "0", ...env },
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    return new ServerProcess(child, await whenListening(child))
+  }
+
+  /** Processor time used so far, in milliseconds; NaN where the system does not tell (it is Linux that does). */
+  cpuMillis(): number {
+    try {
+      const stat = readFileSync(`/proc/${this.child.pid}/stat`, "utf8")
+      // utime and stime, the 14th and 15th field, in ticks of 10 ms; the name before may hold blanks.
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+      return (Number(fields[11]) + Number(fields[12])) * 10
+    } catch {
+      return Number.NaN
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    const ended = new Promise((resolve) => this.child.once("exit", resolve))
+    this.child.kill("SIGTERM")
+    await ended
+  }
+}

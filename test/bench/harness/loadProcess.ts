@@ -1,0 +1,158 @@
+import { connect, type Socket } from "node:net"
+
+/** What the load is asked to do. */
+export interface LoadOrder {
+  readonly url: string
+  readonly token: string
+  readonly connections: number
+  /** Paths with their queries; each is asked for once. */
+  readonly targets: ReadonlyArray<string>
+  /** The status that every answer must have. */
+  readonly status: number
+  /** The length that the answer to each target must have. */
+  readonly lengths: ReadonlyArray<number>
+}
+
+/** What came of it: every answer had its status and its length, or there is no result. */
+export interface LoadResult {
+  readonly answers: number
+  readonly bytes: number
+  readonly elapsedMillis: number
+}
+
+const endOfHead = Buffer.from("\r\n\r\n")
+
+/**
+ * HTTP/1.1 over bare sockets: a request is a buffer made beforehand, of an answer only status and length are read. On a
+ * machine that is shared with what is measured, every other client would blur the difference.
+ */
+const open = ({ token, url }: LoadOrder) =>
+  new Promise<{ readonly socket: Socket; readonly reader: AnswerReader }>((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    const reader = new AnswerReader(hostname, port, token)
+    const socket: Socket = connect({
+      host: hostname,
+      port: Number(port),
+      noDelay: true,
+      onread: {
+        buffer: Buffer.allocUnsafe(65_536),
+        callback: (length, buffer) => {
+          reader.take(Buffer.from(buffer.buffer, buffer.byteOffset, length))
+          return true
+        }
+      }
+    })
+    socket.once("connect", () => resolve({ socket, reader }))
+    socket.once("error", reject)
+    socket.once("close", () => reader.fail("the connection was closed"))
+  })
+
+class AnswerReader {
+  private readonly headers: string
+  private head = Buffer.alloc(0)
+  private missing = 0
+  private length = 0
+  private status = 0
+  private inBody = false
+  private settle: { done: (status: number, length: number) => void; failed: (error: Error) => void } | undefined
+
+  constructor(hostname: string, port: string, token: string) {
+    this.headers = ` HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\n\r\n`
+  }
+
+  requestOf(target: string): string {
+    return `GET ${target}${this.headers}`
+  }
+
+  expect(done: (status: number, length: number) => void, failed: (error: Error) => void): void {
+    this.settle = { done, failed }
+  }
+
+  fail(reason: string): void {
+    const settle = this.settle
+    this.settle = undefined
+    settle?.failed(new Error(`No whole answer: ${reason}`))
+  }
+
+  take(chunk: Buffer): void {
+    if (this.inBody) {
+      this.body(chunk.length)
+      return
+    }
+    const seen = this.head.length === 0 ? chunk : Buffer.concat([this.head, chunk])
+    const end = seen.indexOf(endOfHead)
+    if (end === -1) {
+      this.head = Buffer.from(seen)
+      return
+    }
+    const head = seen.latin1Slice(0, end)
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    this.head = Buffer.alloc(0)
+    this.status = Number(head.slice(9, 12))
+    if (length === undefined && this.status !== 304) {
+      this.fail(`its length is not declared:\n${head}`)
+      return
+    }
+    this.length = this.status === 304 ? 0 : Number(length)
+    this.missing = this.length
+    this.inBody = true
+    this.body(seen.length - end - endOfHead.length)
+  }
+
+  private body(length: number): void {
+    this.missing -= length
+    if (this.missing > 0) return
+    this.inBody = false
+    if (this.missing < 0) {
+      this.fail("it is longer than declared")
+      return
+    }
+    const settle = this.settle
+    this.settle = undefined
+    settle?.done(this.status, this.length)
+  }
+}
+
+const run = async (order: LoadOrder): Promise<LoadResult> => {
+  const connections = await Promise.all(Array.from({ length: order.connections }, () => open(order)))
+  let next = 0
+  let answers = 0
+  let bytes = 0
+  const work = ({ reader, socket }: (typeof connections)[number]) =>
+    new Promise<void>((resolve, reject) => {
+      const ask = () => {
+        const index = next
+        const target = order.targets[index]
+        if (target === undefined) {
+          resolve()
+          return
+        }
+        next += 1
+        reader.expect((status, length) => {
+          if (status !== order.status || length !== order.lengths[index]) {
+            reject(new Error(`${target} answered ${status} with ${length} bytes instead of ${order.lengths[index]}`))
+            return
+          }
+          answers += 1
+          bytes += length
+          ask()
+        }, reject)
+        socket.write(reader.requestOf(target), "latin1")
+      }
+      ask()
+    })
+  const startedAt = performance.now()
+  try {
+    await Promise.all(connections.map(work))
+    return { answers, bytes, elapsedMillis: performance.now() - startedAt }
+  } finally {
+    for (const { socket } of connections) socket.destroy()
+  }
+}
+
+process.on("message", (order: LoadOrder) => {
+  run(order).then(
+    (result) => process.send?.(result),
+    (error: unknown) => process.send?.({ error: String(error) })
+  )
+})

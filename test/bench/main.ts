@@ -1,0 +1,36 @@
+import { parseArgs } from "node:util"
+import { build } from "./harness/Build.ts"
+import { machine } from "./harness/Report.ts"
+import { distinctPages } from "./scenarios/DistinctPages.ts"
+import type { Scenario } from "./scenarios/Scenario.ts"
+
+const scenarios: ReadonlyArray<Scenario> = [distinctPages]
+
+const usage = `npm run bench -- [--rounds N] [SCENARIO...]
+
+Prints Markdown on stdout, progress on stderr. Scenarios (default: all):
+${scenarios.map(({ name, title }) => `  ${name.padEnd(16)} ${title}`).join("\n")}
+
+BENCH_DATABASE_URL  any database of a PostgreSQL server where databases can be created
+                    (default postgres://postgres@127.0.0.1:5432/test)`
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: "string", default: "5" }, help: { type: "boolean", default: false } }
+})
+const rounds = Number(values.rounds)
+const unknown = positionals.filter((asked) => !scenarios.some(({ name }) => name === asked))
+
+if (values.help || unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1) {
+  process.stderr.write(`${usage}\n`)
+  process.exitCode = values.help ? 0 : 2
+} else {
+  await build()
+  const chosen = scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+  const command = ["npm run bench", ...(process.argv.length > 2 ? ["--", ...process.argv.slice(2)] : [])].join(" ")
+  for (const [index, { run, title }] of chosen.entries()) {
+    const { postgresVersion, report } = await run({ rounds })
+    if (index === 0) process.stdout.write(`${machine(postgresVersion, command)}\n`)
+    process.stdout.write(`\n## ${title}\n\n${report}\n`)
+  }
+}

@@ -1,0 +1,4 @@
+import pg from "pg"
+
+/** As many connections as the service takes at most. */
+export const openPool = (): pg.Pool => new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 })

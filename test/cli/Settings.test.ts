@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Option } from "effect"
+import { readAppConfig } from "../../src/AppConfig.ts"
+import { catalog } from "../support/CommandLine.ts"
+
+const read = (settings: Readonly<Record<string, string>>) =>
+  Effect.withConfigProvider(readAppConfig, ConfigProvider.fromMap(new Map(Object.entries(settings))))
+
+describe("settings", () => {
+  it.effect("have defaults that need nothing", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* read({}), {
+        host: "127.0.0.1",
+        port: 4080,
+        baseUrl: Option.none(),
+        dataDirectory: "data",
+        databaseUrl: Option.none(),
+        secretKey: Option.none(),
+        logFormat: "pretty",
+        budgets: { perKey: 120, perAccount: 240 }
+      })
+    })
+  )
+
+  it.effect("lose the trailing slash of an address", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(
+        (yield* read({ BASE_URL: "https://pim.example/" })).baseUrl,
+        Option.some("https://pim.example")
+      )
+    })
+  )
+
+  for (const [name, value, rule] of [
+    ["PORT", "seventy", "must be a port number, 0 to 65535"],
+    ["PORT", "70000", "must be a port number, 0 to 65535"],
+    ["HOST", " ", "must not be empty"],
+    ["DATA_DIR", "", "must not be empty"],
+    ["BASE_URL", "pim.example", "must be an http or https address"],
+    ["BASE_URL", "ftp://pim.example", "must be an http or https address"],
+    ["DATABASE_URL", "mysql://root@localhost/x", "must be a postgres:// address"],
+    ["SECRET_KEY", "short", "must be 32 bytes in base64, for example from `openssl rand -base64 32`"],
+    ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
+    ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, at least 1"],
+    ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, at least 1"]
+  ] as const)
+    it.effect(`${name}=${value} is refused by name`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* Effect.flip(read({ [name]: value }))).message, `${name}: ${rule}`)
+      })
+    )
+
+  it("a secret is not repeated when it is refused", async () => {
+    const ended = await catalog(["serve"], { DATABASE_URL: "mysql://root:hunter2@localhost/x" })
+    assert.deepStrictEqual(ended, { code: 1, stdout: "", stderr: "DATABASE_URL: must be a postgres:// address\n" })
+  })
+})

@@ -1,0 +1,42 @@
+import { SqlClient } from "@effect/sql"
+import { Effect, Layer } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import * as Database from "../../src/database/Database.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import { layerServerUrl, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+/** A pool on the suite's database. */
+export const layerPool = (maxConnections: number) =>
+  Layer.unwrapEffect(Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url, maxConnections }))).pipe(
+    Layer.orDie
+  )
+
+/** A fresh database of the server, with the schema. */
+export const layerDatabase = (maxConnections: number) =>
+  Migrations.layer.pipe(Layer.provideMerge(layerPool(maxConnections)), Layer.provideMerge(layerServerUrl), Layer.orDie)
+
+/** All services on a fresh database of the server. */
+export const layerServices = (maxConnections: number) =>
+  Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layerDatabase(maxConnections)))
+
+/**
+ * Makes every writing transaction dwell: up to `writeMillis` between its rows and its last statement, where no lock of the
+ * account is held yet, and up to `commitMillis` between that statement and the commit.
+ */
+export const dwell = ({ commitMillis, writeMillis }: { readonly writeMillis: number; readonly commitMillis: number }) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe(`
+      CREATE FUNCTION dwell() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        PERFORM pg_sleep(random() * TG_ARGV[0]::float8 / 1000);
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER dwell_after_insert AFTER INSERT ON entity
+        FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis});
+      CREATE TRIGGER dwell_after_update AFTER UPDATE OF attributes ON entity
+        FOR EACH STATEMENT EXECUTE FUNCTION dwell(${writeMillis});
+      CREATE CONSTRAINT TRIGGER dwell_at_commit AFTER UPDATE ON account
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dwell(${commitMillis});
+    `)
+  }).pipe(Effect.orDie)

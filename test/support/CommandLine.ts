@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+
+/** Settings of the machine that runs the tests must not leak into what they test. */
+const settings = ["HOST", "PORT", "BASE_URL", "DATA_DIR", "DATABASE_URL", "SECRET_KEY", "LOG_FORMAT"]
+
+const environment = (given: Readonly<Record<string, string>>) => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.includes(name))),
+  ...given
+})
+
+/** `catalog` with these arguments, run from the sources as a process of its own. */
+export const startCatalog = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
+  spawn(process.execPath, ["--import", "tsx", `${root}src/main.ts`, ...args], {
+    cwd: root,
+    env: environment(env),
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+
+const collect = (child: ChildProcess) => {
+  const output = { stdout: "", stderr: "" }
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output.stdout += text
+  })
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    output.stderr += text
+  })
+  return output
+}
+
+/** Runs `catalog` to its end. */
+export const catalog = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
+  const child = startCatalog(args, env)
+  const output = collect(child)
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, ...output }
+}
+
+/** A running `catalog serve`, once it has said where it listens. */
+export const serveCatalog = async (env: Readonly<Record<string, string>>) => {
+  const child = startCatalog(["serve"], { PORT: "0", ...env })
+  const output = collect(child)
+  const ended = once(child, "close") as Promise<[number | null]>
+  const greeting = new Promise<void>((resolve) => {
+    const look = () => {
+      if (/^(?:Try|API keys): /m.test(output.stdout)) resolve()
+    }
+    child.stdout?.on("data", look)
+  })
+  await Promise.race([
+    greeting,
+    ended.then(([code]) => {
+      throw new Error(`catalog serve ended with ${code}: ${output.stderr}`)
+    })
+  ])
+  const baseUrl = /served at (\S+)/.exec(output.stdout)?.[1] ?? ""
+  return {
+    baseUrl,
+    key: /pk_live_[A-Za-z0-9]+/.exec(output.stdout)?.[0],
+    pid: child.pid,
+    output,
+    ended,
+    stop: async (signal: NodeJS.Signals = "SIGTERM") => {
+      child.kill(signal)
+      const [code] = await ended
+      return code
+    }
+  }
+}
