@@ -76,9 +76,10 @@ CREATE CONSTRAINT TRIGGER variant_delete_stamps_product AFTER DELETE ON entity
 CREATE FUNCTION guard_gallery_owner() RETURNS trigger
   LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'DELETE' THEN
+  IF TG_OP <> 'INSERT' THEN
     PERFORM guard_owner_stamp(OLD.account_id, OLD.entity_id, 'its gallery changed');
-  ELSE
+  END IF;
+  IF TG_OP <> 'DELETE' THEN
     PERFORM guard_owner_stamp(NEW.account_id, NEW.entity_id, 'its gallery changed');
   END IF;
   RETURN NULL;
@@ -91,15 +92,20 @@ CREATE CONSTRAINT TRIGGER gallery_change_stamps_owner AFTER INSERT OR DELETE ON 
 -- Which stores show an entry is a store-version edit: it stamps nothing.
 CREATE CONSTRAINT TRIGGER gallery_order_stamps_owner AFTER UPDATE ON entity_media
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-  WHEN (OLD.media_id IS DISTINCT FROM NEW.media_id OR OLD.position IS DISTINCT FROM NEW.position)
+  WHEN (
+    OLD.entity_id IS DISTINCT FROM NEW.entity_id
+    OR OLD.media_id IS DISTINCT FROM NEW.media_id
+    OR OLD.position IS DISTINCT FROM NEW.position
+  )
   EXECUTE FUNCTION guard_gallery_owner();
 
 CREATE FUNCTION guard_member_owner() RETURNS trigger
   LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'DELETE' THEN
+  IF TG_OP <> 'INSERT' THEN
     PERFORM guard_owner_stamp(OLD.account_id, OLD.collection_id, 'its members changed');
-  ELSE
+  END IF;
+  IF TG_OP <> 'DELETE' THEN
     PERFORM guard_owner_stamp(NEW.account_id, NEW.collection_id, 'its members changed');
   END IF;
   RETURN NULL;

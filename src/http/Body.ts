@@ -1,4 +1,4 @@
-import type { HttpServerRequest } from "@effect/platform"
+import type { Headers, HttpServerRequest } from "@effect/platform"
 import { Effect, Stream } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
@@ -41,7 +41,17 @@ const findBadText = (value: unknown): string | undefined => {
   return undefined
 }
 
-const isJson = (contentType: string) => /^application\/json\s*(?:;|$)/i.test(contentType)
+/** JSON in UTF-8, unless it says otherwise of itself. */
+const isJson = (headers: Headers.Headers) => {
+  const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";")
+  const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="))
+  const encoding = headers["content-encoding"] ?? "identity"
+  return (
+    type.trim() === "application/json" &&
+    (charset === undefined || charset.slice("charset=".length).replaceAll('"', "") === "utf-8") &&
+    encoding.toLowerCase() === "identity"
+  )
+}
 
 const parse = (text: string) =>
   Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => refuse("is not JSON") })
@@ -75,7 +85,7 @@ export const readJson = (
   Effect.gen(function* () {
     if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
     const bytes = yield* readBytes(request, limitBytes)
-    if (!isJson(request.headers["content-type"] ?? "")) return yield* new UnsupportedMediaType()
+    if (!isJson(request.headers)) return yield* new UnsupportedMediaType()
     const text = yield* decodeUtf8(bytes)
     if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)
     const value = yield* parse(text)

@@ -53,8 +53,8 @@ const defaultPatience: Patience = {
   drain: Duration.seconds(10)
 }
 
-const makeServer = (patience: Patience) =>
-  createServer({
+const makeServer = (patience: Patience) => {
+  const server = createServer({
     // A missing Host is answered by us, in the envelope.
     requireHostHeader: false,
     // Two Authorization headers must not read as one.
@@ -65,6 +65,10 @@ const makeServer = (patience: Patience) =>
     connectionsCheckingInterval: Duration.toMillis(patience.check),
     keepAliveTimeout: 65_000
   })
+  // The size of a head is limited, not how many headers it has: Node would drop those above 2,000.
+  server.maxHeadersCount = 0
+  return server
+}
 
 /** Stops accepting, then waits until every request in flight is answered, at most so long. */
 const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration) =>
@@ -103,10 +107,14 @@ export const layer = ({
         })
       })
       const draining = Layer.scopedDiscard(
-        Effect.addFinalizer(() =>
-          Effect.zipRight(
-            readiness.close,
-            drain(server, () => inFlight, patience.drain)
+        Effect.zipRight(
+          // While somebody listens for it, Node takes a request that offers an upgrade (to h2c, say) out of HTTP.
+          Effect.sync(() => server.removeAllListeners("upgrade")),
+          Effect.addFinalizer(() =>
+            Effect.zipRight(
+              readiness.close,
+              drain(server, () => inFlight, patience.drain)
+            )
           )
         )
       )

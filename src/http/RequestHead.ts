@@ -1,4 +1,5 @@
 import type { HttpServerRequest } from "@effect/platform"
+import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
 import { HeadersTooLarge, UriTooLong } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
@@ -26,18 +27,27 @@ export const splitTarget = (target: string): { readonly path: string; readonly q
   return mark === -1 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
+export const notOriginForm = refuse("", "The request target must be a path: an absolute address is for proxies.")
+
 /** What must hold of a request before anything of it is believed. */
 export const checkHead = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<void, ValidationFailed | UriTooLong | HeadersTooLarge> => {
   const target = request.originalUrl
   if (target.length > targetLimit) return new UriTooLong({ limitBytes: targetLimit })
-  let headBytes = target.length
-  for (const name in request.headers) headBytes += name.length + (request.headers[name]?.length ?? 0) + ": \r\n".length
+  const { httpVersion, rawHeaders } = toIncomingMessage(request)
+  let headBytes = `${request.method} ${target} HTTP/1.1\r\n\r\n`.length
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ""
+    headBytes += name.length + (rawHeaders[index + 1]?.length ?? 0) + ": \r\n".length
+    if (name.toLowerCase() === "host") hosts += 1
+  }
   if (headBytes > headLimit) return new HeadersTooLarge({ limitBytes: headLimit })
-  if (!target.startsWith("/"))
-    return refuse("", "The request target must be a path: an absolute address is for proxies.")
-  if (request.headers.host === undefined) return refuse("Host", "is missing")
+  if (!target.startsWith("/")) return notOriginForm
+  // HTTP/1.0 knew no Host.
+  if (hosts === 0 && httpVersion !== "1.0") return refuse("Host", "is missing")
+  if (hosts > 1) return refuse("Host", "is given more than once")
   if (!isDecodable(splitTarget(target).query))
     return refuse("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25")
   return Effect.void

@@ -25,17 +25,17 @@ export const aStore = (given: Partial<Store> & Pick<Store, "domain">): Effect.Ef
   }))
 
 /** An account with stores of these domains, somebody who acts for it, and an API key that may read and write. */
-export const anAccount = ({
-  domains = [],
+export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
+  domains,
   name = "Test"
 }: {
   readonly name?: string
-  readonly domains?: ReadonlyArray<string>
+  readonly domains?: Domains
 } = {}) =>
   Effect.gen(function* () {
     const { id: accountId } = yield* (yield* Accounts).create(name)
     const repo = yield* StoresRepo
-    const stores = yield* Effect.forEach(domains, (domain) =>
+    const stores = yield* Effect.forEach(domains ?? [], (domain) =>
       Effect.tap(aStore({ domain }), (store) => repo.link(accountId, store))
     )
     const key = yield* (yield* ApiKeys).create(accountId, {
@@ -44,7 +44,13 @@ export const anAccount = ({
       expiresAt: null
     })
     const actor: Actor = { _tag: "Cli", accountId }
-    return { accountId, actor, stores, token: Redacted.value(key.token) }
+    return {
+      accountId,
+      actor,
+      // One store a domain, in their order.
+      stores: stores as { readonly [Index in keyof Domains]: Store },
+      token: Redacted.value(key.token)
+    }
   }).pipe(Effect.orDie)
 
 /** Creates an entity with these canonical values, on these stores, for whoever acts. */

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, it as test } from "vitest"
-import { catalog, serveCatalog } from "../support/CommandLine.ts"
+import { catalog, catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -14,7 +14,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     it.effect("accounts and keys, for people and for programs", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const run = (...args: ReadonlyArray<string>) => Effect.promise(() => catalog(args, { DATABASE_URL }))
+        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL })
         const json = (...args: ReadonlyArray<string>) =>
           Effect.map(run(...args, "--json"), ({ code, stderr, stdout }) => {
             assert.deepStrictEqual([code, stderr], [0, ""])
@@ -73,8 +73,8 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         for (const args of [["nonsense"], ["key", "create"], ["account", "create", "--nmae", "x"]])
-          assert.strictEqual((yield* Effect.promise(() => catalog(args, { DATABASE_URL }))).code, 2, args.join(" "))
-        const help = yield* Effect.promise(() => catalog(["--help"], {}))
+          assert.strictEqual((yield* catalog(args, { DATABASE_URL })).code, 2, args.join(" "))
+        const help = yield* catalog(["--help"], {})
         assert.strictEqual(help.code, 0)
         assert.include(help.stdout, "catalog")
       })
@@ -82,7 +82,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
   })
 
   test("a server that does not answer is named, without its password", async () => {
-    const ended = await catalog(["migrate"], { DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere" })
+    const ended = await catalogProcess(["migrate"], { DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere" })
     assert.strictEqual(ended.code, 1)
     assert.strictEqual(ended.stdout, "")
     assert.match(ended.stderr, /127\.0\.0\.1:1/)
@@ -111,7 +111,7 @@ describe("serving the embedded database", () => {
     assert.strictEqual(page.data.length, 3)
     assert.strictEqual((await fetch(`${first.baseUrl}/readyz`)).status, 200)
 
-    const refused = await catalog(["key", "list"], { DATA_DIR })
+    const refused = await catalogProcess(["key", "list"], { DATA_DIR })
     assert.strictEqual(refused.code, 1)
     assert.match(refused.stderr, new RegExp(`\\b${first.pid}\\b`))
     assert.strictEqual(refused.stderr.trimEnd().split("\n").length, 1)
@@ -125,7 +125,7 @@ describe("serving the embedded database", () => {
     const again = await fetch(`${second.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${first.key}` } })
     assert.strictEqual(again.status, 200)
 
-    const taken = await catalog(["serve"], { DATA_DIR: `${DATA_DIR}-2`, PORT: new URL(second.baseUrl).port })
+    const taken = await catalogProcess(["serve"], { DATA_DIR: `${DATA_DIR}-2`, PORT: new URL(second.baseUrl).port })
     rmSync(`${DATA_DIR}-2`, { recursive: true, force: true })
     assert.strictEqual(taken.code, 1)
     assert.match(taken.stderr, new RegExp(`^PORT: .*${new URL(second.baseUrl).port}`, "m"))

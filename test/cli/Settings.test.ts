@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Option } from "effect"
 import { readAppConfig } from "../../src/AppConfig.ts"
-import { catalog } from "../support/CommandLine.ts"
+import { catalogProcess } from "../support/CommandLine.ts"
 
 const read = (settings: Readonly<Record<string, string>>) =>
   Effect.withConfigProvider(readAppConfig, ConfigProvider.fromMap(new Map(Object.entries(settings))))
@@ -51,7 +51,7 @@ describe("settings", () => {
     )
 
   it("a secret is not repeated when it is refused", async () => {
-    const ended = await catalog(["serve"], { DATABASE_URL: "mysql://root:hunter2@localhost/x" })
+    const ended = await catalogProcess(["serve"], { DATABASE_URL: "mysql://root:hunter2@localhost/x" })
     assert.deepStrictEqual(ended, { code: 1, stdout: "", stderr: "DATABASE_URL: must be a postgres:// address\n" })
   })
 })

@@ -38,7 +38,9 @@ const rename =
   (entity: string): Statements =>
   (sql) =>
     sql`
-    UPDATE entity SET attributes = jsonb_set(attributes, '{title}', '{"value": "renamed", "type": "single_line_text_field"}')
+    UPDATE entity
+    SET attributes = attributes || jsonb_build_object(
+          'title', jsonb_build_object('value', gen_random_uuid()::text, 'type', 'single_line_text_field'))
     WHERE account_id = ${account} AND id = ${entity}`
 
 const insert =
@@ -213,8 +215,11 @@ const refusalOfTrial = (statements: Statements) =>
       .pipe(Effect.catchAll((error) => (error === undo ? Effect.succeed("") : Effect.succeed(describeSqlError(error)))))
   })
 
-const refusal = (owner: string | undefined, why: string) =>
-  `entity ${owner} of account ${account} was not stamped: ${why} (raise the counter in the last statement) (23000)`
+const refusal = (owners: ReadonlyArray<string>, why: string) =>
+  new RegExp(
+    `^entity (${owners.join("|")}) of account ${account} was not stamped: (${why}|its canonical values changed) ` +
+      "\\(raise the counter in the last statement\\) \\(23000\\)$"
+  )
 
 /** A step that does not end its transaction when it fails. */
 const savepoint =
@@ -248,16 +253,15 @@ for (const engine of engines) {
       for (const { name, owners, why, write } of changes) {
         it.effect(`${name} is refused at commit without a stamp, and passes with it`, () =>
           Effect.gen(function* () {
+            // The stamp of an earlier transaction does not count.
+            assert.strictEqual(yield* refusalOf(raise(product, other, collection)), "")
             const before = yield* snapshot
-            assert.include(
-              owners.map((owner) => refusal(owner, why)),
-              yield* refusalOf(write)
-            )
+            const said = yield* refusalOf(write)
+            assert.match(said, refusal(owners, why))
             assert.deepStrictEqual(yield* snapshot, before)
             for (const missing of owners) {
               const stamped = owners.filter((owner) => owner !== missing)
-              const said = yield* refusalOfTrial(all(write, raise(...stamped)))
-              assert.match(said, new RegExp(`^entity ${missing} of account ${account} was not stamped: `))
+              assert.match(yield* refusalOfTrial(all(write, raise(...stamped))), refusal([missing], why))
             }
             assert.strictEqual(yield* refusalOfTrial(all(write, raise(...owners))), "")
             assert.deepStrictEqual(yield* snapshot, before)
@@ -276,25 +280,10 @@ for (const engine of engines) {
 
       it.effect("a value written after the stamp is refused", () =>
         Effect.gen(function* () {
-          const late: Statements = (sql) => sql`
-            UPDATE entity SET attributes = '{"vendor": {"value": "late", "type": "single_line_text_field"}}'
-            WHERE account_id = ${account} AND id = ${product}`
-          const why = refusal(product, "its canonical values changed")
-          assert.strictEqual(yield* refusalOf(all(raise(product), late)), why)
-          assert.strictEqual(yield* refusalOf(all(rename(product), raise(product), late)), why)
-          assert.strictEqual(yield* refusalOfTrial(all(raise(product), late, raise(product))), "")
-        })
-      )
-
-      it.effect("the stamp of an earlier transaction does not count", () =>
-        Effect.gen(function* () {
-          assert.strictEqual(yield* refusalOf(raise(product, collection)), "")
-          for (const { owners, why, write } of changes) {
-            assert.include(
-              owners.map((owner) => refusal(owner, why)),
-              yield* refusalOf(write)
-            )
-          }
+          const late = refusal([product], "its canonical values changed")
+          assert.match(yield* refusalOf(all(raise(product), rename(product))), late)
+          assert.match(yield* refusalOf(all(rename(product), raise(product), rename(product))), late)
+          assert.strictEqual(yield* refusalOfTrial(all(raise(product), rename(product), raise(product))), "")
         })
       )
 
@@ -313,12 +302,7 @@ for (const engine of engines) {
 
       it.effect("savepoints share the transaction: a stamp in one counts, one that was undone does not", () =>
         Effect.gen(function* () {
-          const changed: Statements = (sql) => sql`
-            UPDATE entity
-            SET attributes = attributes || jsonb_build_object('vendor', jsonb_build_object(
-                  'value', gen_random_uuid()::text, 'type', 'single_line_text_field'))
-            WHERE account_id = ${account} AND id = ${product}`
-          const both = all(changed, onGallery("UPDATE entity_media SET position = position + 1"))
+          const both = all(rename(product), onGallery("UPDATE entity_media SET position = position + 1"))
           const passes = [
             all(savepoint(both), raise(product)),
             all(both, savepoint(raise(product))),
@@ -332,10 +316,10 @@ for (const engine of engines) {
             savepoint(both),
             all(both, undone(raise(product))),
             all(undone(raise(product)), savepoint(both)),
-            all(savepoint(raise(product)), savepoint(changed))
+            all(savepoint(raise(product)), savepoint(rename(product)))
           ]
           for (const statements of refused) {
-            assert.match(yield* refusalOf(statements), new RegExp(`^entity ${product} of account .* was not stamped: `))
+            assert.match(yield* refusalOf(statements), refusal([product], "its gallery changed"))
           }
         })
       )

@@ -61,7 +61,7 @@ const fill = (url: string, products: number): Promise<void> =>
       rows: [account]
     } = await client.query<{ readonly id: string }>(
       `INSERT INTO account (id, name, version, change_seq, last_changed_at)
-       VALUES (gen_random_uuid(), $1, $2, $2, timestamptz '2026-01-05 08:00Z' + $2 * interval '1.234567 s')
+       VALUES (gen_random_uuid(), $1, $2::int, $2::int, timestamptz '2026-01-05 08:00Z' + $2::int * interval '1.234567 s')
        RETURNING id`,
       [nameOf(products), products]
     )

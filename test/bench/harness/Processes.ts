@@ -60,6 +60,18 @@ const whenListening = (child: ChildProcess): Promise<string> =>
     })
   })
 
+/** Processor time that a process has used so far, in milliseconds; NaN where the system does not tell (it is Linux that does). */
+export const cpuMillisOf = (pid: number | undefined): number => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    // utime and stime, the 14th and 15th field, in ticks of 10 ms; the name before may hold blanks.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  } catch {
+    return Number.NaN
+  }
+}
+
 /** A server in a process of its own. */
 export class ServerProcess {
   readonly url: string
@@ -80,16 +92,8 @@ export class ServerProcess {
     return new ServerProcess(child, await whenListening(child))
   }
 
-  /** Processor time used so far, in milliseconds; NaN where the system does not tell (it is Linux that does). */
-  cpuMillis(): number {
-    try {
-      const stat = readFileSync(`/proc/${this.child.pid}/stat`, "utf8")
-      // utime and stime, the 14th and 15th field, in ticks of 10 ms; the name before may hold blanks.
-      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-      return (Number(fields[11]) + Number(fields[12])) * 10
-    } catch {
-      return Number.NaN
-    }
+  get pid(): number | undefined {
+    return this.child.pid
   }
 
   async stop(): Promise<void> {

@@ -85,7 +85,7 @@ class AnswerReader {
       this.head = Buffer.from(seen)
       return
     }
-    const head = seen.latin1Slice(0, end)
+    const head = seen.toString("latin1", 0, end)
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
     this.head = Buffer.alloc(0)
     this.status = Number(head.slice(9, 12))

@@ -10,7 +10,7 @@ declare module "fastify" {
 }
 
 /** What the service may not leave out either: the key is looked up on every request, and every answer has a tag. */
-const pool = openPool()
+const pool = openPool("fair")
 const app = Fastify({ logger: false })
 
 const keyStatement = `

@@ -1,4 +1,5 @@
 import pg from "pg"
 
 /** As many connections as the service takes at most. */
-export const openPool = (): pg.Pool => new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 })
+export const openPool = (name: string): pg.Pool =>
+  new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10, application_name: name })

@@ -1,5 +1,6 @@
 import { type BenchCatalog, openCatalog } from "../harness/Catalog.ts"
 import { type ContenderName, contenderNames, titles, withContenders } from "../harness/Contenders.ts"
+import { measureCpu } from "../harness/Cpu.ts"
 import { Load } from "../harness/Load.ts"
 import type { ServerProcess } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
@@ -22,8 +23,9 @@ const targets: ReadonlyArray<{ readonly peer: ContenderName; readonly atLeast: n
 
 interface Round {
   readonly pagesPerSecond: number
-  /** Processor time of the serving process, in microseconds a page. */
-  readonly cpuMicros: number
+  /** Processor time in microseconds a page. */
+  readonly serverMicros: number
+  readonly databaseMicros: number
 }
 
 type Servers = Readonly<Record<ContenderName, ServerProcess>>
@@ -49,20 +51,30 @@ const walkAll = async (catalog: BenchCatalog, servers: Servers): Promise<Pages> 
   return pages
 }
 
-const measure = async (load: Load, catalog: BenchCatalog, server: ServerProcess, pages: ReadonlyArray<WalkedPage>) => {
-  const before = server.cpuMillis()
-  const { answers, bytes, elapsedMillis } = await load.run({
+const measure = async (
+  load: Load,
+  catalog: BenchCatalog,
+  name: ContenderName,
+  server: ServerProcess,
+  pages: ReadonlyArray<WalkedPage>
+): Promise<Round> => {
+  const order = {
     url: server.url,
     token: catalog.token,
     connections,
     targets: pages.map(({ target }) => target),
     status: 200,
     lengths: pages.map(({ length }) => length)
-  })
-  const cpuMillis = server.cpuMillis() - before
+  }
+  const [result, cpu] = await measureCpu(catalog, name, server, () => load.run(order))
+  const { answers, bytes, elapsedMillis } = result
   if (answers !== pages.length || bytes !== pages.reduce((sum, { length }) => sum + length, 0))
     throw new Error(`${answers} answers of ${bytes} bytes came back to ${pages.length} requests.`)
-  return { pagesPerSecond: (answers / elapsedMillis) * 1_000, cpuMicros: (cpuMillis / answers) * 1_000 }
+  return {
+    pagesPerSecond: (answers / elapsedMillis) * 1_000,
+    serverMicros: (cpu.serverMillis / answers) * 1_000,
+    databaseMicros: (cpu.databaseMillis / answers) * 1_000
+  }
 }
 
 const reportOf = (rounds: Readonly<Record<ContenderName, ReadonlyArray<Round>>>, pages: number) => {
@@ -71,11 +83,12 @@ const reportOf = (rounds: Readonly<Record<ContenderName, ReadonlyArray<Round>>>,
   return [
     `${whole(products)} products on 3 stores, ${limit} rows a page, ${connections} connections; ${rounds.ours.length} rounds of ${whole(pages)} distinct pages each, contenders alternating.`,
     table(
-      ["", "pages/s, median", "min", "max", "CPU of the server, µs a page"],
+      ["", "pages/s, median", "min", "max", "CPU, µs a page", "of PostgreSQL, µs a page"],
       contenderNames.map((name) => {
         const { max, median: middle, min } = spreadOf(rates(name))
-        const cpu = median(rounds[name].map(({ cpuMicros }) => cpuMicros))
-        return [titles[name], whole(middle), whole(min), whole(max), whole(cpu)]
+        const cpu = median(rounds[name].map(({ serverMicros }) => serverMicros))
+        const database = median(rounds[name].map(({ databaseMicros }) => databaseMicros))
+        return [titles[name], whole(middle), whole(min), whole(max), whole(cpu), whole(database)]
       })
     ),
     table(
@@ -102,7 +115,7 @@ export const distinctPages: Scenario = {
       const rounds: Record<ContenderName, Array<Round>> = { ours: [], fair: [], bare: [] }
       for (let round = 0; round <= count; round++) {
         for (const name of contenderNames) {
-          const measured = await measure(load, catalog, servers[name], pages[name])
+          const measured = await measure(load, catalog, name, servers[name], pages[name])
           progress(`round ${round}, ${titles[name]}: ${whole(measured.pagesPerSecond)} pages/s`)
           // The first one only warms up.
           if (round > 0) rounds[name].push(measured)

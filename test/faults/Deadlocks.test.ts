@@ -1,0 +1,251 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Ref, Schedule } from "effect"
+import { RepositoriesOnDatabase } from "../../src/App.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { derive } from "../../src/domain/Aggregate.ts"
+import { valueOf } from "../../src/domain/Attribute.ts"
+import { type AccountId, EntityId, type StoreId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import { Accounts, ApiKeys, actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { dwell, layerDatabase, layerPool } from "./ServerServices.ts"
+
+const writers = 16
+const listsEach = 40
+/** Every deadlock costs the planted variant its wait. */
+const plantedListsEach = 5
+
+/** How often a transaction asked for its locks: more than once a list when it lost to another and was run again. */
+class LockCalls extends Context.Tag("test/LockCalls")<LockCalls, Ref.Ref<number>>() {}
+
+const counted = Layer.effect(
+  DraftsRepo,
+  Effect.gen(function* () {
+    const drafts = yield* DraftsRepo
+    const calls = yield* LockCalls
+    return {
+      ...drafts,
+      lock: (...request) =>
+        Effect.zipRight(
+          Ref.update(calls, (n) => n + 1),
+          drafts.lock(...request)
+        )
+    }
+  })
+)
+
+/** The planted variant: rows are locked as the changes name them. */
+const unsorted = Layer.effect(
+  DraftsRepo,
+  Effect.gen(function* () {
+    const drafts = yield* DraftsRepo
+    const sql = yield* SqlClient.SqlClient
+    return {
+      ...drafts,
+      lock: (accountId, owners, references) =>
+        Effect.forEach(owners, (id) =>
+          // As a repository does inside a transaction: a lost lock is the transaction's to repeat.
+          Effect.orDie(sql`SELECT id FROM entity WHERE account_id = ${accountId} AND id = ${id} FOR UPDATE`)
+        ).pipe(Effect.zipRight(drafts.lock(accountId, owners, references)))
+    }
+  })
+)
+
+const Writing = CatalogChanges.layer.pipe(Layer.provide(counted), Layer.provide(RepositoriesOnDatabase))
+const WritingUnsorted = CatalogChanges.layer.pipe(
+  Layer.provide(counted),
+  Layer.provide(unsorted),
+  Layer.provide(RepositoriesOnDatabase)
+)
+
+interface Shop {
+  readonly accountId: AccountId
+  readonly storeIds: ReadonlyArray<StoreId>
+  readonly products: ReadonlyArray<{ readonly id: EntityId; readonly variantIds: ReadonlyArray<EntityId> }>
+  readonly collections: ReadonlyArray<EntityId>
+  readonly media: ReadonlyArray<EntityId>
+}
+
+/** Few enough entities that any two lists meet. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const ids = (count: number) => Effect.replicateEffect(mintId(EntityId), count)
+  const products = yield* Effect.forEach(yield* ids(6), (id) =>
+    Effect.map(ids(4), (variantIds) => ({ id, variantIds }))
+  )
+  const [collections, media] = [yield* ids(3), yield* ids(5)]
+  const created = [
+    ...products.map(({ id }) => ({ id, kind: "product" as const, parentId: null })),
+    ...products.flatMap(({ id, variantIds }) =>
+      variantIds.map((variantId) => ({ id: variantId, kind: "variant" as const, parentId: id }))
+    ),
+    ...collections.map((id) => ({ id, kind: "collection" as const, parentId: null })),
+    ...media.map((id) => ({ id, kind: "media" as const, parentId: null }))
+  ]
+  yield* (yield* CatalogChanges)
+    .apply([
+      ...created.map((entity) => CatalogChange.CreateEntity({ ...entity, values: {} })),
+      ...created.flatMap(({ id }) =>
+        stores.map((store) => CatalogChange.AddToStore({ entityId: id, storeId: store.id }))
+      )
+    ])
+    .pipe(actingAs(actor))
+  const shop: Shop = { accountId, storeIds: stores.map(({ id }) => id), products, collections, media }
+  return { actor, shop }
+})
+
+/** Renames of products, edits of variants, their order, galleries, members, stores and publishes, all over the shop. */
+const aList = (dice: Dice, shop: Shop, nonce: string): ReadonlyArray<CatalogChange> => {
+  const variantIds = shop.products.flatMap((product) => product.variantIds)
+  const [product, owner] = [dice.pick(shop.products), dice.pick([...shop.products.map(({ id }) => id), ...variantIds])]
+  const [storeId, other] = [dice.pick(shop.storeIds), dice.pick(variantIds)]
+  const all = [
+    CatalogChange.SetAttributes({ entityId: dice.pick(shop.products).id, values: { title: `Product ${nonce}` } }),
+    CatalogChange.SetAttributes({ entityId: dice.pick(shop.products).id, values: { tags: `["${nonce}"]` } }),
+    CatalogChange.SetAttributes({ entityId: dice.pick(variantIds), values: { sku: `SKU-${nonce}`, title: nonce } }),
+    CatalogChange.SetAttributes({ entityId: dice.pick(shop.collections), values: { title: `Collection ${nonce}` } }),
+    CatalogChange.SetAttributes({ entityId: dice.pick(shop.media), values: { alt: `Media ${nonce}` } }),
+    CatalogChange.OrderVariants({ productId: product.id, variantIds: dice.shuffle(product.variantIds) }),
+    CatalogChange.SetGallery({
+      entityId: owner,
+      entries: dice.some(shop.media, 4).map((mediaId) => ({ mediaId, storeIds: dice.some(shop.storeIds, 2) }))
+    }),
+    CatalogChange.SetMembers({
+      collectionId: dice.pick(shop.collections),
+      productIds: dice.some(shop.products, 5).map(({ id }) => id)
+    }),
+    // Back at once: every entity stays on every store, so that no list depends on the ones before it.
+    [
+      CatalogChange.RemoveFromStore({ entityId: other, storeId }),
+      CatalogChange.AddToStore({ entityId: other, storeId })
+    ],
+    CatalogChange.SetOverrides({
+      entityId: other,
+      storeId,
+      values: { sku: dice.pick([`STORE-${nonce}`, null]) }
+    }),
+    CatalogChange.AskPublish({ entityId: dice.pick(variantIds), storeId }),
+    CatalogChange.RefusePublish({ entityId: dice.pick(shop.products).id, storeId, error: { code: "x", message: "x" } }),
+    CatalogChange.AcceptPublish({ entityId: dice.pick([owner, ...shop.collections]), storeId })
+  ]
+  return dice.some(all, 6).flat()
+}
+
+/** The derived fields of every entity that are not what the pure function makes of their sources. */
+const wrongDerivations = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const drafts = yield* DraftsRepo
+    const transaction = yield* Transaction
+    const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId}`).map((row) =>
+      EntityId.make(String(row.id))
+    )
+    const { aggregates } = yield* transaction.run(drafts.lock(accountId, ids, []))
+    const all = [...aggregates.values()]
+    const wrong = all.filter((aggregate) => {
+      const product = aggregate.parentId === null ? undefined : aggregates.get(aggregate.parentId)
+      const afresh = derive(aggregate, {
+        productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
+        variants: all
+          .filter(({ parentId }) => parentId === aggregate.id)
+          .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      })
+      return JSON.stringify(afresh) !== JSON.stringify(aggregate)
+    })
+    return { entities: all.length, wrong }
+  })
+
+/** Deadlocks of this database. A connection reports its own when it ends, so those of the writers must be gone. */
+const deadlocks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+  `.pipe(
+    Effect.repeat({
+      until: (others) => others.length === 0,
+      schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo("10 seconds"))
+    })
+  )
+  const [row] = yield* sql`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
+  return Number(row?.deadlocks)
+})
+
+const race = (name: string, writing: typeof Writing, listsEach: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    // Deadlocks are looked for after this long; the default is a second for each.
+    yield* sql.unsafe(`
+      DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''50ms''', current_database()); END $$`)
+    yield* dwell({ writeMillis: 3, commitMillis: 1 })
+    const calls = yield* Ref.make(0)
+    const result = yield* Effect.gen(function* () {
+      const { actor, shop } = yield* aShop
+      const changes = yield* CatalogChanges
+      yield* Ref.set(calls, 0)
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: writers }, (_, writer) => writer),
+        (writer) => {
+          const dice = new Dice(`${name}, writer ${writer}`)
+          return Effect.forEach(
+            Array.from({ length: listsEach }, (_, list) => list),
+            (list) => Effect.exit(changes.apply(aList(dice, shop, `${writer}x${list}`)))
+          )
+        },
+        { concurrency: "unbounded" }
+      ).pipe(actingAs(actor))
+      return { accountId: shop.accountId, failures: outcomes.flat().filter((exit) => exit._tag === "Failure") }
+    }).pipe(
+      Effect.provide(
+        Layer.mergeAll(writing, Accounts.layer, ApiKeys.layer).pipe(
+          Layer.provideMerge(RepositoriesOnDatabase),
+          Layer.provide(Layer.succeed(LockCalls, calls)),
+          Layer.provide(layerPool(writers))
+        )
+      )
+    )
+    const [{ version } = { version: 0 }] = yield* sql`SELECT version FROM account`
+    const { entities, wrong } = yield* wrongDerivations(result.accountId)
+    const record = {
+      lists: writers * listsEach,
+      committed: Number(version) - 1,
+      lockCalls: yield* Ref.get(calls),
+      failures: result.failures.length,
+      deadlocks: yield* deadlocks,
+      entities,
+      wrong: wrong.length
+    }
+    report(name, record)
+    return { ...record, firstFailure: result.failures[0], firstWrong: wrong[0] }
+  })
+
+describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
+  const TestLayer = RepositoriesOnDatabase.pipe(Layer.provideMerge(layerDatabase(1)))
+
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    it.effect("never wait for each other, and leave every derived field as its sources say", () =>
+      Effect.gen(function* () {
+        const record = yield* race("Deadlocks", Writing, listsEach)
+        assert.isUndefined(record.firstFailure, `seed ${seed}`)
+        assert.isUndefined(record.firstWrong, `seed ${seed}`)
+        // A list may happen to change nothing.
+        assert.isAtLeast(record.committed, 0.9 * writers * listsEach)
+        assert.strictEqual(record.entities, 38)
+        assert.strictEqual(record.lockCalls, writers * listsEach, `seed ${seed}: a transaction lost and was repeated`)
+        assert.strictEqual(record.deadlocks, 0, `seed ${seed}`)
+      })
+    )
+  })
+
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    it.effect("deadlock when rows are locked in the order given", () =>
+      Effect.gen(function* () {
+        const record = yield* race("Deadlocks, planted", WritingUnsorted, plantedListsEach)
+        assert.isAbove(record.deadlocks, 0, `seed ${seed}`)
+        assert.isAbove(record.lockCalls, 0)
+      })
+    )
+  })
+})

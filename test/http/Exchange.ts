@@ -1,0 +1,281 @@
+import { type IncomingHttpHeaders, request as nodeRequest } from "node:http"
+import { connect } from "node:net"
+import { HttpServer } from "@effect/platform"
+import { assert } from "@effect/vitest"
+import { Duration, Effect, Layer } from "effect"
+import type { Unavailable } from "../../src/domain/Errors.ts"
+import { Readiness } from "../../src/http/Health.ts"
+import * as Http from "../../src/http/Http.ts"
+import { TestServices } from "../../src/testing/index.ts"
+
+/** Long enough for any test, short enough to wait for. */
+export const shortPatience: Http.Patience = {
+  head: Duration.millis(150),
+  request: Duration.millis(300),
+  check: Duration.millis(20),
+  drain: Duration.seconds(1)
+}
+
+/** The server as it is run, on a free port, without what it serves. */
+export const serverWith = (patience?: Http.Patience, ready: Effect.Effect<void, Unavailable> = Effect.void) =>
+  Http.layer({ host: "127.0.0.1", port: 0, ...(patience && { patience }) }).pipe(Layer.provide(Readiness.layer(ready)))
+
+/** The server as it is run, on memory. */
+export const MemoryServer = serverWith().pipe(Layer.provideMerge(TestServices))
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+export interface Asked {
+  readonly method?: string
+  readonly token?: string | undefined
+  readonly headers?: { readonly [name: string]: string | ReadonlyArray<string> }
+  /** In several pieces: chunked. */
+  readonly body?: string | Uint8Array | ReadonlyArray<string | Uint8Array>
+}
+
+export const port = Effect.map(HttpServer.HttpServer, ({ address }) =>
+  address._tag === "TcpAddress" ? address.port : assert.fail("not on TCP")
+)
+
+/** Sends a request on a connection of its own; the target goes out as it is. */
+export const ask = (target: string, { body, headers = {}, method = "GET", token }: Asked = {}) =>
+  Effect.flatMap(port, (portNumber) =>
+    Effect.async<Answer>((resume) => {
+      const sent = nodeRequest({
+        host: "127.0.0.1",
+        port: portNumber,
+        path: target,
+        method,
+        agent: false,
+        headers: {
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(typeof body === "string" || body instanceof Uint8Array
+            ? { "content-length": Buffer.byteLength(body) }
+            : {}),
+          ...headers
+        } as Record<string, string>
+      })
+      sent.on("response", (received) => {
+        const chunks: Array<Buffer> = []
+        received.on("data", (chunk: Buffer) => chunks.push(chunk))
+        received.on("end", () =>
+          resume(
+            Effect.succeed({
+              status: received.statusCode ?? 0,
+              headers: received.headers,
+              text: Buffer.concat(chunks).toString()
+            })
+          )
+        )
+      })
+      // Harmless once the answer is here; without one, the test sees it.
+      sent.on("error", (error) => resume(Effect.die(error)))
+      const pieces = body === undefined ? [] : typeof body === "string" || body instanceof Uint8Array ? [body] : body
+      for (const piece of pieces) sent.write(piece)
+      sent.end()
+    })
+  )
+
+/** Takes answers off the beginning of what came in. */
+const parseAnswers = (given: string, bodyless: boolean) => {
+  const answers: Array<Answer> = []
+  let rest = given
+  for (;;) {
+    const end = rest.indexOf("\r\n\r\n")
+    if (end === -1) return { answers, rest }
+    const [statusLine = "", ...lines] = rest.slice(0, end).split("\r\n")
+    const headers: Record<string, string> = {}
+    for (const line of lines) {
+      const colon = line.indexOf(":")
+      headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim()
+    }
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
+    const length = bodyless || status === 304 || status < 200 ? 0 : Number(headers["content-length"] ?? 0)
+    const start = end + "\r\n\r\n".length
+    if (rest.length < start + length) return { answers, rest }
+    answers.push({ status, headers, text: rest.slice(start, start + length) })
+    rest = rest.slice(start + length)
+  }
+}
+
+export interface Talk {
+  readonly answers: ReadonlyArray<Answer>
+  /** Whether the server ended the connection. */
+  readonly closed: boolean
+  /** What came in and is no answer. */
+  readonly rest: string
+}
+
+/** Sends bytes (one character each) as they are; done at so many answers, or when the server ends the connection. */
+export const talk = (
+  input: string,
+  { answers: wanted = Number.POSITIVE_INFINITY, bodyless = false }: { answers?: number; bodyless?: boolean } = {}
+) =>
+  Effect.flatMap(port, (portNumber) =>
+    Effect.async<Talk>((resume) => {
+      const socket = connect(portNumber, "127.0.0.1")
+      let received = ""
+      const done = (closed: boolean) => {
+        resume(Effect.succeed({ ...parseAnswers(received, bodyless), closed }))
+        socket.destroy()
+      }
+      socket.on("data", (data) => {
+        received += data.toString("latin1")
+        if (parseAnswers(received, bodyless).answers.length >= wanted) done(false)
+      })
+      socket.on("end", () => done(true))
+      socket.on("error", (error) => resume(Effect.die(error)))
+      socket.write(Buffer.from(input, "latin1"))
+    })
+  )
+
+/** The one answer to bytes sent as they are. */
+export const tell = (input: string) => Effect.map(talk(input, { answers: 1 }), onlyAnswer)
+
+export const onlyAnswer = ({ answers, rest }: Talk): Answer => {
+  const [answer] = answers
+  assert.strictEqual(answers.length, 1, rest)
+  return answer ?? assert.fail("no answer")
+}
+
+const transport = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"]
+
+/** Names of the headers that an answer chose to send, in alphabetical order. */
+export const headerNames = ({ headers }: Answer) =>
+  Object.keys(headers)
+    .filter((name) => !transport.includes(name))
+    .sort()
+
+const onEvery = [
+  "cache-control",
+  "vary",
+  "x-ratelimit-limit",
+  "x-ratelimit-remaining",
+  "x-ratelimit-reset",
+  "x-ratelimit-scope",
+  "x-request-id"
+]
+
+/** What every answer carries, whatever it is. `others`: the headers of its own. */
+export const assertHeaders = (answer: Answer, others: ReadonlyArray<string>) => {
+  const { headers } = answer
+  assert.deepStrictEqual(headerNames(answer), [...onEvery, ...others].sort())
+  assert.strictEqual(headers["cache-control"], "private, no-cache")
+  assert.strictEqual(headers["vary"], "Authorization")
+  assert.strictEqual(headers["x-ratelimit-limit"], "120")
+  assert.match(String(headers["x-ratelimit-remaining"]), /^\d{1,3}$/)
+  assert.match(String(headers["x-ratelimit-reset"]), /^\d+$/)
+  assert.match(String(headers["x-ratelimit-scope"]), /^(?:key|account)$/)
+  assert.match(String(headers["x-request-id"]), /^req_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+}
+
+const ownHeader: { readonly [status: number]: string } = { 401: "www-authenticate", 405: "allow", 429: "retry-after" }
+
+export interface Refusal {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly details?: ReadonlyArray<{ readonly path: string; readonly message: string }>
+}
+
+/** The whole of a refusal: status, body to the letter, and headers. */
+export const assertRefusal = (answer: Answer, { code, details, message, status }: Refusal) => {
+  assert.strictEqual(answer.status, status, answer.text)
+  assert.deepStrictEqual(JSON.parse(answer.text), {
+    error: { code, message, request_id: answer.headers["x-request-id"], ...(details && { details }) }
+  })
+  const own = ownHeader[status]
+  assertHeaders(answer, ["content-type", ...(own === undefined ? [] : [own])])
+  assert.strictEqual(answer.headers["content-type"], "application/json")
+  if (status === 401) assert.strictEqual(answer.headers["www-authenticate"], "Bearer")
+}
+
+/** An input that does not fit in one place. */
+export const misfit = (path: string, message: string): Refusal => ({
+  status: 400,
+  code: "validation_failed",
+  message: path === "" ? message : `${path}: ${message}`,
+  details: [{ path, message }]
+})
+
+export const refusals = {
+  unauthorized: {
+    status: 401,
+    code: "unauthorized",
+    message: "A valid API key is required: send it as `Authorization: Bearer pk_live_...`."
+  },
+  noRead: {
+    status: 403,
+    code: "forbidden",
+    message: "This request needs the scope pim:read, which the API key does not have."
+  },
+  noWrite: {
+    status: 403,
+    code: "forbidden",
+    message: "This request needs the scope pim:write, which the API key does not have."
+  },
+  noDelete: {
+    status: 403,
+    code: "forbidden",
+    message: "This request needs the scope pim:delete, which no credential can hold."
+  },
+  notFound: { status: 404, code: "not_found", message: "No such record." },
+  onlyGet: { status: 405, code: "method_not_allowed", message: "This path answers GET and HEAD only." },
+  onlyPost: { status: 405, code: "method_not_allowed", message: "This path answers POST only." },
+  timeout: { status: 408, code: "request_timeout", message: "The request was not received in time." },
+  tooLarge: { status: 413, code: "payload_too_large", message: "The body is larger than 1048576 bytes." },
+  longTarget: { status: 414, code: "uri_too_long", message: "The request target is longer than 8192 bytes." },
+  mediaType: {
+    status: 415,
+    code: "unsupported_media_type",
+    message: "Send the body as UTF-8 JSON with `Content-Type: application/json`."
+  },
+  expectation: {
+    status: 417,
+    code: "expectation_failed",
+    message: "The only expectation that is met is 100-continue."
+  },
+  longHead: { status: 431, code: "headers_too_large", message: "The request head is larger than 16384 bytes." },
+  defect: {
+    status: 500,
+    code: "internal_error",
+    message: "Something went wrong on our side. The request id names what we logged about it."
+  },
+  unavailable: {
+    status: 503,
+    code: "unavailable",
+    message: "The service cannot reach its database at the moment; retry with exponential backoff."
+  },
+  notHttp: misfit("", "the request is not well-formed HTTP/1.1"),
+  notOriginForm: misfit("", "The request target must be a path: an absolute address is for proxies."),
+  badQuery: misfit("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25"),
+  foreignCursor: misfit(
+    "cursor",
+    "was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+  )
+} as const satisfies Record<string, Refusal>
+
+/** What is left in the key's window, by the answer to a request that spends one. */
+export const remaining = (token: string) =>
+  Effect.map(ask("/api/v1/ping", { token }), ({ headers, status }) => {
+    assert.strictEqual(status, 200)
+    return Number(headers["x-ratelimit-remaining"])
+  })
+
+/** How many requests of a key's budget a program spends. */
+export const spentBy = <A, E, R>(token: string, program: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const before = yield* remaining(token)
+    const result = yield* program
+    return { result, spent: before - 1 - (yield* remaining(token)) }
+  })
+
+/** Spends the whole of a key's window. */
+export const exhaust = (token: string) =>
+  Effect.gen(function* () {
+    for (let left = 1; left > 0; ) left = yield* remaining(token)
+  })

@@ -1,0 +1,100 @@
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { serveCatalog } from "../support/CommandLine.ts"
+
+const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const readme = readFileSync(at("README.md"), "utf8")
+
+interface Block {
+  readonly language: string
+  readonly text: string
+}
+
+const blocksOf = (section: string): ReadonlyArray<Block> =>
+  [...section.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }))
+
+const section = (title: string) => {
+  const start = readme.indexOf(`\n## ${title}\n`)
+  assert.notStrictEqual(start, -1, `the README has a section "${title}"`)
+  const end = readme.indexOf("\n## ", start + 1)
+  return readme.slice(start, end === -1 ? undefined : end)
+}
+
+/** What stays of an answer when ids, times, texts and numbers are left out: keys, and kinds of values. */
+const shapeOf = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])]
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shapeOf(member)]))
+  return value === null ? null : typeof value
+}
+
+describe("the README", () => {
+  it("names the two commands that the package has", () => {
+    const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> }
+    assert.deepStrictEqual(
+      blocksOf(section("Start"))
+        .filter(({ language }) => language === "sh")
+        .map(({ text }) => text),
+      ["npm ci && npm start\n", "npm ci && npm test\n"]
+    )
+    assert.containsAllKeys(scripts, ["start", "test"])
+  })
+
+  it("shows the very test layer that the suite runs, in under 20 lines", () => {
+    const [block] = blocksOf(section("Compose a test layer"))
+    assert.strictEqual(block?.text, readFileSync(at("test/readme/Snippet.test.ts"), "utf8"))
+    assert.isBelow(block?.text.trimEnd().split("\n").length ?? 99, 20)
+  })
+
+  it("lists every setting that the code reads, with its default", () => {
+    const read = [...readFileSync(at("src/AppConfig.ts"), "utf8").matchAll(/\("([A-Z][A-Z_]+)"/g)].map(
+      ([, name]) => name
+    )
+    const listed = [...section("Settings").matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name)
+    assert.deepStrictEqual([...listed].sort(), [...new Set(read)].sort())
+  })
+
+  describe("walk", () => {
+    const DATA_DIR = join(mkdtempSync(join(tmpdir(), "catalog-")), "data")
+    let service: Awaited<ReturnType<typeof serveCatalog>>
+
+    beforeAll(async () => {
+      service = await serveCatalog({ DATA_DIR })
+    })
+    afterAll(async () => {
+      await service.stop()
+      rmSync(DATA_DIR, { recursive: true, force: true })
+    })
+
+    it("runs as it is printed, and answers what is printed", async () => {
+      const [given, ...steps] = blocksOf(section("A walk through it"))
+      assert.match(given?.text ?? "", /^BASE=.*\nKEY=/)
+      let done = 0
+      for (let index = 0; index + 1 < steps.length; index += 2) {
+        const [command, printed] = [steps[index], steps[index + 1]]
+        assert(command !== undefined && printed !== undefined)
+        assert.strictEqual(command.language, "sh")
+        const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", command.text], {
+          env: { ...process.env, BASE: service.baseUrl, KEY: service.key ?? "" }
+        })
+        if (printed.language === "json")
+          assert.deepStrictEqual(shapeOf(JSON.parse(stdout)), shapeOf(JSON.parse(printed.text)), command.text)
+        // Ids of the demo follow from its account's.
+        else assert.strictEqual(anonymous(stdout), anonymous(printed.text), command.text)
+        done += 1
+      }
+      assert.strictEqual(done, 5)
+    })
+  })
+})
+
+const anonymous = (text: string) =>
+  text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "ID")
+    .replaceAll(/-[0-9a-f]{8}\.demo\.example/g, "-ACCOUNT.demo.example")
+    .trim()
