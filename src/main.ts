@@ -4,4 +4,8 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { runCli, teardown } from "./cli/Cli.ts"
 
-NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), { disableErrorReporting: true, teardown })
+NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), {
+  disableErrorReporting: true,
+  disablePrettyLogger: true,
+  teardown
+})

@@ -14,6 +14,7 @@ const firstStart = (config: AppConfig) =>
   Effect.gen(function* () {
     const accounts = yield* (yield* Accounts).list
     if (accounts.length > 0 || Option.isSome(config.databaseUrl)) return Option.none()
+    yield* Effect.logInfo("The database is empty: making the demo account")
     return Option.some(yield* (yield* Demo).create)
   })
 

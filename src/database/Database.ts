@@ -1,3 +1,4 @@
+import { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -189,12 +190,22 @@ export const layerServer = (options: {
   readonly maxConnections?: number | undefined
 }): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld> => Layer.unwrapScoped(openServer(options))
 
+/** The first start takes seconds: whoever waits is told why. */
+const announceCreation = (dataDirectory: string) =>
+  Effect.flatMap(FileSystem.FileSystem, (files) =>
+    Effect.unlessEffect(
+      Effect.logInfo(`Creating the embedded database in ${dataDirectory}: a few seconds, this once`),
+      files.exists(`${dataDirectory}/pgdata`)
+    )
+  )
+
 /** PostgreSQL inside this process, its data under `dataDirectory`; one connection, one process at a time. */
 export const layerEmbedded = (options: {
   readonly dataDirectory: string
 }): Layer.Layer<Database, DatabaseUnreachable | EmbeddedLock.DatabaseInUse> =>
   Layer.unwrapScoped(
     EmbeddedLock.acquire(options.dataDirectory).pipe(
+      Effect.zipRight(announceCreation(options.dataDirectory)),
       Effect.catchTags({
         BadArgument: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message })),
         SystemError: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message }))

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from "node:http"
 import type { Headers, HttpServerRequest } from "@effect/platform"
-import { Effect, Stream } from "effect"
+import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
 
@@ -62,17 +64,22 @@ const decodeUtf8 = (bytes: Uint8Array) =>
     catch: () => refuse("is not UTF-8")
   })
 
-/** The bytes of a body, read no further than the limit. */
-const readBytes = (request: HttpServerRequest.HttpServerRequest, limitBytes: number) =>
-  Stream.runFoldEffect(
-    Stream.mapError(request.stream, () => refuse("could not be read")),
-    { chunks: [] as Array<Uint8Array>, length: 0 },
-    ({ chunks, length }, chunk): Effect.Effect<{ chunks: Array<Uint8Array>; length: number }, PayloadTooLarge> => {
-      if (length + chunk.length > limitBytes) return new PayloadTooLarge({ limitBytes })
-      chunks.push(chunk)
-      return Effect.succeed({ chunks, length: length + chunk.length })
-    }
-  ).pipe(Effect.map(({ chunks }) => Buffer.concat(chunks)))
+/**
+ * The bytes of a body, none kept beyond the limit. What follows is read and dropped while the connection lasts: a client
+ * that is still sending would not see an answer otherwise. (A stream of the library would end the connection unanswered.)
+ */
+const readBytes = (source: IncomingMessage, limitBytes: number) =>
+  Effect.async<Uint8Array, PayloadTooLarge | ValidationFailed>((resume) => {
+    const chunks: Array<Uint8Array> = []
+    let length = 0
+    source.on("data", (chunk: Uint8Array) => {
+      length += chunk.length
+      if (length <= limitBytes) chunks.push(chunk)
+      else resume(new PayloadTooLarge({ limitBytes }))
+    })
+    source.on("end", () => resume(Effect.succeed(Buffer.concat(chunks))))
+    source.on("error", () => resume(refuse("could not be read")))
+  })
 
 /**
  * A request's body as a JSON value: declared size, size as it comes in, type, UTF-8, depth, syntax and text are checked in
@@ -84,7 +91,7 @@ export const readJson = (
 ): Effect.Effect<unknown, PayloadTooLarge | UnsupportedMediaType | ValidationFailed> =>
   Effect.gen(function* () {
     if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
-    const bytes = yield* readBytes(request, limitBytes)
+    const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
     if (!isJson(request.headers)) return yield* new UnsupportedMediaType()
     const text = yield* decodeUtf8(bytes)
     if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)

@@ -104,6 +104,10 @@ export const answerNodeErrors = (server: Server, untouched: () => Standing): voi
     else endWith(socket, error)
   }
 
+  // What Node calls after an answer that ends the connection: it would not linger.
+  server.on("connection", (socket: Socket) => {
+    socket.destroySoon = () => hangUp(socket)
+  })
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const exchange = { request, response }
     const ofSocket = pending.get(request.socket) ?? new Set()

@@ -61,6 +61,8 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
 
       const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
+      // NO KEY: who refers to an entity (its media, its members) shares a lock on its key, outside of any order of ours,
+      // and must not wait for who writes it.
       const lockOwners = SqlSchema.findAll({
         Request: Ids,
         Result: EntityColumns,
@@ -71,7 +73,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
             AND (e.id = ANY(${ids}::uuid[])
               OR e.id IN (SELECT v.parent_id FROM entity v WHERE v.account_id = ${accountId} AND v.id = ANY(${ids}::uuid[])))
           ORDER BY e.kind = 'variant', e.id
-          FOR UPDATE OF e`
+          FOR NO KEY UPDATE OF e`
       })
 
       const lockVariants = SqlSchema.findAll({
@@ -82,7 +84,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           FROM entity e
           WHERE e.account_id = ${accountId} AND e.parent_id = ANY(${ids}::uuid[])
           ORDER BY e.id
-          FOR UPDATE OF e`
+          FOR NO KEY UPDATE OF e`
       })
 
       const Accepted = Schema.Struct({
