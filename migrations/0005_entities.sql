@@ -35,7 +35,9 @@ CREATE TABLE entity (
   CHECK ((kind = 'variant') = (position IS NOT NULL))
 );
 
-CREATE UNIQUE INDEX entity_change_seq ON entity (account_id, change_seq);
+-- Partial, so that change_seq is no key that a foreign key could point to: a stamp then leaves alone the key-share locks
+-- that foreign keys take on media and members, and no writer waits for one that refers to what it writes.
+CREATE UNIQUE INDEX entity_change_seq ON entity (account_id, change_seq) WHERE change_seq IS NOT NULL;
 CREATE INDEX entity_walk ON entity (account_id, kind, change_seq);
 CREATE INDEX entity_walk_by_status ON entity (account_id, kind, last_publish_status, change_seq);
 CREATE INDEX entity_changed_at ON entity (account_id, canonical_changed_at);

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Ref, Schedule } from "effect"
+import { Context, Effect, Layer, Logger, Ref, Schedule } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { derive } from "../../src/domain/Aggregate.ts"
@@ -16,7 +16,7 @@ import { dwell, layerDatabase, layerPool } from "./ServerServices.ts"
 const writers = 16
 const listsEach = 40
 /** Every deadlock costs the planted variant its wait. */
-const plantedListsEach = 5
+const plantedListsEach = 3
 
 /** How often a transaction asked for its locks: more than once a list when it lost to another and was run again. */
 class LockCalls extends Context.Tag("test/LockCalls")<LockCalls, Ref.Ref<number>>() {}
@@ -196,7 +196,13 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
         },
         { concurrency: "unbounded" }
       ).pipe(actingAs(actor))
-      return { accountId: shop.accountId, failures: outcomes.flat().filter((exit) => exit._tag === "Failure") }
+      const [anyProduct] = shop.products
+      assert.isDefined(anyProduct)
+      return {
+        accountId: shop.accountId,
+        anyId: anyProduct.id,
+        failures: outcomes.flat().filter((exit) => exit._tag === "Failure")
+      }
     }).pipe(
       Effect.provide(
         Layer.mergeAll(writing, Accounts.layer, ApiKeys.layer).pipe(
@@ -218,11 +224,18 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
       wrong: wrong.length
     }
     report(name, record)
-    return { ...record, firstFailure: result.failures[0], firstWrong: wrong[0] }
+    return {
+      ...record,
+      accountId: result.accountId,
+      anyId: result.anyId,
+      firstFailure: result.failures[0],
+      firstWrong: wrong[0]
+    }
   })
 
 describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
-  const TestLayer = RepositoriesOnDatabase.pipe(Layer.provideMerge(layerDatabase(1)))
+  const silent = Logger.remove(Logger.defaultLogger)
+  const TestLayer = Layer.merge(RepositoriesOnDatabase, silent).pipe(Layer.provideMerge(layerDatabase(1)))
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
     it.effect("never wait for each other, and leave every derived field as its sources say", () =>
@@ -235,6 +248,14 @@ describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
         assert.strictEqual(record.entities, 38)
         assert.strictEqual(record.lockCalls, writers * listsEach, `seed ${seed}: a transaction lost and was repeated`)
         assert.strictEqual(record.deadlocks, 0, `seed ${seed}`)
+
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE entity SET search_text = ' planted', store_ids = '{}' WHERE id = ${record.anyId}`
+        const { wrong } = yield* wrongDerivations(record.accountId)
+        assert.deepStrictEqual(
+          wrong.map(({ id }) => id),
+          [record.anyId]
+        )
       })
     )
   })
@@ -244,7 +265,6 @@ describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
       Effect.gen(function* () {
         const record = yield* race("Deadlocks, planted", WritingUnsorted, plantedListsEach)
         assert.isAbove(record.deadlocks, 0, `seed ${seed}`)
-        assert.isAbove(record.lockCalls, 0)
       })
     )
   })
