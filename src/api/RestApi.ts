@@ -11,7 +11,7 @@ import {
   UriTooLongWire,
   ValidationFailedWire
 } from "./ErrorEnvelope.ts"
-import { published } from "./OpenApiDocument.ts"
+import { published } from "./openapi/OpenApiDocument.ts"
 import { PingGroup } from "./Ping.ts"
 import { StoresGroup } from "./Stores.ts"
 

@@ -176,7 +176,7 @@ const createMedia = (ids: Ids, { alt, file, mimeType, stores }: DemoMedia, index
 }
 
 const metafieldTypes = {
-  "specs.capacity_litres": "number_decimal",
+  "specs.fabric_weight_gsm": "number_decimal",
   "specs.season": "number_integer",
   "specs.hours": "number_integer",
   "specs.pages": "number_integer"

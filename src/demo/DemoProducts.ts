@@ -40,7 +40,7 @@ export const families: ReadonlyArray<ProductFamily> = [
     stores: everywhere,
     promise: "Sewn from one bolt of waxed canvas, so a patch always matches.",
     scene: "leaning on a granite slab",
-    metafields: { "care.washing": "Sponge off, dry in the shade", "specs.capacity_litres": "20" },
+    metafields: { "care.washing": "Sponge off, dry in the shade", "specs.fabric_weight_gsm": "420" },
     products: {
       "kestrel-20": ["Kestrel 20 Daypack", 89, "Room for water, wool and lunch, and a lid that stays shut."],
       "kestrel-28": ["Kestrel 28 Daypack", 104, "The Kestrel for people who pack a second jumper."],

@@ -1,6 +1,6 @@
 import { HttpApiBuilder, HttpApiScalar, HttpServerResponse, OpenApi } from "@effect/platform"
 import { Layer } from "effect"
-import { openApiPath } from "../api/OpenApiDocument.ts"
+import { openApiPath } from "../api/openapi/OpenApiDocument.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { openRoute } from "./RouteTable.ts"
 

@@ -1,4 +1,4 @@
-import { type EntityKind, listed, singleLineText } from "../domain/Attribute.ts"
+import { type EntityKind, listed, singleLineText } from "../../domain/Attribute.ts"
 import type {
   Collection,
   CollectionRow,
@@ -10,7 +10,7 @@ import type {
   StoreVersion,
   Variant,
   VariantRow
-} from "../domain/Entity.ts"
+} from "../../domain/Entity.ts"
 import {
   Forbidden,
   NotFound,
@@ -20,10 +20,10 @@ import {
   Unauthorized,
   Unavailable,
   ValidationFailed
-} from "../domain/Errors.ts"
-import { EntityId } from "../domain/Ids.ts"
-import type { Store } from "../domain/Store.ts"
-import type { ApiError, ErrorTag } from "./ErrorCodes.ts"
+} from "../../domain/Errors.ts"
+import { EntityId } from "../../domain/Ids.ts"
+import type { Store } from "../../domain/Store.ts"
+import type { ApiError, ErrorTag } from "../ErrorCodes.ts"
 import {
   ExpectationFailed,
   HeadersTooLarge,
@@ -33,7 +33,7 @@ import {
   RequestTimeout,
   UnsupportedMediaType,
   UriTooLong
-} from "./RequestErrors.ts"
+} from "../RequestErrors.ts"
 
 const productId = "0b9f5d52-6f0e-4a7c-9b35-2f1f6f3d7a10"
 const variantId = "5c1a2f0e-8d34-4f6b-8a77-1e90c3b45d21"

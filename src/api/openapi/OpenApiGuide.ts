@@ -1,5 +1,5 @@
-import { errorCodes } from "./ErrorCodes.ts"
-import { envelopeOf } from "./ErrorEnvelope.ts"
+import { errorCodes } from "../ErrorCodes.ts"
+import { envelopeOf } from "../ErrorEnvelope.ts"
 import { errorExamples, requestIdExample } from "./OpenApiExamples.ts"
 
 const errorTable = Object.values(errorExamples)
