@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { EntityKind } from "../domain/Attribute.ts"
 import { type CollectionRow, details, type MediaRow, type ProductRow, type VariantRow } from "../domain/Entity.ts"
 import type { EntityId, StoreId } from "../domain/Ids.ts"
@@ -46,14 +46,10 @@ export const makePrograms = Effect.gen(function* () {
   return {
     ping: () => Effect.succeed({ status: "ok", account_id_present: true }),
     listProducts: (request: List) =>
-      Effect.zipRight(
-        Effect.fromNullable(request.urlParams.collection_id).pipe(
-          Effect.matchEffect({
-            onFailure: () => Effect.void,
-            onSuccess: (id) => Effect.asVoid(catalog.get("collection", id))
-          })
-        ),
-        list<typeof ProductRow>("product")(request)
+      Effect.zipLeft(
+        list<typeof ProductRow>("product")(request),
+        // After the parameters, the cursor among them: an unknown collection is 404.
+        Effect.forEach(Option.fromNullable(request.urlParams.collection_id), (id) => catalog.get("collection", id))
       ),
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),
     listProductVersions: versions("product"),

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, request as nodeRequest } from "node:http"
+import { Agent, type IncomingHttpHeaders, request as nodeRequest } from "node:http"
 import { connect } from "node:net"
 import { HttpServer } from "@effect/platform"
 import { assert } from "@effect/vitest"
@@ -41,7 +41,10 @@ export const port = Effect.map(HttpServer.HttpServer, ({ address }) =>
   address._tag === "TcpAddress" ? address.port : assert.fail("not on TCP")
 )
 
-/** Sends a request on a connection of its own; the target goes out as it is. */
+/** Connections of requests without a body are used again. */
+const agent = new Agent({ keepAlive: true })
+
+/** Sends a request; the target goes out as it is. */
 export const ask = (target: string, { body, headers = {}, method = "GET", token }: Asked = {}) =>
   Effect.flatMap(port, (portNumber) =>
     Effect.async<Answer>((resume) => {
@@ -50,7 +53,7 @@ export const ask = (target: string, { body, headers = {}, method = "GET", token 
         port: portNumber,
         path: target,
         method,
-        agent: false,
+        agent: body === undefined && headers["content-length"] === undefined ? agent : false,
         headers: {
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(typeof body === "string" || body instanceof Uint8Array
@@ -110,26 +113,33 @@ export interface Talk {
   readonly rest: string
 }
 
-/** Sends bytes (one character each) as they are; done at so many answers, or when the server ends the connection. */
+/**
+ * Sends bytes (one character each) as they are, further pieces each after one more answer; done at so many answers, or
+ * when the server ends the connection.
+ */
 export const talk = (
-  input: string,
+  input: string | ReadonlyArray<string>,
   { answers: wanted = Number.POSITIVE_INFINITY, bodyless = false }: { answers?: number; bodyless?: boolean } = {}
 ) =>
   Effect.flatMap(port, (portNumber) =>
     Effect.async<Talk>((resume) => {
       const socket = connect(portNumber, "127.0.0.1")
+      const [first = "", ...further] = typeof input === "string" ? [input] : input
       let received = ""
+      let continued = 0
       const done = (closed: boolean) => {
         resume(Effect.succeed({ ...parseAnswers(received, bodyless), closed }))
         socket.destroy()
       }
       socket.on("data", (data) => {
         received += data.toString("latin1")
-        if (parseAnswers(received, bodyless).answers.length >= wanted) done(false)
+        const { length } = parseAnswers(received, bodyless).answers
+        if (length >= wanted) return done(false)
+        for (; continued < length; continued++) socket.write(Buffer.from(further[continued] ?? "", "latin1"))
       })
       socket.on("end", () => done(true))
       socket.on("error", (error) => resume(Effect.die(error)))
-      socket.write(Buffer.from(input, "latin1"))
+      socket.write(Buffer.from(first, "latin1"))
     })
   )
 

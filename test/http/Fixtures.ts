@@ -1,4 +1,5 @@
 import { Effect, Redacted, TestClock } from "effect"
+import { errorCodes } from "../../src/api/ErrorCodes.ts"
 import type { AccountId } from "../../src/domain/Ids.ts"
 import { fromMillis } from "../../src/domain/Timestamp.ts"
 import { ApiKeys, actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
@@ -46,3 +47,31 @@ export const aCatalog = (domains: readonly [string, string] = ["a.example", "b.e
     }).pipe(actingAs(account.actor), Effect.orDie)
     return { ...account, ids }
   })
+
+interface Ids {
+  readonly product: string
+  readonly variant: string
+  readonly collection: string
+  readonly media: string
+}
+
+const kindOf: { readonly [segment: string]: keyof Ids } = {
+  products: "product",
+  variants: "variant",
+  collections: "collection",
+  media: "media"
+}
+
+/** The target of a route that names an entity of the catalog and a store it is on. */
+export const targetOf = (path: string, ids: Ids, storeId: string): string =>
+  path
+    .replace(/\/(\w+)\/:id/, (_, segment: string) => {
+      const kind = kindOf[segment]
+      if (kind === undefined) throw new Error(`no entity for ${path}`)
+      return `/${segment}/${ids[kind]}`
+    })
+    .replace(":store_id", storeId)
+
+/** The code that comes with a status in the closed table. */
+export const codeOfStatus = (status: number): string | undefined =>
+  Object.values(errorCodes).find((row) => row.status === status)?.code

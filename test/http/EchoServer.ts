@@ -1,0 +1,45 @@
+import { createServer } from "node:http"
+import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpRouter } from "@effect/platform"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Duration, Effect, Layer, Schema } from "effect"
+import { Authentication, RequiredScope } from "../../src/api/Authentication.ts"
+import { ForbiddenWire, ValidationFailedWire } from "../../src/api/ErrorEnvelope.ts"
+import { AuthenticationLive } from "../../src/http/Caller.ts"
+import { makeGate } from "../../src/http/Gate.ts"
+import { answerNodeErrors } from "../../src/http/NodeErrors.ts"
+import { makeRouteTable, routesOf } from "../../src/http/RouteTable.ts"
+import { TestServices } from "../../src/testing/index.ts"
+import { shortPatience } from "./Exchange.ts"
+
+const Message = Schema.Struct({ text: Schema.String, more: Schema.optional(Schema.Unknown) })
+
+class EchoGroup extends HttpApiGroup.make("echo")
+  .add(HttpApiEndpoint.post("echo", "/echo").setPayload(Message).addSuccess(Message))
+  .addError(ForbiddenWire)
+  .middleware(Authentication)
+  .annotateEndpoints(RequiredScope, "pim:write") {}
+
+class EchoApi extends HttpApi.make("echo").add(EchoGroup).addError(ValidationFailedWire).prefix("/api/v1") {}
+
+const Handlers = HttpApiBuilder.group(EchoApi, "echo", (handlers) =>
+  handlers.handle("echo", ({ payload }) => Effect.succeed(payload))
+)
+
+/** One endpoint that takes a body and gives it back, behind the same gate as the catalog's. */
+export const EchoServer = Layer.suspend(() => {
+  const server = createServer({
+    joinDuplicateHeaders: true,
+    requestTimeout: Duration.toMillis(shortPatience.request),
+    connectionsCheckingInterval: Duration.toMillis(shortPatience.check)
+  })
+  answerNodeErrors(server, () => ({ limit: 120, remaining: 120, resetAtSeconds: 60, scope: "key" }))
+  return HttpApiBuilder.serve().pipe(
+    Layer.provide(HttpApiBuilder.middleware(makeGate(makeRouteTable(routesOf(EchoApi))))),
+    Layer.provide(HttpApiBuilder.api(EchoApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))),
+    Layer.provide(
+      HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
+    ),
+    Layer.provideMerge(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0 })),
+    Layer.provideMerge(TestServices)
+  )
+})

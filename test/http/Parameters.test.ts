@@ -1,0 +1,382 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Array as Arr, Effect } from "effect"
+import { envelopeOf } from "../../src/api/ErrorEnvelope.ts"
+import { ValidationFailed } from "../../src/domain/Errors.ts"
+import { EntityId } from "../../src/domain/Ids.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { type Answer, ask, assertHeaders, assertRefusal, MemoryServer, misfit, refusals } from "./Exchange.ts"
+import { aCatalog, aKey } from "./Fixtures.ts"
+
+const rowsOf = ({ status, text }: Answer): number => {
+  assert.strictEqual(status, 200, text)
+  return JSON.parse(text).data.length
+}
+
+/** Every issue of a 400 is about this parameter. */
+const assertMisfit = (answer: Answer, parameter: string) => {
+  assert.strictEqual(answer.status, 400, answer.text)
+  assertHeaders(answer, ["content-type"])
+  const { error } = JSON.parse(answer.text)
+  assert.hasAllKeys(error, ["code", "message", "request_id", "details"])
+  assert.deepInclude(error, { code: "validation_failed", request_id: answer.headers["x-request-id"] })
+  assert.isAtLeast(error.details.length, 1)
+  for (const issue of error.details) {
+    assert.hasAllKeys(issue, ["path", "message"])
+    assert.strictEqual(issue.path, parameter)
+  }
+}
+
+const lists = ["products", "variants", "collections", "media"]
+
+/** An account with so many products, in one change. */
+const products = (count: number) =>
+  Effect.gen(function* () {
+    const account = yield* anAccount()
+    yield* (yield* CatalogChanges)
+      .apply(
+        Arr.makeBy(count, (index) =>
+          CatalogChange.CreateEntity({
+            id: EntityId.make(crypto.randomUUID()),
+            kind: "product",
+            parentId: null,
+            values: { title: `Product ${index}` }
+          })
+        )
+      )
+      .pipe(actingAs(account.actor), Effect.orDie)
+    return account
+  })
+
+layer(MemoryServer)("parameters", (it) => {
+  it.effect("limit: what is no whole number is the default, what is out of range the nearest bound", () =>
+    Effect.gen(function* () {
+      const { token } = yield* products(255)
+      const rows: Readonly<Record<string, number>> = {
+        "7": 7,
+        "007": 7,
+        "-0": 1,
+        "%2B7": 7,
+        "0": 1,
+        "-5": 1,
+        "250": 250,
+        "251": 250,
+        "9007199254740993": 250,
+        [`${"9".repeat(400)}`]: 250,
+        [`-${"9".repeat(400)}`]: 1,
+        [`${"0".repeat(400)}3`]: 3,
+        "": 50,
+        "+7": 50,
+        "%207": 50,
+        "7%20": 50,
+        "7%0A": 50,
+        "7%00": 50,
+        "1e3": 50,
+        "0x10": 50,
+        "0b11": 50,
+        "7.0": 50,
+        "7n": 50,
+        "1_0": 50,
+        "--7": 50,
+        "%2B": 50,
+        "-": 50,
+        NaN: 50,
+        Infinity: 50,
+        null: 50,
+        true: 50,
+        "%D9%A3": 50,
+        "%EF%BC%97": 50,
+        "%C2%B2": 50
+      }
+      for (const [value, count] of Object.entries(rows))
+        assert.strictEqual(rowsOf(yield* ask(`/api/v1/products?limit=${value}`, { token })), count, value)
+      assert.strictEqual(rowsOf(yield* ask("/api/v1/products", { token })), 50)
+    })
+  )
+
+  it.effect("a parameter given twice is refused, even with the same value", () =>
+    Effect.gen(function* () {
+      const { ids, token } = yield* aCatalog()
+      const values: Readonly<Record<string, string>> = {
+        limit: "1",
+        cursor: "x",
+        status: "failed",
+        search: "boots",
+        updated_since: "2026-01-01T00:00:00Z"
+      }
+      for (const list of lists)
+        for (const [name, value] of Object.entries(values))
+          assertMisfit(yield* ask(`/api/v1/${list}?${name}=${value}&${name}=${value}`, { token }), name)
+      const collection = `collection_id=${ids.collection}`
+      assertMisfit(yield* ask(`/api/v1/products?${collection}&${collection}`, { token }), "collection_id")
+      assertMisfit(yield* ask("/api/v1/products?limit=1&%6Cimit=1", { token }), "limit")
+      assertMisfit(yield* ask(`/api/v1/products?${"limit=1&".repeat(900)}`, { token }), "limit")
+    })
+  )
+
+  it.effect("what nobody knows is passed over", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aCatalog()
+      const etag = String((yield* ask("/api/v1/products", { token })).headers.etag)
+      const names = [
+        "x",
+        "__proto__",
+        "constructor",
+        "prototype",
+        "toString",
+        "hasOwnProperty",
+        "valueOf",
+        "length",
+        "then"
+      ]
+      const queries = [
+        ...names.map((name) => `${name}=1`),
+        ...names.map((name) => `${name}=1&${name}=2`),
+        "__proto__[limit]=1",
+        "__proto__.limit=1",
+        "limit[]=1",
+        "limit[a]=1",
+        "LIMIT=1",
+        "page=7",
+        "",
+        "&",
+        "&&=&",
+        "=",
+        "=limit",
+        "%00=1",
+        "x=%00",
+        "collection=1",
+        "?limit=1"
+      ]
+      for (const query of queries) {
+        const answer = yield* ask(`/api/v1/products?${query}`, { token })
+        assert.deepStrictEqual([answer.status, answer.headers.etag], [200, etag], query)
+      }
+      assert.notProperty({}, "limit")
+    })
+  )
+
+  it.effect("bounded lists and single reads take no parameters", () =>
+    Effect.gen(function* () {
+      const { ids, token } = yield* aCatalog()
+      for (const path of ["/stores", `/products/${ids.product}`, `/products/${ids.product}/stores`, "/ping"]) {
+        const plain = yield* ask(`/api/v1${path}`, { token })
+        const query = "limit=1&limit=2&cursor=garbage&status=x&updated_since=never&search=%00&page=0"
+        const asked = yield* ask(`/api/v1${path}?${query}`, { token })
+        assert.deepStrictEqual([asked.status, asked.text], [200, plain.text])
+      }
+    })
+  )
+
+  it.effect("cursor: what this list did not give under these filters is refused", () =>
+    Effect.gen(function* () {
+      const { actor, ids, token } = yield* aCatalog()
+      yield* anEntity("product", { title: "Shoes" }).pipe(actingAs(actor))
+      yield* anEntity("variant", { title: "L" }, { of: ids.product }).pipe(actingAs(actor))
+      const cursorOf = (target: string) =>
+        Effect.map(ask(target, { token }), ({ text }) => JSON.parse(text).next_cursor as string)
+      const cursor = yield* cursorOf("/api/v1/products?limit=1")
+      assert.strictEqual(yield* cursorOf("/api/v1/products?limit=1"), cursor)
+      for (const limit of ["", "&limit=1", "&limit=250", "&limit=x", "&search=", "&search=%20"])
+        assert.strictEqual(rowsOf(yield* ask(`/api/v1/products?cursor=${cursor}${limit}`, { token })), 1)
+
+      const other = cursor[5] === "A" ? "B" : "A"
+      const targets = [
+        ...[
+          "",
+          "garbage",
+          "null",
+          "0",
+          "%00",
+          "%F0%9F%98%80",
+          "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+          "x".repeat(4_000),
+          cursor.slice(0, -1),
+          `${cursor}A`,
+          `${cursor}=`,
+          `${cursor}%0A`,
+          `%20${cursor}`,
+          `${cursor.slice(0, 5)}${other}${cursor.slice(6)}`,
+          cursor.toLowerCase() === cursor ? cursor.toUpperCase() : cursor.toLowerCase()
+        ].map((value) => `products?cursor=${value}`),
+        `products?cursor=${cursor}&search=boots`,
+        `products?cursor=${cursor}&status=never_published`,
+        `products?cursor=${cursor}&updated_since=2020-01-01T00:00:00Z`,
+        `products?cursor=${cursor}&collection_id=${ids.collection}`,
+        `variants?cursor=${cursor}`,
+        `collections?cursor=${cursor}`,
+        `media?cursor=${cursor}`,
+        `products?cursor=${yield* cursorOf("/api/v1/variants?limit=1")}`,
+        `products?cursor=${yield* cursorOf("/api/v1/products?limit=1&status=never_published")}`
+      ]
+      for (const target of targets) assertRefusal(yield* ask(`/api/v1/${target}`, { token }), refusals.foreignCursor)
+    })
+  )
+
+  const instants: Readonly<Record<string, string | null>> = {
+    "2026-01-31T09:30:00Z": null,
+    "2026-01-31t09:30:00z": null,
+    "2026-01-31T09:30:00.123456789Z": null,
+    "2026-01-31T09:30:00%2B02:00": null,
+    "2026-01-31T09:30:00-23:59": null,
+    "2024-02-29T00:00:00Z": null,
+    "2016-12-31T23:59:60Z": null,
+    "2017-01-01T01:59:60%2B02:00": null,
+    "0001-01-01T00:00:00%2B01:00": null,
+    "9999-12-31T23:59:59-01:00": null,
+    "": "such as",
+    never: "such as",
+    infinity: "such as",
+    "-infinity": "such as",
+    now: "such as",
+    "1769851800": "such as",
+    "2026-01-31": "such as",
+    "2026-1-31T09:30:00Z": "such as",
+    "2026-01-31T9:30:00Z": "such as",
+    "2026-01-31T09:30Z": "such as",
+    "20260131T093000Z": "such as",
+    "%2B2026-01-31T09:30:00Z": "such as",
+    "2026-W05-6T09:30:00Z": "such as",
+    "2026-01-31T09:30:00": "the offset is missing",
+    "2026-01-31T09:30:00.5": "the offset is missing",
+    "2026-01-31%2009:30:00Z": `write "T" between date and time`,
+    "2026-01-31T09:30:00+02:00": "encode it as %2B",
+    "2026-01-31T09:30:00%2B0200": `the offset must be "Z"`,
+    "2026-01-31T09:30:00%2B24:00": "the offset must be at most 23:59",
+    "2026-01-31T09:30:00%20CET": `the offset must be "Z"`,
+    "2026-01-31T09:30:00Z%00": `the offset must be "Z"`,
+    "2026-02-30T00:00:00Z": "that day is not in the calendar",
+    "2025-02-29T00:00:00Z": "that day is not in the calendar",
+    "2026-13-01T00:00:00Z": "that day is not in the calendar",
+    "2026-00-10T00:00:00Z": "that day is not in the calendar",
+    "2026-01-31T24:00:00Z": "the hour must be 00 to 23",
+    "2026-01-31T09:60:00Z": "the minute must be 00 to 59",
+    "2026-01-31T09:30:61Z": "the second must be 00 to 59",
+    "2026-01-31T09:30:60Z": "the second 60 exists only at 23:59:60Z",
+    [`2026-01-31T09:30:00.${"1".repeat(31)}Z`]: "more than 30 digits",
+    [`2026-01-31T09:30:00.${"1".repeat(7_000)}Z`]: "such as",
+    "%D9%A2%D9%A0%D9%A2%D9%A6-01-31T09:30:00Z": "such as"
+  }
+  it.effect("updated_since: RFC 3339 with an offset, and nothing else", () =>
+    Effect.gen(function* () {
+      const { accountId, token } = yield* aCatalog()
+      const { token: second } = yield* aKey(accountId, ["pim:read"])
+      for (const [value, complaint] of Object.entries(instants)) {
+        const answer = yield* ask(`/api/v1/products?updated_since=${value}`, { token })
+        if (complaint === null) assert.strictEqual(answer.status, 200, value)
+        else {
+          assertMisfit(answer, "updated_since")
+          assert.include(answer.text.replaceAll("\\", ""), complaint, value)
+        }
+      }
+      for (const list of lists)
+        assertMisfit(
+          yield* ask(`/api/v1/${list}?updated_since=2026-02-30T00:00:00Z`, { token: second }),
+          "updated_since"
+        )
+    })
+  )
+
+  it.effect("status: one of four", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aCatalog()
+      for (const list of lists) {
+        for (const status of ["never_published", "pending", "published", "failed"])
+          assert.strictEqual(
+            rowsOf(yield* ask(`/api/v1/${list}?status=${status}`, { token })),
+            status === "never_published" ? 1 : 0
+          )
+        for (const status of ["", "active", "Failed", "failed%00", "failed,pending", "%20failed", "__proto__"])
+          assertMisfit(yield* ask(`/api/v1/${list}?status=${status}`, { token }), "status")
+      }
+    })
+  )
+
+  it.effect("search: at most 200 characters, none of them U+0000, all of them plain", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aCatalog()
+      const found = (search: string) => Effect.map(ask(`/api/v1/products?search=${search}`, { token }), rowsOf)
+      for (const everything of ["", "%20", "+", "%09%0A", "boots", "BOOTS", "b%C3%B6%C3%B6ts", "b-s+boots", "oot"])
+        assert.strictEqual(yield* found(everything), 1, everything)
+      for (const nothing of [
+        "%25",
+        "_",
+        "%5C",
+        "b%25s",
+        "boo_s",
+        "%27",
+        "%27%20OR%20%27%27=%27",
+        "*",
+        ".*",
+        "(",
+        "[",
+        "shoes",
+        "oo"
+      ])
+        assert.strictEqual(yield* found(nothing), 0, nothing)
+      for (const long of ["x".repeat(200), "%20".repeat(200), "(a+)".repeat(50).replaceAll("+", "%2B")])
+        assert.isAtMost(yield* found(long), 1)
+      for (const list of lists) {
+        const longer = yield* ask(`/api/v1/${list}?search=${"x".repeat(201)}`, { token })
+        assertRefusal(longer, misfit("search", "must have at most 200 characters"))
+        const zero = yield* ask(`/api/v1/${list}?search=a%00b`, { token })
+        assertRefusal(zero, misfit("search", "must not contain U+0000"))
+        for (const undecodable of ["%ED%A0%80", "%FF", "%C0%80", "%F5%80%80%80", "%", "%4", "%zz", "%u0041"])
+          assertRefusal(yield* ask(`/api/v1/${list}?search=${undecodable}`, { token }), refusals.badQuery)
+      }
+      assertRefusal(yield* ask("/api/v1/products?a=%C3&b=%A9", { token }), refusals.badQuery)
+      assertRefusal(yield* ask("/api/v1/products?%FF=1", { token }), refusals.badQuery)
+    })
+  )
+
+  it.effect("collection_id: malformed is 400, unknown is 404, in any case", () =>
+    Effect.gen(function* () {
+      const { ids, token } = yield* aCatalog()
+      const by = (id: string) => ask(`/api/v1/products?collection_id=${id}`, { token })
+      assert.strictEqual(rowsOf(yield* by(ids.collection)), 1)
+      assert.strictEqual(rowsOf(yield* by(ids.collection.toUpperCase())), 1)
+      for (const id of ["", "1", "null", ids.collection.slice(1), `${ids.collection}0`, `${ids.collection}%0A`, "%00"])
+        assertRefusal(yield* by(id), misfit("collection_id", "must be a UUID"))
+      for (const id of [ids.product, crypto.randomUUID(), "00000000-0000-0000-0000-000000000000"])
+        assertRefusal(yield* by(id), refusals.notFound)
+      const elsewhere = yield* ask("/api/v1/variants?collection_id=1", { token })
+      assert.strictEqual(rowsOf(elsewhere), 1)
+    })
+  )
+
+  it.effect("what was refused is never repeated", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aCatalog()
+      const marker = "zqzqzq"
+      for (const query of [
+        `status=${marker}`,
+        `cursor=${marker}`,
+        `updated_since=${marker}`,
+        `updated_since=2026-01-31T09:30:00${marker}`,
+        `collection_id=${marker}`,
+        `limit=${marker}&limit=${marker}`,
+        `search=${marker}&search=${marker}`,
+        `search=${marker}%00`,
+        `search=${marker.repeat(40)}`,
+        `search=%${marker}`,
+        `status=${encodeURIComponent(`", actual ${marker}, actual `)}`,
+        `status=a&status=${encodeURIComponent(`", actual ${marker}`)}`
+      ]) {
+        const answer = yield* ask(`/api/v1/products?${query}`, { token })
+        assert.strictEqual(answer.status, 400)
+        assert.notInclude(answer.text, marker)
+      }
+    })
+  )
+})
+
+describe("details", () => {
+  it("are capped in count and length", () => {
+    const issues = Arr.makeBy(100, (index) => ({ path: `${index}${"p".repeat(1_000)}`, message: "m".repeat(1_000) }))
+    const envelope = envelopeOf(new ValidationFailed({ issues }), "req_1")
+    assert("details" in envelope.error)
+    assert.strictEqual(envelope.error.details.length, 20)
+    assert.strictEqual(envelope.error.message.length, 300)
+    for (const { message, path } of envelope.error.details)
+      assert.deepStrictEqual([message.length, path.length], [300, 300])
+  })
+})
