@@ -49,7 +49,9 @@ export const makePrograms = Effect.gen(function* () {
       Effect.zipLeft(
         list<typeof ProductRow>("product")(request),
         // After the parameters, the cursor among them: an unknown collection is 404.
-        Effect.forEach(Option.fromNullable(request.urlParams.collection_id), (id) => catalog.get("collection", id))
+        Effect.transposeMapOption(Option.fromNullable(request.urlParams.collection_id), (id) =>
+          catalog.get("collection", id)
+        )
       ),
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),
     listProductVersions: versions("product"),
