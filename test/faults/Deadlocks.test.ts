@@ -1,20 +1,18 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Logger, Ref, Schedule } from "effect"
+import { Context, Effect, Layer, Ref, Schedule } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
-import { Transaction } from "../../src/database/Transaction.ts"
-import { derive } from "../../src/domain/Aggregate.ts"
-import { valueOf } from "../../src/domain/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
+import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { dwell, layerDatabase, layerPool } from "./ServerServices.ts"
 
 const writers = 16
-const listsEach = 40
+const listsEach = 30
 /** Every deadlock costs the planted variant its wait. */
 const plantedListsEach = 3
 
@@ -134,30 +132,6 @@ const aList = (dice: Dice, shop: Shop, nonce: string): ReadonlyArray<CatalogChan
   return dice.some(all, 6).flat()
 }
 
-/** The derived fields of every entity that are not what the pure function makes of their sources. */
-const wrongDerivations = (accountId: AccountId) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const drafts = yield* DraftsRepo
-    const transaction = yield* Transaction
-    const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId}`).map((row) =>
-      EntityId.make(String(row.id))
-    )
-    const { aggregates } = yield* transaction.run(drafts.lock(accountId, ids, []))
-    const all = [...aggregates.values()]
-    const wrong = all.filter((aggregate) => {
-      const product = aggregate.parentId === null ? undefined : aggregates.get(aggregate.parentId)
-      const afresh = derive(aggregate, {
-        productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
-        variants: all
-          .filter(({ parentId }) => parentId === aggregate.id)
-          .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
-      })
-      return JSON.stringify(afresh) !== JSON.stringify(aggregate)
-    })
-    return { entities: all.length, wrong }
-  })
-
 /** Deadlocks of this database. A connection reports its own when it ends, so those of the writers must be gone. */
 const deadlocks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -234,8 +208,7 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
   })
 
 describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
-  const silent = Logger.remove(Logger.defaultLogger)
-  const TestLayer = Layer.merge(RepositoriesOnDatabase, silent).pipe(Layer.provideMerge(layerDatabase(1)))
+  const TestLayer = RepositoriesOnDatabase.pipe(Layer.provideMerge(layerDatabase(1)))
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
     it.effect("never wait for each other, and leave every derived field as its sources say", () =>

@@ -1,9 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
-import { Cause, Effect, Layer, Logger } from "effect"
-import { describe as describeSqlError, isSqlError } from "../../src/database/SqlErrors.ts"
+import { Effect, Layer, Logger } from "effect"
+import { describe as describeSqlError } from "../../src/database/SqlErrors.ts"
 import { engines } from "../support/TestDatabase.ts"
+import { refusalOf } from "./Refusal.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
@@ -189,19 +190,6 @@ const Catalog = Layer.effectDiscard(
     )
   })
 )
-
-/** Why the transaction was refused, as the database says it; "" when it was not. */
-const refusalOf = (statements: Statements) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    return yield* sql.withTransaction(statements(sql)).pipe(
-      Effect.as(""),
-      Effect.catchAllCause((cause) => {
-        const error = Cause.squash(cause)
-        return isSqlError(error) ? Effect.succeed(describeSqlError(error)) : Effect.failCause(cause)
-      })
-    )
-  })
 
 const undo = Symbol("undo")
 

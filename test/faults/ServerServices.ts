@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
@@ -11,9 +11,17 @@ export const layerPool = (maxConnections: number) =>
     Layer.orDie
   )
 
+/** Silent: records say what happened, and the end of a suite's database what its idle connections think of that. */
+const silent = Logger.remove(Logger.defaultLogger)
+
 /** A fresh database of the server, with the schema. */
 export const layerDatabase = (maxConnections: number) =>
-  Migrations.layer.pipe(Layer.provideMerge(layerPool(maxConnections)), Layer.provideMerge(layerServerUrl), Layer.orDie)
+  Migrations.layer.pipe(
+    Layer.provideMerge(layerPool(maxConnections)),
+    Layer.provideMerge(layerServerUrl),
+    Layer.provideMerge(silent),
+    Layer.orDie
+  )
 
 /** All services on a fresh database of the server. */
 export const layerServices = (maxConnections: number) =>

@@ -1,0 +1,136 @@
+import { Either } from "effect"
+import { ImportFileRejected, quoted } from "../domain/ImportedProduct.ts"
+
+/**
+ * The columns that are kept: their names in Shopify's exports, then in its newer template file.
+ * Source: Shopify Help Center, "Using CSV files to import and export products".
+ */
+const columnNames = {
+  handle: ["Handle", "URL handle"],
+  title: ["Title"],
+  description_html: ["Body (HTML)", "Description"],
+  vendor: ["Vendor"],
+  product_type: ["Type"],
+  tags: ["Tags"],
+  status: ["Status"],
+  published: ["Published", "Published on online store"],
+  seo_title: ["SEO Title", "SEO title"],
+  seo_description: ["SEO Description", "SEO description"],
+  option1_name: ["Option1 Name", "Option1 name"],
+  option2_name: ["Option2 Name", "Option2 name"],
+  option3_name: ["Option3 Name", "Option3 name"],
+  option1: ["Option1 Value", "Option1 value"],
+  option2: ["Option2 Value", "Option2 value"],
+  option3: ["Option3 Value", "Option3 value"],
+  sku: ["Variant SKU", "SKU"],
+  barcode: ["Variant Barcode", "Barcode"],
+  price: ["Variant Price", "Price"],
+  compare_at_price: ["Variant Compare At Price", "Compare-at price"],
+  grams: ["Variant Grams", "Weight value (grams)"],
+  weight_unit: ["Variant Weight Unit", "Weight unit for display"],
+  taxable: ["Variant Taxable", "Charge tax"],
+  requires_shipping: ["Variant Requires Shipping", "Requires shipping"],
+  variant_image: ["Variant Image", "Variant image URL"],
+  image: ["Image Src", "Product image URL"],
+  image_position: ["Image Position", "Image position"],
+  image_alt: ["Image Alt Text", "Image alt text"]
+} as const
+
+/** A column that is kept; most bear the key of the attribute that they fill. */
+export type Column = keyof typeof columnNames
+
+const columnOf = new Map(
+  Object.entries(columnNames).flatMap(([column, names]) => names.map((name) => [name, column as Column]))
+)
+
+/** Where the metafield's key stands in the file. */
+export interface MetafieldColumn {
+  /** `namespace.key` */
+  readonly key: string
+  readonly index: number
+}
+
+/** The columns of a file. */
+export interface Columns {
+  /** By index; a column without a name is called by its number. */
+  readonly names: ReadonlyArray<string>
+  /** Indexes of the kept columns that the file has. */
+  readonly at: Readonly<Partial<Record<Column, number>>>
+  readonly productMetafields: ReadonlyArray<MetafieldColumn>
+  readonly variantMetafields: ReadonlyArray<MetafieldColumn>
+  /** Indexes of the columns that are not kept. */
+  readonly ignored: ReadonlyArray<number>
+}
+
+const metafieldKey = /^[\w-]{1,255}\.[\w-]{1,64}$/
+
+/** The key in `Color (product.metafields.shopify.color-pattern)`; null for another column. */
+const metafieldOf = (owner: "product" | "variant", name: string): string | null => {
+  const mark = `(${owner}.metafields.`
+  const start = name.lastIndexOf(mark)
+  const key = start >= 0 && name.endsWith(")") ? name.slice(start + mark.length, -1) : ""
+  return metafieldKey.test(key) ? key : null
+}
+
+/** What separates the cells of a first line that names a product's columns, when it is no comma. */
+export const otherSeparator = (firstLine: string): string | null => {
+  const [found] = [";", "\t", "|"].filter((separator) =>
+    firstLine.split(separator).some((cell) => columnOf.get(cell.replaceAll('"', "").trim()) === "handle")
+  )
+  return found ?? null
+}
+
+const listed = (names: ReadonlyArray<string>) => names.map(quoted).join(" and ")
+
+/** The columns that a header names, or what keeps it from being that of a product export. */
+export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.Either<Columns, ImportFileRejected> => {
+  const names = cells.map((cell, index) => cell.trim() || `(column ${index + 1})`)
+  const at: Partial<Record<Column, number>> = {}
+  const metafields = { product: new Map<string, number>(), variant: new Map<string, number>() }
+  const ignored: Array<number> = []
+  for (const [index, name] of names.entries()) {
+    const rejected = (reason: string) => Either.left(new ImportFileRejected({ line, column: name, reason }))
+    const column = columnOf.get(name)
+    const owner = (["product", "variant"] as const).find((kind) => metafieldOf(kind, name) !== null)
+    const key = owner === undefined ? null : metafieldOf(owner, name)
+    const first = names.indexOf(name)
+    if (first < index) return rejected(`This column occurs twice: it is number ${first + 1} and number ${index + 1}.`)
+    if (column !== undefined) {
+      const same = at[column]
+      if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
+      at[column] = index
+    } else if (owner !== undefined && key !== null) {
+      const same = metafields[owner].get(key)
+      if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
+      metafields[owner].set(key, index)
+    } else ignored.push(index)
+  }
+  const missing = [...(at.handle === undefined ? ["Handle"] : []), ...(at.title === undefined ? ["Title"] : [])]
+  const isWrong = (reason: string) =>
+    Either.left(
+      new ImportFileRejected({ line, column: null, reason: `This is no header of a Shopify product export: ${reason}` })
+    )
+  if (at.handle === undefined)
+    return isWrong(`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing.`)
+  if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
+    return isWrong('it names no other of its columns than "Handle".')
+  // A product that has a status needs no other word on it, and a unit alone weighs nothing.
+  for (const [isIdle, column] of [
+    [at.status !== undefined, "published"],
+    [at.grams === undefined, "weight_unit"]
+  ] as const) {
+    const index = at[column]
+    if (isIdle && index !== undefined) {
+      delete at[column]
+      ignored.push(index)
+    }
+  }
+  const columnsOf = (owner: "product" | "variant") => [...metafields[owner]].map(([key, index]) => ({ key, index }))
+  return Either.right({
+    names,
+    at,
+    productMetafields: columnsOf("product"),
+    variantMetafields: columnsOf("variant"),
+    ignored: ignored.sort((left, right) => left - right)
+  })
+}

@@ -1,0 +1,173 @@
+import { HttpServer } from "@effect/platform"
+import { assert, describe, layer } from "@effect/vitest"
+import { Array as Arr, Clock, Effect, Layer, Redacted } from "effect"
+import { Agent, request } from "undici"
+import { RateLimited } from "../../src/domain/Errors.ts"
+import { Readiness } from "../../src/http/Health.ts"
+import * as Http from "../../src/http/Http.ts"
+import { ApiKeys, anAccount, RateBudget } from "../../src/testing/index.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { layerServices } from "./ServerServices.ts"
+
+const clients = 64
+const perKey = 120
+const perAccount = 240
+const windowSeconds = 60
+
+/** The planted variant: looks, lets others look, and then writes what it saw. */
+const readThenWrite = Layer.effect(
+  RateBudget,
+  Effect.gen(function* () {
+    const sound = yield* RateBudget
+    const windows = new Map<string, { readonly spent: number; readonly endsAt: number }>()
+    return {
+      ...sound,
+      take: ({ accountId, credentialId }) =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const look = (owner: string) => windows.get(owner) ?? { spent: 0, endsAt: now + windowSeconds * 1_000 }
+          const [key, account] = [look(credentialId), look(accountId)]
+          yield* Effect.sleep(0)
+          const refused = key.spent >= perKey || account.spent >= perAccount
+          if (!refused) {
+            windows.set(credentialId, { ...key, spent: key.spent + 1 })
+            windows.set(accountId, { ...account, spent: account.spent + 1 })
+          }
+          const scope = "key" as const
+          return {
+            standing: {
+              limit: perKey,
+              remaining: Math.max(0, perKey - key.spent - 1),
+              resetAtSeconds: Math.ceil(key.endsAt / 1_000),
+              scope
+            },
+            refusal: refused ? new RateLimited({ scope, retryAfterSeconds: windowSeconds }) : null
+          }
+        })
+    }
+  })
+)
+
+const sound = RateBudget.layerProcess({ perKey, perAccount })
+
+const serving = (budget: Layer.Layer<RateBudget>) =>
+  Http.layer({ host: "127.0.0.1", port: 0 }).pipe(
+    Layer.provide(Readiness.layer(Effect.void)),
+    Layer.provide(budget),
+    Layer.provideMerge(layerServices(10)),
+    Layer.orDie
+  )
+
+interface Answer {
+  readonly token: string
+  readonly status: number
+  readonly reset: string
+  readonly remaining: string
+}
+
+/** Lets 64 clients, each on a connection of its own that it keeps, send their requests as fast as they are answered. */
+const hammer = (name: string, requestsEach: number, tokenFor: (dice: Dice) => string) =>
+  Effect.gen(function* () {
+    const url = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(`${address}/api/v1/ping`))
+    const agents = yield* Effect.acquireRelease(
+      Effect.sync(() => Array.from({ length: clients }, () => new Agent({ connections: 1, pipelining: 1 }))),
+      (open) => Effect.promise(() => Promise.all(open.map((agent) => agent.destroy())))
+    )
+    const send = (dispatcher: Agent, token: string) =>
+      Effect.promise(async (): Promise<Answer> => {
+        const { body, headers, statusCode } = await request(url, {
+          dispatcher,
+          headers: { authorization: `Bearer ${token}` }
+        })
+        await body.dump()
+        const header = (of: string) => String(headers[of])
+        return {
+          token,
+          status: statusCode,
+          reset: header("x-ratelimit-reset"),
+          remaining: header("x-ratelimit-remaining")
+        }
+      })
+    const answers = yield* Effect.forEach(
+      agents,
+      (agent, client) => {
+        const dice = new Dice(`${name}, client ${client}`)
+        return Effect.replicateEffect(
+          Effect.suspend(() => send(agent, tokenFor(dice))),
+          requestsEach
+        )
+      },
+      { concurrency: "unbounded" }
+    )
+    const all = answers.flat()
+    const byStatus = Object.fromEntries(
+      Object.entries(Arr.groupBy(all, ({ status }) => String(status))).map(([status, found]) => [status, found.length])
+    )
+    const admitted = all.filter(({ status }) => status !== 429)
+    const resets = [...new Set(all.map(({ reset }) => reset))]
+    report(name, { requests: all.length, byStatus, resets })
+    return { all, admitted, byStatus, resets }
+  })
+
+describe.skipIf(!serverAnswers)("64 parallel clients", () => {
+  layer(serving(sound), { excludeTestServices: true })((it) => {
+    it.scoped("with one key get exactly 120 answers in its window", () =>
+      Effect.gen(function* () {
+        const { token } = yield* anAccount()
+        const { admitted, all, byStatus, resets } = yield* hammer("Budgets, one key", 10, () => token)
+        assert.strictEqual(all.length, 640)
+        assert.deepStrictEqual(byStatus, { 200: perKey, 429: 640 - perKey }, `seed ${seed}`)
+        // One window: it did not end meanwhile.
+        assert.lengthOf(resets, 1)
+        // Each got a place of its own.
+        assert.deepStrictEqual(
+          admitted.map(({ remaining }) => Number(remaining)).sort((left, right) => left - right),
+          Array.from({ length: perKey }, (_, place) => place)
+        )
+        assert.isTrue(all.every(({ remaining, status }) => status === 200 || remaining === "0"))
+      })
+    )
+
+    it.scoped("with three keys of an account get exactly 240 answers together, and none over 120 with a key", () =>
+      Effect.gen(function* () {
+        const { accountId, token } = yield* anAccount()
+        const keys = yield* ApiKeys
+        const others = yield* Effect.replicateEffect(
+          Effect.map(keys.create(accountId, { name: "Other", scopes: ["pim:read"], expiresAt: null }), (key) =>
+            Redacted.value(key.token)
+          ),
+          2
+        )
+        const tokens = [token, ...others]
+        // The first is in such demand that it meets its own limit, the others that of the account.
+        const { admitted, all, byStatus } = yield* hammer("Budgets, three keys", 14, (dice) =>
+          dice.below(2) === 0 ? token : dice.pick(tokens)
+        )
+        assert.strictEqual(all.length, 896)
+        assert.deepStrictEqual(byStatus, { 200: perAccount, 429: 896 - perAccount }, `seed ${seed}`)
+        const ofKey = tokens.map((each) => admitted.filter((answer) => answer.token === each).length)
+        report("Budgets, three keys, admitted of each", ofKey)
+        assert.isAtMost(Math.max(...ofKey), perKey, `seed ${seed}`)
+        assert.isAbove(Math.min(...ofKey), 0)
+        // The windows of the keys: none ended meanwhile. A refusal by the account tells the account's.
+        for (const each of tokens)
+          assert.lengthOf(
+            [...new Set(admitted.filter((answer) => answer.token === each).map((answer) => answer.reset))],
+            1
+          )
+      })
+    )
+  })
+
+  layer(serving(readThenWrite.pipe(Layer.provide(sound))), { excludeTestServices: true })((it) => {
+    it.scoped("get more than 120 from a limiter that reads, and then writes", () =>
+      Effect.gen(function* () {
+        const { token } = yield* anAccount()
+        const { admitted, all } = yield* hammer("Budgets, planted", 10, () => token)
+        assert.strictEqual(all.length, 640)
+        assert.isAbove(admitted.length, perKey, `seed ${seed}`)
+      })
+    )
+  })
+})

@@ -1,0 +1,31 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { derive } from "../../src/domain/Aggregate.ts"
+import { valueOf } from "../../src/domain/Attribute.ts"
+import { type AccountId, EntityId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+
+/** The derived fields of every entity that are not what the pure function makes of their sources. */
+export const wrongDerivations = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const drafts = yield* DraftsRepo
+    const transaction = yield* Transaction
+    const ids = (yield* sql`SELECT id FROM entity WHERE account_id = ${accountId}`).map((row) =>
+      EntityId.make(String(row.id))
+    )
+    const { aggregates } = yield* transaction.run(drafts.lock(accountId, ids, []))
+    const all = [...aggregates.values()]
+    const wrong = all.filter((aggregate) => {
+      const product = aggregate.parentId === null ? undefined : aggregates.get(aggregate.parentId)
+      const afresh = derive(aggregate, {
+        productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
+        variants: all
+          .filter(({ parentId }) => parentId === aggregate.id)
+          .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      })
+      return JSON.stringify(afresh) !== JSON.stringify(aggregate)
+    })
+    return { entities: all.length, wrong }
+  })
