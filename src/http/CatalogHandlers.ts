@@ -6,7 +6,9 @@ import { makePrograms } from "../services/Programs.ts"
 
 /** Sends JSON that was built where it was read: encoding it again would cost more than the rest of the request. */
 const sent = <A, E, R>(page: Effect.Effect<JsonText<A>, E, R>) =>
-  Effect.map(page, ({ text }) => HttpServerResponse.text(text, { contentType: "application/json" }))
+  Effect.map(page, ({ text }) =>
+    HttpServerResponse.raw(text, { contentType: "application/json", contentLength: Buffer.byteLength(text) })
+  )
 
 export const CatalogHandlers = HttpApiBuilder.group(RestApi, "catalog", (handlers) =>
   Effect.map(makePrograms, (programs) =>

@@ -1,8 +1,7 @@
 import { hash } from "node:crypto"
-import { HttpServerResponse } from "@effect/platform"
 
-/** A strong tag of a body: equal bodies have equal tags, whoever asks. */
-const tagOf = (body: Uint8Array) => `"${hash("sha256", body, "base64url")}"`
+/** The strong tag of a body: equal bodies have equal tags, whoever asks. */
+export const etagOf = (text: string): string => `"${hash("sha256", text, "base64url")}"`
 
 const tags = /(?:W\/)?("[^"]*")/g
 
@@ -10,16 +9,11 @@ const tags = /(?:W\/)?("[^"]*")/g
 const names = (header: string, tag: string) =>
   header.trim() === "*" || [...header.matchAll(tags)].some(([, named]) => named === tag)
 
-/** Gives a 200 its ETag, and turns it into a bodyless 304 where a GET or HEAD names that tag. */
-export const conditional = (
-  request: { readonly method: string; readonly headers: { readonly [name: string]: string | undefined } },
-  response: HttpServerResponse.HttpServerResponse
-): HttpServerResponse.HttpServerResponse => {
-  if (response.status !== 200 || response.body._tag !== "Uint8Array") return response
-  const etag = tagOf(response.body.body)
-  const asked = request.headers["if-none-match"]
-  const mayMatch = request.method === "GET" || request.method === "HEAD"
-  return asked !== undefined && mayMatch && names(asked, etag)
-    ? HttpServerResponse.empty({ status: 304, headers: { etag } })
-    : HttpServerResponse.setHeader(response, "etag", etag)
+/** Whether a GET or HEAD already has the body with this tag. */
+export const isKnown = (
+  { headers, method }: { readonly method: string; readonly headers: { readonly [name: string]: string | undefined } },
+  etag: string
+): boolean => {
+  const asked = headers["if-none-match"]
+  return asked !== undefined && (method === "GET" || method === "HEAD") && names(asked, etag)
 }

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http"
-import { HttpApiBuilder, HttpRouter } from "@effect/platform"
+import { HttpApiBuilder, HttpMiddleware, HttpRouter } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
@@ -26,12 +26,14 @@ const Api = HttpApiBuilder.api(RestApi).pipe(
 const Gate = HttpApiBuilder.middleware(makeGate(routes))
 
 /** Everything that is served, on whatever HttpServer is provided. Spans of every request would cost a third of its time. */
-export const HttpLive = HttpApiBuilder.serve(Effect.withTracerEnabled(false)).pipe(
+export const HttpLive = HttpApiBuilder.serve().pipe(
   Layer.provide([Gate, Documents, Health]),
   Layer.provide(Api),
   Layer.provide(
     HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
-  )
+  ),
+  HttpMiddleware.withTracerDisabledWhen(() => true),
+  Layer.provide(Layer.setTracerEnabled(false))
 )
 
 /** How long a server waits for its clients. */

@@ -1,6 +1,5 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect } from "effect"
 import { HeadersTooLarge, UriTooLong } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
 
@@ -29,10 +28,10 @@ export const splitTarget = (target: string): { readonly path: string; readonly q
 
 export const notOriginForm = refuse("", "The request target must be a path: an absolute address is for proxies.")
 
-/** What must hold of a request before anything of it is believed. */
-export const checkHead = (
+/** What must hold of a request before anything of it is believed; undefined when it does. */
+export const misfitOf = (
   request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<void, ValidationFailed | UriTooLong | HeadersTooLarge> => {
+): ValidationFailed | UriTooLong | HeadersTooLarge | undefined => {
   const target = request.originalUrl
   if (target.length > targetLimit) return new UriTooLong({ limitBytes: targetLimit })
   const { httpVersion, rawHeaders } = toIncomingMessage(request)
@@ -41,7 +40,7 @@ export const checkHead = (
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ""
     headBytes += name.length + (rawHeaders[index + 1]?.length ?? 0) + ": \r\n".length
-    if (name.toLowerCase() === "host") hosts += 1
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1
   }
   if (headBytes > headLimit) return new HeadersTooLarge({ limitBytes: headLimit })
   if (!target.startsWith("/")) return notOriginForm
@@ -50,5 +49,5 @@ export const checkHead = (
   if (hosts > 1) return refuse("Host", "is given more than once")
   if (!isDecodable(splitTarget(target).query))
     return refuse("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25")
-  return Effect.void
+  return undefined
 }

@@ -53,23 +53,23 @@ export const wholeNumber: CellRule = (cell) =>
     : Either.left(`${quoted(cell)} is no whole number of 0 or more.`)
 
 const oneOf =
-  (what: string, allowed: ReadonlyArray<string>): CellRule =>
+  (...allowed: ReadonlyArray<string>): CellRule =>
   (cell) => {
     const value = cell.trim().toLowerCase()
     return allowed.includes(value)
       ? Either.right(value)
-      : Either.left(`${quoted(cell)} is no ${what}: ${allowed.slice(0, -1).join(", ")} or ${allowed.at(-1)}.`)
+      : Either.left(`${quoted(cell)} is not one of: ${allowed.join(", ")}.`)
   }
 
-export const yesOrNo: CellRule = oneOf("yes or no", ["true", "false"])
+export const yesOrNo: CellRule = oneOf("true", "false")
 
-export const productStatus: CellRule = oneOf("status", ["active", "draft", "archived"])
+export const productStatus: CellRule = oneOf("active", "draft", "archived")
 
 /** What a product without a status of its own has, by whether it is published. */
 export const publishedStatus: CellRule = (cell) =>
   Either.map(yesOrNo(cell), (published) => (published === "true" ? "active" : "draft"))
 
-export const weightUnit: CellRule = oneOf("unit of weight", ["g", "kg", "lb", "oz"])
+export const weightUnit: CellRule = oneOf("g", "kg", "lb", "oz")
 
 export const webAddress: CellRule = (cell) => {
   const url = cell.trim()

@@ -39,8 +39,14 @@ const columnNames = {
 /** A column that is kept; most bear the key of the attribute that they fill. */
 export type Column = keyof typeof columnNames
 
-const columnOf = new Map(
-  Object.entries(columnNames).flatMap(([column, names]) => names.map((name) => [name, column as Column]))
+/** The entries of a record all of whose keys are known. */
+export const entriesOf = <Key extends string, Value>(record: Readonly<Record<Key, Value>>) =>
+  Object.entries(record) as Array<[Key, Value]>
+
+const columnOf: ReadonlyMap<string, Column> = new Map(
+  entriesOf<Column, ReadonlyArray<string>>(columnNames).flatMap(([column, names]) =>
+    names.map((name) => [name, column])
+  )
 )
 
 /** Where the metafield's key stands in the file. */
@@ -88,13 +94,16 @@ export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.E
   const at: Partial<Record<Column, number>> = {}
   const metafields = { product: new Map<string, number>(), variant: new Map<string, number>() }
   const ignored: Array<number> = []
+  const seen = new Map<string, number>()
   for (const [index, name] of names.entries()) {
     const rejected = (reason: string) => Either.left(new ImportFileRejected({ line, column: name, reason }))
     const column = columnOf.get(name)
     const owner = (["product", "variant"] as const).find((kind) => metafieldOf(kind, name) !== null)
     const key = owner === undefined ? null : metafieldOf(owner, name)
-    const first = names.indexOf(name)
-    if (first < index) return rejected(`This column occurs twice: it is number ${first + 1} and number ${index + 1}.`)
+    const first = seen.get(name)
+    if (first !== undefined)
+      return rejected(`This column occurs twice: it is number ${first + 1} and number ${index + 1}.`)
+    seen.set(name, index)
     if (column !== undefined) {
       const same = at[column]
       if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
@@ -110,8 +119,7 @@ export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.E
     Either.left(
       new ImportFileRejected({ line, column: null, reason: `This is no header of a Shopify product export: ${reason}` })
     )
-  if (at.handle === undefined)
-    return isWrong(`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing.`)
+  if (at.handle === undefined) return isWrong(`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
     return isWrong('it names no other of its columns than "Handle".')
   // A product that has a status needs no other word on it, and a unit alone weighs nothing.
@@ -120,10 +128,7 @@ export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.E
     [at.grams === undefined, "weight_unit"]
   ] as const) {
     const index = at[column]
-    if (isIdle && index !== undefined) {
-      delete at[column]
-      ignored.push(index)
-    }
+    if (isIdle && index !== undefined) ignored.push(index)
   }
   const columnsOf = (owner: "product" | "variant") => [...metafields[owner]].map(([key, index]) => ({ key, index }))
   return Either.right({
