@@ -10,6 +10,7 @@ import { createPgConfig } from "@electric-sql/pglite/node-postgres"
 import { Clock, Data, Effect, Layer, Option, Redacted, Runtime, Schema, type Scope } from "effect"
 import pg from "pg"
 import { Unavailable } from "../domain/Errors.ts"
+import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
@@ -30,7 +31,7 @@ export interface Settings {
   readonly maxConnections?: number | undefined
 }
 
-type Database = PgClient.PgClient | SqlClient.SqlClient
+export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
 
 /** A comment in a statement whose best plan depends on its parameters (a LIKE pattern): it is planned every time. */
 export const planCustom = "/* plan: custom */"
@@ -106,7 +107,10 @@ const openPool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
 
 /** The pool is open already: nothing can fail when the client is made. */
 const layerFromPool = (pool: pg.Pool): Layer.Layer<Database> =>
-  Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }))
+  Layer.merge(
+    Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool) })),
+    Layer.succeed(DirectQuery, DirectQuery.onPool(pool))
+  )
 
 const reasonOf = (error: unknown): string => {
   const parts = error instanceof AggregateError ? error.errors : [error]
@@ -136,6 +140,8 @@ const openServer = (options: { readonly url: Redacted.Redacted; readonly maxConn
       application_name: "catalog",
       // Bounds both a new connection and the wait for a free one.
       connectionTimeoutMillis: 5_000,
+      // A timer set at every release would cost more than the connections that it closes.
+      idleTimeoutMillis: 0,
       keepAlive: true,
       // Part of the start-up packet: no round trip.
       statement_timeout: 30_000,

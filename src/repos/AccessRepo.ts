@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { DirectQuery } from "../database/DirectQuery.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { ApiKey, Credential } from "../domain/ApiKey.ts"
 import { AnyScope, Scope } from "../domain/ApiKeyToken.ts"
@@ -32,8 +33,8 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
     /** Whether the account has such a key; revoking twice keeps the first time. */
     readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
-    /** The bearer of a key that is neither revoked nor expired, by the SHA-256 of its token in hexadecimal. */
-    readonly findCredential: (hash: string) => Effect.Effect<Option.Option<Credential>>
+    /** The bearers of keys that are neither revoked nor expired, by the SHA-256 of their tokens in hexadecimal. */
+    readonly findCredentials: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Credential>>
     /** Records that the key was used in this minute. */
     readonly recordUse: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void>
   }
@@ -42,6 +43,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     AccessRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const direct = yield* DirectQuery
 
       const accounts = SqlSchema.findAll({
         Request: Schema.Void,
@@ -69,25 +71,32 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
           ORDER BY created_at, id`
       })
 
-      const findCredential = SqlSchema.findOne({
-        Request: Schema.String,
-        Result: Schema.Struct({
-          accountId: AccountId,
-          keyId: ApiKeyId,
-          scopes: Schema.Array(AnyScope),
-          accountVersion: Schema.Number,
-          useUnrecorded: Schema.Boolean
-        }),
-        execute: (hash) => sql`
-          SELECT api_key.account_id AS "accountId", api_key.id AS "keyId", api_key.scopes,
+      const decodeCredentials = Schema.decodeUnknown(
+        Schema.Array(
+          Schema.Struct({
+            hash: Schema.String,
+            accountId: AccountId,
+            keyId: ApiKeyId,
+            scopes: Schema.Array(AnyScope),
+            accountVersion: Schema.Number,
+            useUnrecorded: Schema.Boolean
+          })
+        )
+      )
+
+      const findCredentials = (hashes: ReadonlyArray<string>) =>
+        direct(sql`
+          SELECT encode(api_key.hash, 'hex') AS hash, api_key.account_id AS "accountId", api_key.id AS "keyId", api_key.scopes,
                  account.version AS "accountVersion",
                  api_key.last_used_at IS NULL OR api_key.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
           FROM api_key
           JOIN account ON account.id = api_key.account_id
-          WHERE api_key.hash = decode(${hash}, 'hex')
+          WHERE api_key.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
             AND api_key.revoked_at IS NULL
-            AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`
-      })
+            AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`).pipe(
+          Effect.flatMap(decodeCredentials),
+          Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
+        )
 
       return {
         createAccount: ({ id, name }) =>
@@ -109,7 +118,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             Effect.map((rows) => rows.length > 0),
             orDie
           ),
-        findCredential: (hash) => orDie(findCredential(hash)),
+        findCredentials: (hashes) => orDie(findCredentials(hashes)),
         recordUse: (accountId, id) =>
           sql`
             UPDATE api_key SET last_used_at = app_now()
@@ -165,22 +174,25 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             }))
             return true
           }),
-        findCredential: (hash) =>
+        findCredentials: (hashes) =>
           Effect.gen(function* () {
             const time = yield* now
-            for (const account of (yield* Ref.get(store)).values()) {
-              const key = account.keys.find((candidate) => candidate.hash === hash)
-              if (key === undefined) continue
-              if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) break
-              return Option.some({
-                accountId: account.id,
-                keyId: key.id,
-                scopes: key.scopes,
-                accountVersion: account.version,
-                useUnrecorded: key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(time)
-              })
-            }
-            return Option.none()
+            const found = new Map<string, Credential>()
+            for (const account of (yield* Ref.get(store)).values())
+              for (const key of account.keys)
+                if (
+                  hashes.includes(key.hash) &&
+                  key.revokedAt === null &&
+                  (key.expiresAt === null || key.expiresAt > time)
+                )
+                  found.set(key.hash, {
+                    accountId: account.id,
+                    keyId: key.id,
+                    scopes: key.scopes,
+                    accountVersion: account.version,
+                    useUnrecorded: key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(time)
+                  })
+            return found
           }),
         recordUse: (accountId, id) =>
           Effect.flatMap(now, (lastUsedAt) =>

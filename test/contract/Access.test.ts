@@ -90,7 +90,7 @@ for (const engine of serviceEngines) {
             scopes: ["pim:read"],
             expiresAt: past
           })
-          assert.isTrue(Option.isNone(yield* access.findCredential(hash)))
+          assert.isTrue(!(yield* access.findCredentials([hash])).has(hash))
         })
       )
 
@@ -138,11 +138,11 @@ for (const engine of serviceEngines) {
             scopes: ["pim:read"],
             expiresAt: null
           })
-          assert.isTrue(Option.getOrThrow(yield* access.findCredential(hash)).useUnrecorded)
+          assert.isTrue((yield* access.findCredentials([hash])).get(hash)?.useUnrecorded)
           yield* access.recordUse(accountId, id)
           const used = (yield* keys.list(accountId)).find((key) => key.id === id)?.lastUsedAt
           assert.isString(used)
-          assert.isFalse(Option.getOrThrow(yield* access.findCredential(hash)).useUnrecorded)
+          assert.isFalse((yield* access.findCredentials([hash])).get(hash)?.useUnrecorded)
           yield* access.recordUse(accountId, id)
           assert.strictEqual((yield* keys.list(accountId)).find((key) => key.id === id)?.lastUsedAt, used)
         })

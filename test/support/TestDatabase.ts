@@ -1,6 +1,4 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
-import type { SqlClient } from "@effect/sql"
-import type { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, Layer, Option, Random, Redacted } from "effect"
 import pg from "pg"
@@ -43,7 +41,7 @@ export const layerServerUrl: Layer.Layer<TestDatabaseUrl> = Layer.scoped(
 
 /** A fresh database on the server, without the schema. */
 export const layerServerEmpty: Layer.Layer<
-  PgClient.PgClient | SqlClient.SqlClient | TestDatabaseUrl,
+  Database.Database | TestDatabaseUrl,
   Database.DatabaseUnreachable | Database.DatabaseTooOld
 > = Layer.unwrapEffect(Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url }))).pipe(
   Layer.provideMerge(layerServerUrl)
@@ -69,8 +67,9 @@ const image = Effect.promise(async () => {
 })
 
 /** The embedded engine in memory, without the schema. */
-export const layerEmbeddedEmpty: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, Database.DatabaseUnreachable> =
-  Layer.unwrapEffect(Effect.map(image, (blob) => Database.layerEmbeddedMemoryFrom(Option.some(blob))))
+export const layerEmbeddedEmpty: Layer.Layer<Database.Database, Database.DatabaseUnreachable> = Layer.unwrapEffect(
+  Effect.map(image, (blob) => Database.layerEmbeddedMemoryFrom(Option.some(blob)))
+)
 
 /** The embedded engine in memory, with the schema. */
 export const layerEmbedded = Migrations.layer.pipe(Layer.provideMerge(layerEmbeddedEmpty))
