@@ -9,7 +9,7 @@ import { EchoServer } from "./EchoServer.ts"
 import { type Answer, ask, assertHeaders, assertRefusal, MemoryServer, refusals, spentBy } from "./Exchange.ts"
 import { aCatalog, aKey, targetOf } from "./Fixtures.ts"
 
-const tag = /^"[A-Za-z0-9_-]{43}"$/
+const tag = /^"[A-Za-z0-9_-]{27}"$/
 
 /** The headers that two answers to the same question have in common. */
 const lasting = ({ headers }: Answer) => {

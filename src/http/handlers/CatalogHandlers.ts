@@ -1,8 +1,8 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import { RestApi } from "../api/RestApi.ts"
-import type { JsonText } from "../domain/JsonText.ts"
-import { makePrograms } from "../services/Programs.ts"
+import { RestApi } from "../../api/RestApi.ts"
+import type { JsonText } from "../../domain/JsonText.ts"
+import { makePrograms } from "../../services/Programs.ts"
 
 /** Sends JSON that was built where it was read: encoding it again would cost more than the rest of the request. */
 const sent = <A, E, R>(page: Effect.Effect<JsonText<A>, E, R>) =>
