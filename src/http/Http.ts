@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { HttpApiBuilder, HttpMiddleware, HttpRouter } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Runtime } from "effect"
@@ -72,6 +72,18 @@ const makeServer = (patience: Patience) => {
   return server
 }
 
+/** The server listens a moment before it has its handlers: what comes in meanwhile waits for them. */
+const holdUntilServed = (server: Server) => {
+  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
+  const hold = (request: IncomingMessage, response: ServerResponse) => early.push([request, response])
+  server.on("request", hold)
+  server.on("newListener", (event, serve: typeof hold) => {
+    if (event !== "request") return
+    server.off("request", hold)
+    for (const [request, response] of early.splice(0)) serve(request, response)
+  })
+}
+
 /** Stops accepting, then waits until every request in flight is answered, at most so long. */
 const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration) =>
   Effect.async<void>((resume) => {
@@ -108,6 +120,7 @@ export const layer = ({
           server.emit("catalog-answered")
         })
       })
+      holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(
           // While somebody listens for it, Node takes a request that offers an upgrade (to h2c, say) out of HTTP.
