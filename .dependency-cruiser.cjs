@@ -10,7 +10,8 @@ const arrows = {
   demo: ["domain"],
   api: ["domain"],
   http: ["domain", "database", "api", "services"],
-  cli: ["domain", "database", "repos", "services", "http"],
+  admin: ["domain", "database", "services"],
+  cli: ["domain", "database", "services", "http", "admin"],
   testing: ["domain", "repos", "services", "http"]
 }
 
@@ -41,6 +42,12 @@ module.exports = {
         pathNot: [room(from), ...to.map(room), ...(assembling.includes(from) ? ["^src/App(Config)?\\.ts$"] : [])]
       }
     })),
+    {
+      name: "commands-speak-admin",
+      severity: "error",
+      from: { path: room("cli"), pathNot: "^src/cli/(Serve|Migrate)Command\\.ts$" },
+      to: { path: [room("database"), room("services"), room("http")] }
+    },
     {
       name: "services-know-no-http",
       severity: "error",

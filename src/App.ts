@@ -1,5 +1,7 @@
-import { Effect, Layer, Logger } from "effect"
+import { Effect, Layer, Logger, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
+import { AdminClient } from "./admin/AdminClient.ts"
+import * as AdminServer from "./admin/AdminServer.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
 import { Transaction } from "./database/Transaction.ts"
@@ -9,12 +11,15 @@ import * as Http from "./http/Http.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
+import { ImportLockRepo } from "./repos/ImportLockRepo.ts"
+import { ImportsRepo } from "./repos/ImportsRepo.ts"
 import { StoresRepo } from "./repos/StoresRepo.ts"
 import { Accounts } from "./services/Accounts.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
 import { Demo } from "./services/Demo.ts"
+import { Imports } from "./services/Imports.ts"
 import { RateBudget } from "./services/RateBudget.ts"
 import { Stores } from "./services/Stores.ts"
 
@@ -23,6 +28,8 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
   DraftsRepo.layer,
+  ImportLockRepo.layer,
+  ImportsRepo.layer,
   StoresRepo.layer,
   Transaction.layer
 )
@@ -32,8 +39,9 @@ const CoreServices = Layer.mergeAll(Accounts.layer, ApiKeys.layer, Catalog.layer
 /** Everything but the surfaces, on repositories of any kind. */
 export const Services = Demo.layer.pipe(Layer.provideMerge(CoreServices))
 
-/** Everything but the surfaces, on a migrated database. */
-export const ServicesOnDatabase = Services.pipe(
+/** Everything but the surfaces, on a migrated database: imports are staged there and nowhere else. */
+export const ServicesOnDatabase = Imports.layer.pipe(
+  Layer.provideMerge(Services),
   Layer.provideMerge(RepositoriesOnDatabase),
   Layer.provideMerge(Migrations.layer)
 )
@@ -45,16 +53,39 @@ const isServing = Effect.filterOrFail(
   () => new Unavailable()
 ).pipe(Effect.asVoid)
 
-/** The database that the settings name. */
-export const databaseOf = (config: AppConfig) =>
-  Database.layer({ url: config.databaseUrl, dataDirectory: config.dataDirectory })
+/** The database that the settings name; when it cannot be opened, the setting is named too. */
+export const databaseOf = (config: AppConfig) => {
+  const setting = Option.isSome(config.databaseUrl) ? "DATABASE_URL" : "DATA_DIR"
+  return Layer.mapError(Database.layer({ url: config.databaseUrl, dataDirectory: config.dataDirectory }), (error) =>
+    error._tag === "DatabaseUnreachable"
+      ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })
+      : error
+  )
+}
+
+/** Request budgets, kept where the settings say. */
+const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
+  Option.match(redisUrl, {
+    onNone: () => RateBudget.layerProcess(sizes),
+    onSome: (url) => RateBudget.layerRedis({ url, sizes })
+  })
 
 /** The REST surface over the services. */
 export const serverOf = (config: AppConfig) =>
   Http.layer({ host: config.host, port: config.port }).pipe(
     Layer.provide(Readiness.layer(isServing)),
-    Layer.provide(RateBudget.layerProcess(config.budgets))
+    Layer.provide(budgetOf(config))
   )
+
+/** The operator's commands: in this process, or in the one that holds the embedded database. */
+export const adminClientOf = (config: AppConfig) =>
+  AdminClient.layer(
+    AdminClient.layerInProcess.pipe(Layer.provide(ServicesOnDatabase), Layer.provide(databaseOf(config)))
+  )
+
+/** Takes commands for the embedded database while this process holds it. A server's needs none: any process may open it. */
+export const adminServerOf = (config: AppConfig) =>
+  Option.isSome(config.databaseUrl) ? Layer.empty : AdminServer.layer(config.dataDirectory)
 
 /** Logs go to stderr: stdout belongs to what a command answers. */
 export const loggerOf = ({ logFormat }: AppConfig) => {

@@ -1,4 +1,4 @@
-import { Config, type ConfigError, Data, Effect, type Option, Redacted } from "effect"
+import { Config, type ConfigError, Data, Effect, Option, Redacted } from "effect"
 import type { BudgetSizes } from "./services/RateBudget.ts"
 
 /** A setting that cannot be used. `message` is one line that names it. */
@@ -21,6 +21,8 @@ export interface AppConfig {
   readonly dataDirectory: string
   /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) in stead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
+  /** REDIS_URL (secret): a Redis server that keeps request budgets for all processes. Default: each keeps its own. */
+  readonly redisUrl: Option.Option<Redacted.Redacted>
   /** SECRET_KEY (secret): 32 bytes in base64 that encrypt store credentials at rest. */
   readonly secretKey: Option.Option<Redacted.Redacted>
   /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
@@ -43,10 +45,24 @@ const wholeNumber = (name: string, fallback: number, message: string, validation
   )
 
 const requests = (name: string, fallback: number) =>
-  wholeNumber(name, fallback, "must be a whole number of requests, at least 1", (value) => value >= 1)
+  wholeNumber(name, fallback, "must be a whole number of requests, 1 to 999999999", (value) => value >= 1)
 
 const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
   URL.canParse(value) && schemes.includes(new URL(value).protocol)
+
+/** user:password@host:port/number, of which a host is all that is needed. */
+const isRedisUrl = (value: string) => {
+  if (!isUrl(["redis:", "rediss:"])(value)) return false
+  const { hostname, password, pathname, username } = new URL(value)
+  const decoded = Option.all([username, password].map(Option.liftThrowable(decodeURIComponent)))
+  return hostname !== "" && /^(?:\/\d{0,9})?$/.test(pathname) && Option.isSome(decoded)
+}
+
+const isBaseUrl = (value: string) => {
+  if (!isUrl(["http:", "https:"])(value)) return false
+  const { hash, password, search, username } = new URL(value)
+  return hash + password + search + username === ""
+}
 
 const secret = (name: string, message: string, validation: (value: string) => boolean) =>
   Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
@@ -55,12 +71,16 @@ const settings: Config.Config<AppConfig> = Config.all({
   host: text("HOST", "127.0.0.1"),
   port: wholeNumber("PORT", 4080, "must be a port number, 0 to 65535", (value) => value <= 65_535),
   baseUrl: Config.string("BASE_URL").pipe(
-    Config.validate({ message: "must be an http or https address", validation: isUrl(["http:", "https:"]) }),
+    Config.validate({
+      message: "must be an http or https address, without user, query or fragment",
+      validation: isBaseUrl
+    }),
     Config.map((url) => url.replace(/\/$/, "")),
     Config.option
   ),
   dataDirectory: text("DATA_DIR", "data"),
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
+  redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
   secretKey: secret("SECRET_KEY", "must be 32 bytes in base64, for example from `openssl rand -base64 32`", (value) =>
     /^[A-Za-z0-9+/]{43}=$/.test(value)
   ),

@@ -7,5 +7,5 @@ import { runCli, teardown } from "./cli/Cli.ts"
 NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), {
   disableErrorReporting: true,
   disablePrettyLogger: true,
-  teardown
+  teardown: teardown(process.argv)
 })

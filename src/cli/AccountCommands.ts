@@ -1,25 +1,25 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
-import { Accounts } from "../services/Accounts.ts"
+import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json } from "./Output.ts"
-import { withServices } from "./Running.ts"
+import { withAdmin } from "./Running.ts"
 
 const create = Command.make(
   "create",
   { name: Options.text("name").pipe(Options.withDescription("Name of the merchant.")), json },
   ({ json, name }) =>
     Effect.gen(function* () {
-      const account = yield* (yield* Accounts).create(name)
+      const account = yield* (yield* AdminClient).createAccount({ name })
       yield* answer(json, { account_id: account.id, name: account.name }, [
         `Created the account ${account.name}: ${account.id}`,
         `Next: catalog key create --account ${account.id} --name "My first key" --scopes pim:read`
       ])
-    }).pipe(withServices)
+    }).pipe(withAdmin)
 ).pipe(Command.withDescription("Create a merchant account."))
 
 const list = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
-    const accounts = yield* (yield* Accounts).list
+    const accounts = yield* (yield* AdminClient).listAccounts()
     yield* answer(
       json,
       { accounts: accounts.map(({ createdAt, id, name }) => ({ account_id: id, name, created_at: createdAt })) },
@@ -27,7 +27,7 @@ const list = Command.make("list", { json }, ({ json }) =>
         ? ["No accounts yet: create one with `catalog account create --name NAME`."]
         : accounts.map(({ createdAt, id, name }) => `${id}  ${createdAt}  ${name}`)
     )
-  }).pipe(withServices)
+  }).pipe(withAdmin)
 ).pipe(Command.withDescription("List merchant accounts."))
 
 export const accountCommand = Command.make("account").pipe(

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs"
 import { Command, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
-import { demoCommand, migrateCommand } from "./DatabaseCommands.ts"
+import { demoCommand } from "./DemoCommand.ts"
 import { keyCommand } from "./KeyCommands.ts"
+import { migrateCommand } from "./MigrateCommand.ts"
 import { reasonOf } from "./Output.ts"
 import { serveCommand } from "./ServeCommand.ts"
 
@@ -33,8 +34,13 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     })
   )
 
-/** The process ends with the exit code that the command line answers; one that was told to stop has done its work. */
-export const teardown = (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
-  if (Exit.isInterrupted(exit)) onExit(exitCodes.done)
-  else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
-}
+/**
+ * The process ends with the exit code that the command line answers. A service that was told to stop has done its work; any
+ * other command that was interrupted has not.
+ */
+export const teardown =
+  (argv: ReadonlyArray<string>) =>
+  (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
+    if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodes.refused)
+    else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
+  }

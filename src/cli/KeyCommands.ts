@@ -1,11 +1,10 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Clock, Effect, Either, Option, Redacted, Schema } from "effect"
+import { Clock, Effect, Either, Option, Redacted } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
-import { ApiKeyId } from "../domain/Ids.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
-import { ApiKeys } from "../services/ApiKeys.ts"
-import { account, answer, chooseAccount, json, Refused } from "./Output.ts"
-import { withServices } from "./Running.ts"
+import { account, answer, json, Refused } from "./Output.ts"
+import { withAdmin } from "./Running.ts"
 
 const scopes = Options.text("scopes").pipe(
   Options.withDescription("Scopes to grant, separated by commas: pim:read, pim:write."),
@@ -34,12 +33,11 @@ const create = Command.make(
   },
   (options) =>
     Effect.gen(function* () {
-      const { id } = yield* chooseAccount(options.account)
-      const expiresAt = yield* expiry(options.expires)
-      const key = yield* (yield* ApiKeys).create(id, {
+      const key = yield* (yield* AdminClient).createKey({
+        account: options.account,
         name: options.name,
         scopes: options.scopes.split(",").map((scope) => scope.trim()),
-        expiresAt
+        expiresAt: yield* expiry(options.expires)
       })
       const token = Redacted.value(key.token)
       yield* answer(
@@ -47,7 +45,7 @@ const create = Command.make(
         { key_id: key.id, key: token, name: key.name, scopes: key.scopes, last_four: key.lastFour },
         [`Created the key ${key.name} (${key.id}) with ${key.scopes.join(", ")}. It is shown once:`, token]
       )
-    }).pipe(withServices)
+    }).pipe(withAdmin)
 ).pipe(Command.withDescription("Mint an API key."))
 
 const stateOf = (key: ApiKey, now: Timestamp) =>
@@ -55,8 +53,7 @@ const stateOf = (key: ApiKey, now: Timestamp) =>
 
 const list = Command.make("list", { account, json }, (options) =>
   Effect.gen(function* () {
-    const { id } = yield* chooseAccount(options.account)
-    const keys = yield* (yield* ApiKeys).list(id)
+    const keys = yield* (yield* AdminClient).listKeys({ account: options.account })
     const now = fromMillis(yield* Clock.currentTimeMillis)
     yield* answer(
       options.json,
@@ -80,7 +77,7 @@ const list = Command.make("list", { account, json }, (options) =>
               `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt ?? "never"}  ${key.name}`
           )
     )
-  }).pipe(withServices)
+  }).pipe(withAdmin)
 ).pipe(Command.withDescription("List the API keys of an account."))
 
 const revoke = Command.make(
@@ -92,14 +89,16 @@ const revoke = Command.make(
   },
   (options) =>
     Effect.gen(function* () {
-      const { id } = yield* chooseAccount(options.account)
-      const unknown = new Refused({ message: `The account has no key ${options.keyId}: see \`catalog key list\`.` })
-      const keyId = yield* Effect.mapError(Schema.decode(ApiKeyId)(options.keyId.toLowerCase()), () => unknown)
-      yield* Effect.mapError((yield* ApiKeys).revoke(id, keyId), () => unknown)
-      yield* answer(options.json, { key_id: keyId, revoked: true }, [
-        `Revoked ${keyId}: the next request with it is refused.`
+      const { id } = yield* (yield* AdminClient).revokeKey({ account: options.account, key: options.keyId })
+      yield* answer(options.json, { key_id: id, revoked: true }, [
+        `Revoked ${id}: the next request with it is refused.`
       ])
-    }).pipe(withServices)
+    }).pipe(
+      Effect.catchTag("NotFound", () =>
+        Effect.fail(new Refused({ message: `The account has no key ${options.keyId}: see \`catalog key list\`.` }))
+      ),
+      withAdmin
+    )
 ).pipe(Command.withDescription("Revoke an API key; it bites on the next request."))
 
 export const keyCommand = Command.make("key").pipe(

@@ -1,7 +1,5 @@
 import { Options } from "@effect/cli"
-import { Console, Data, Effect, Option, Predicate } from "effect"
-import type { Account } from "../repos/AccessRepo.ts"
-import { Accounts } from "../services/Accounts.ts"
+import { Console, Data, type Effect, Predicate } from "effect"
 
 /** What an error says, on one line. */
 export const reasonOf = (error: unknown): string =>
@@ -28,22 +26,3 @@ export const account = Options.text("account").pipe(
   Options.withDescription("Id of the account; needed only when there are several."),
   Options.optional
 )
-
-/** The account a command is about: the one that is named, or the only one. */
-export const chooseAccount = (named: Option.Option<string>): Effect.Effect<Account, Refused, Accounts> =>
-  Effect.gen(function* () {
-    const accounts = yield* (yield* Accounts).list
-    const list = accounts.map(({ id, name }) => `${id} (${name})`).join(", ")
-    if (Option.isSome(named)) {
-      const found = accounts.find(({ id }) => id === named.value.toLowerCase())
-      return (
-        found ?? (yield* new Refused({ message: `There is no account ${named.value}. Accounts: ${list || "none"}.` }))
-      )
-    }
-    const [only, ...others] = accounts
-    if (only === undefined)
-      return yield* new Refused({ message: "There is no account yet: create one with `catalog account create`." })
-    if (others.length > 0)
-      return yield* new Refused({ message: `There are several accounts: name one with --account. Accounts: ${list}.` })
-    return only
-  })

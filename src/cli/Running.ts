@@ -1,6 +1,8 @@
-import { Effect, Layer } from "effect"
-import { databaseOf, loggerOf, ServicesOnDatabase } from "../App.ts"
+import { Socket } from "@effect/platform"
+import { Cause, Effect, Layer, Option, Predicate } from "effect"
+import { adminClientOf, databaseOf, loggerOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
+import { Refused } from "./Output.ts"
 
 /** The database that the settings name, and the log as they ask for it. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
@@ -8,6 +10,21 @@ export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E,
     Effect.provide(use(config), Layer.provideMerge(databaseOf(config), loggerOf(config)))
   )
 
-/** Runs a command on the services, over the migrated database that the settings name. */
-export const withServices = <A, E, R>(command: Effect.Effect<A, E, R>) =>
-  settled(() => Effect.provide(command, ServicesOnDatabase))
+/** The process that carries the command out was told to stop, or died. */
+const isCutOff = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.squash(cause)
+  return Cause.isInterruptedOnly(cause) || Predicate.isTagged(error, "RpcClientError") || Socket.isSocketError(error)
+}
+
+const cutOff = new Refused({
+  message: "The process that holds the database ended before it answered: the command may have been carried out or not."
+})
+
+/** Runs a command in the process that may open the database: this one, or the one that holds it. */
+export const withAdmin = <A, E, R>(command: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(readAppConfig, (config) =>
+    command.pipe(
+      Effect.catchSomeCause((cause) => (isCutOff(cause) ? Option.some(Effect.fail(cutOff)) : Option.none())),
+      Effect.provide(Layer.provideMerge(adminClientOf(config), loggerOf(config)))
+    )
+  )

@@ -1,7 +1,7 @@
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
-import { Console, Effect, Layer, Option, Redacted } from "effect"
-import { ServicesOnDatabase, serverOf } from "../App.ts"
+import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
+import { adminServerOf, ServicesOnDatabase, serverOf } from "../App.ts"
 import type { AppConfig } from "../AppConfig.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { Accounts } from "../services/Accounts.ts"
@@ -19,9 +19,11 @@ const firstStart = (config: AppConfig) =>
   })
 
 const listeningOn = (address: HttpServer.Address) =>
-  address._tag === "TcpAddress"
-    ? `http://${address.hostname === "0.0.0.0" ? "localhost" : address.hostname}:${address.port}`
-    : address.path
+  address._tag === "TcpAddress" ? `http://${hostOf(address.hostname)}:${address.port}` : address.path
+
+/** A host as an address names it: every interface is reached by localhost, IPv6 stands in brackets. */
+const hostOf = (hostname: string) =>
+  hostname === "0.0.0.0" || hostname === "::" ? "localhost" : hostname.includes(":") ? `[${hostname}]` : hostname
 
 const greeting = (baseUrl: string, key: Option.Option<string>) =>
   [
@@ -36,28 +38,33 @@ const greeting = (baseUrl: string, key: Option.Option<string>) =>
     })
   ].join("\n")
 
-const Greeting = (config: AppConfig, key: Option.Option<string>) =>
+/** After the address is bound: a start that fails must not have shown, and lost, the only key. */
+const Greeting = (config: AppConfig) =>
   Layer.effectDiscard(
-    HttpServer.addressWith((address) =>
-      Console.log(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const demo = yield* firstStart(config)
+      yield* Console.log(
         greeting(
           Option.getOrElse(config.baseUrl, () => listeningOn(address)),
-          key
+          Option.map(demo, ({ key }) => Redacted.value(key.token))
         )
       )
-    )
+    })
   )
 
+const inUse: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"])
+
+/** Which setting is at fault when the address cannot be bound. */
+const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
+  const isPort = Predicate.hasProperty(cause, "code") && inUse.has(cause.code)
+  return new Refused({ message: `${isPort ? "PORT" : "HOST"}: cannot listen on ${host}:${port}: ${reasonOf(cause)}` })
+}
+
 const serve = (config: AppConfig) =>
-  Effect.gen(function* () {
-    const demo = yield* firstStart(config)
-    const token = Option.map(demo, ({ key }) => Redacted.value(key.token))
-    return yield* Layer.launch(Greeting(config, token).pipe(Layer.provide(serverOf(config))))
-  }).pipe(
-    Effect.catchTag("ServeError", ({ cause }) =>
-      Effect.fail(new Refused({ message: `PORT: cannot listen on ${config.host}:${config.port}: ${reasonOf(cause)}` }))
-    ),
-    Effect.provide(ServicesOnDatabase)
+  Layer.launch(Greeting(config).pipe(Layer.provide(serverOf(config)))).pipe(
+    Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
+    Effect.provide(Layer.provideMerge(adminServerOf(config), ServicesOnDatabase))
   )
 
 export const serveCommand = Command.make("serve", {}, () => settled(serve)).pipe(

@@ -2,10 +2,14 @@ import { FileSystem } from "@effect/platform"
 import type { PlatformError } from "@effect/platform/Error"
 import { Data, Effect, Option, Random, Schema, type Scope } from "effect"
 
-/** Another process, or this one, already has the embedded database of this directory open. */
+/**
+ * Another process, or this one, already has the embedded database of this directory open. `socket`: where that process
+ * takes commands, once it does.
+ */
 export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
   readonly pid: number
   readonly dataDirectory: string
+  readonly socket: Option.Option<string>
 }> {
   override get message() {
     return `The database in ${this.dataDirectory} is in use by process ${this.pid}: stop that process, or choose another DATA_DIR.`
@@ -14,13 +18,14 @@ export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
 
 /**
  * Who holds a directory. `startToken` tells a process from a later one with the same pid (null where the system does
- * not say); `token` tells one holding from every other.
+ * not say); `token` tells one holding from every other; `socket` is where the holder takes commands, if it does.
  */
 const Holder = Schema.parseJson(
   Schema.Struct({
     pid: Schema.Int.pipe(Schema.positive()),
     startToken: Schema.NullOr(Schema.String),
-    token: Schema.NonEmptyString
+    token: Schema.NonEmptyString,
+    socket: Schema.optionalWith(Schema.NonEmptyString, { as: "Option" })
   })
 )
 type Holder = typeof Holder.Type
@@ -126,6 +131,15 @@ const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, 
     return yield* claim(lock, own)
   })
 
+/** Where a record lies until it is linked or moved into its place. */
+const recordPath = (dataDirectory: string, token: string) => `${dataDirectory}/.${token}.lock`
+
+const write = (path: string, holder: Holder) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    yield* files.writeFileString(path, yield* Effect.orDie(Schema.encode(Holder)(holder)), { flag: "wx", mode: 0o600 })
+  })
+
 /**
  * Holds `dataDirectory` for this process until the scope closes; makes the directory (mode 0700) when it is absent.
  *
@@ -144,13 +158,13 @@ export const acquire = (
       yield* files.makeDirectory(dataDirectory, { recursive: true, mode: 0o700 })
       const token = yield* newToken
       const lock = lockPath(dataDirectory)
-      const own = `${dataDirectory}/.${token}.lock`
+      const own = recordPath(dataDirectory, token)
       const startToken = Option.getOrNull(yield* startTokenOf(process.pid))
-      const content = yield* Effect.orDie(Schema.encode(Holder)({ pid: process.pid, startToken, token }))
-      yield* files.writeFileString(own, content, { flag: "wx", mode: 0o600 })
+      yield* write(own, { pid: process.pid, startToken, token, socket: Option.none() })
       const holder = yield* Effect.ensuring(claim(lock, own), Effect.ignore(files.remove(own, { force: true })))
       if (Option.isSome(holder)) {
-        return yield* new DatabaseInUse({ pid: holder.value.pid, dataDirectory })
+        const { pid, socket } = holder.value
+        return yield* new DatabaseInUse({ pid, dataDirectory, socket })
       }
       return token
     }),
@@ -164,3 +178,33 @@ export const acquire = (
         }
       }).pipe(Effect.ignoreLogged)
   ).pipe(Effect.asVoid)
+
+/** The record of this process in `dataDirectory` gets this socket; any other record is left as it is. */
+const rewrite = (dataDirectory: string, socket: Option.Option<string>) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const lock = lockPath(dataDirectory)
+    const holder = yield* read(lock)
+    if (Option.isNone(holder) || !("pid" in holder.value) || holder.value.pid !== process.pid) {
+      return yield* Effect.logWarning(`${lock} no longer names this process: commands will not find it`)
+    }
+    // The token stays, and the holder lives: whoever takes over from a dead holder sees no change of this.
+    const next = recordPath(dataDirectory, holder.value.token)
+    yield* write(next, { ...holder.value, socket }).pipe(
+      Effect.zipRight(files.rename(next, lock)),
+      Effect.onError(() => Effect.ignore(files.remove(next, { force: true })))
+    )
+    // A rename that outlived its fiber could overwrite the record of the next holder.
+  }).pipe(Effect.uninterruptible)
+
+/**
+ * Says in the lock file where this process takes commands, until the scope closes. For the process that holds
+ * `dataDirectory`, in a scope within the one of `acquire`.
+ */
+export const announce = (
+  dataDirectory: string,
+  socket: string
+): Effect.Effect<void, PlatformError, FileSystem.FileSystem | Scope.Scope> =>
+  Effect.acquireRelease(rewrite(dataDirectory, Option.some(socket)), () =>
+    Effect.ignoreLogged(rewrite(dataDirectory, Option.none()))
+  )

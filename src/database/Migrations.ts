@@ -17,7 +17,8 @@ export const names: ReadonlyArray<string> = [
   "0005_entities",
   "0006_store_versions",
   "0007_relationships",
-  "0008_stamp_guards"
+  "0008_stamp_guards",
+  "0009_imports"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

@@ -32,7 +32,7 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
   "25": "defect", // invalid transaction state
   "26": "defect", // invalid statement name
   "27": "defect", // triggered data change violation
-  "28": "defect", // invalid authorization
+  "28": "unavailable", // invalid authorization: of a new connection (a changed password, a role that is gone)
   "2B": "defect", // dependent privilege descriptors still exist
   "2D": "defect", // invalid transaction termination
   "2F": "defect", // SQL routine exception
@@ -40,7 +40,7 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
   "38": "defect", // external routine exception
   "39": "defect", // external routine invocation exception
   "3B": "defect", // savepoint exception
-  "3D": "defect", // invalid catalog name
+  "3D": "unavailable", // invalid catalog name: of a new connection (a database that is gone)
   "3F": "defect", // invalid schema name
   "40": "defect", // transaction rollback
   "42": "defect", // syntax error or access rule violation
@@ -63,6 +63,9 @@ export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
   "40001": "retry", // serialization failure
   "40P01": "retry", // deadlock detected
+  "42501": "unavailable", // insufficient privilege: the operator's to mend (REVOKE CONNECT, say), not the request's
+  "55000": "unavailable", // not in prerequisite state: a database that accepts no connections
+  "57014": "unavailable", // query canceled: the statement's time ran out
   "57P01": "unavailable", // admin shutdown
   "57P02": "unavailable", // crash shutdown
   "57P03": "unavailable", // cannot connect now

@@ -1,5 +1,6 @@
 import { Data, Either, type Types } from "effect"
 import {
+  type AcceptedValues,
   type Aggregate,
   derive,
   type GalleryEntry,
@@ -38,6 +39,14 @@ export type CatalogChange = Data.TaggedEnum<{
   OrderVariants: { readonly productId: EntityId; readonly variantIds: ReadonlyArray<EntityId> }
   /** The store took the values as they are now. */
   AcceptPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
+  /** The store has these values and relationships, as its export says; what it had beside them stays accepted. */
+  AcceptImported: {
+    readonly entityId: EntityId
+    readonly storeId: StoreId
+    readonly values: Readonly<Record<string, string>>
+    readonly media: ReadonlyArray<EntityId>
+    readonly variants: ReadonlyArray<EntityId>
+  }
   /** The store did not take them. */
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** A publish was asked for and has no outcome yet. */
@@ -122,6 +131,11 @@ const sameOrder = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
   left.length === right.length && left.every((id, index) => id === right[index])
 
 const repeated = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
+
+const joined = (known: ReadonlyArray<EntityId> = [], more: ReadonlyArray<EntityId>) => [
+  ...known,
+  ...more.filter((id) => !known.includes(id))
+]
 
 class Planner {
   readonly aggregates: Map<EntityId, Aggregate>
@@ -260,6 +274,20 @@ class Planner {
             "state"
           )
         )
+      case "AcceptImported":
+        return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
+          this.putVersion(
+            aggregate,
+            {
+              ...version,
+              accepted: this.importedValues(aggregate, version, change),
+              lastPublishStatus: "published",
+              publishedAt: this.locked.now,
+              lastPublishError: null
+            },
+            "state"
+          )
+        )
       case "RefusePublish":
         return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
           this.putVersion(
@@ -273,6 +301,20 @@ class Planner {
           this.putVersion(aggregate, { ...version, lastPublishStatus: "pending" }, "state")
         )
     }
+  }
+
+  importedValues(
+    aggregate: Aggregate,
+    version: VersionState,
+    { media, values, variants }: Data.TaggedEnum.Value<CatalogChange, "AcceptImported">
+  ): AcceptedValues {
+    if (version.accepted === null) return publishable(aggregate, version, this.variantsOf(aggregate.id))
+    const { accepted } = version
+    const known = [aggregate.attributes, version.overrides, accepted.attributes]
+    const attributes = withValues(aggregate.kind, accepted.attributes, known, { values }, keptCanonical)
+    return aggregate.kind === "product"
+      ? { ...accepted, attributes, media: joined(accepted.media, media), variants: joined(accepted.variants, variants) }
+      : { ...accepted, attributes }
   }
 
   create(change: Data.TaggedEnum.Value<CatalogChange, "CreateEntity">): Outcome {

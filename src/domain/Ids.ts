@@ -23,3 +23,6 @@ export type StoreId = typeof StoreId.Type
 
 export const ApiKeyId = Uuid.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
+
+export const ImportId = Uuid.pipe(Schema.brand("ImportId"))
+export type ImportId = typeof ImportId.Type

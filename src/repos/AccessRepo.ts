@@ -100,7 +100,9 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
 
       return {
         createAccount: ({ id, name }) =>
-          sql`INSERT INTO account (id, name) VALUES (${id}, ${name})`.pipe(Effect.asVoid, orDie),
+          sql`
+            WITH created AS (INSERT INTO account (id, name) VALUES (${id}, ${name}) RETURNING id)
+            INSERT INTO import_lock (account_id) SELECT id FROM created`.pipe(Effect.asVoid, orDie),
         accounts: orDie(accounts()),
         createKey: (accountId, key) =>
           sql`
@@ -147,7 +149,8 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 lastChangedAt: createdAt,
                 keys: [],
                 stores: new Map(),
-                entities: new Map()
+                entities: new Map(),
+                lockedBy: null
               })
             )
           ),

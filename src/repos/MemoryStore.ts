@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
-import type { AccountId, EntityId, StoreId } from "../domain/Ids.ts"
+import type { AccountId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
 
@@ -25,6 +25,8 @@ export interface MemoryAccount {
   readonly keys: ReadonlyArray<ApiKey & { readonly hash: string }>
   readonly stores: ReadonlyMap<StoreId, Store>
   readonly entities: ReadonlyMap<EntityId, MemoryEntity>
+  /** The import that keeps the account locked. */
+  readonly lockedBy: ImportId | null
 }
 
 export type MemoryState = ReadonlyMap<AccountId, MemoryAccount>

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { ValidationFailed } from "../domain/Errors.ts"
 import { AccountId } from "../domain/Ids.ts"
+import { misnomerOf } from "../domain/Name.ts"
 import { AccessRepo, type Account } from "../repos/AccessRepo.ts"
 import { mintId } from "./Identifiers.ts"
 
@@ -8,7 +9,7 @@ import { mintId } from "./Identifiers.ts"
 export class Accounts extends Context.Tag("catalog/Accounts")<
   Accounts,
   {
-    /** ValidationFailed: a blank name, or one over 200 characters. */
+    /** ValidationFailed: a name that is blank, over 200 characters or more than one line of text. */
     readonly create: (
       name: string
     ) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
@@ -21,8 +22,8 @@ export class Accounts extends Context.Tag("catalog/Accounts")<
     Effect.map(AccessRepo, (access) => ({
       create: Effect.fn("Accounts.create")(function* (given) {
         const name = given.trim()
-        if (name === "" || name.length > 200)
-          return yield* new ValidationFailed({ issues: [{ path: "name", message: "must have 1 to 200 characters" }] })
+        const message = misnomerOf(name)
+        if (message !== undefined) return yield* new ValidationFailed({ issues: [{ path: "name", message }] })
         const account = { id: yield* mintId(AccountId), name }
         yield* access.createAccount(account)
         return account

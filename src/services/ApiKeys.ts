@@ -4,6 +4,7 @@ import type { ApiKey, Credential } from "../domain/ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "../domain/ApiKeyToken.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, ApiKeyId } from "../domain/Ids.ts"
+import { misnomerOf } from "../domain/Name.ts"
 import { fromMillis, type Timestamp } from "../domain/Timestamp.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
 import { makeCoalesced } from "./Coalesced.ts"
@@ -29,7 +30,7 @@ export interface CreatedKey {
 export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
   ApiKeys,
   {
-    /** ValidationFailed: no name, no scope, a scope that cannot be granted, an expiry in the past. */
+    /** ValidationFailed: a name that is blank, too long or no line of text, no scope, a scope that cannot be granted, an expiry in the past. */
     readonly create: (accountId: AccountId, key: NewKey) => Effect.Effect<CreatedKey, ValidationFailed>
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
     /** NotFound: the account has no such key. Revoking twice is fine. */
@@ -65,7 +66,8 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
           const name = key.name.trim()
           const scopes = yield* grantable(key.scopes)
-          if (name === "") return yield* invalid("name", "must not be blank")
+          const misnomer = misnomerOf(name)
+          if (misnomer !== undefined) return yield* invalid("name", misnomer)
           if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
             return yield* invalid("expires", "lies in the past")
           const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))

@@ -1,6 +1,7 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type BudgetScope, RateLimited } from "../domain/Errors.ts"
 import type { AccountId } from "../domain/Ids.ts"
+import { makeRedisWindows, type RedisOptions } from "./RedisWindows.ts"
 
 /** Requests per window, by whose budget it is. */
 export interface BudgetSizes {
@@ -34,46 +35,64 @@ export interface Taken {
 
 const windowMillis = 60_000
 
+/** Times are in unix milliseconds. A window that nothing was spent from is not open: it would begin now. */
 interface Window {
   readonly endsAt: number
-  spent: number
+  readonly spent: number
 }
 
-const secondsUntil = (end: number, now: number) => Math.max(1, Math.ceil((end - now) / 1000))
+/** What became of a request: whether both windows had room for it, and how they are after it. */
+export interface Outcome {
+  readonly now: number
+  readonly admitted: boolean
+  readonly key: Window
+  readonly account: Window
+}
+
+/** What the outcome means to the client, wherever windows are kept. */
+const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome): Taken => {
+  // Nodes may differ in their sizes while they are configured anew.
+  const leftOfKey = Math.max(0, sizes.perKey - key.spent)
+  const leftOfAccount = Math.max(0, sizes.perAccount - account.spent)
+  const standing = { limit: sizes.perKey, remaining: leftOfKey }
+  if (admitted)
+    return {
+      standing: {
+        ...standing,
+        resetAtSeconds: Math.ceil(key.endsAt / 1000),
+        scope: leftOfAccount < leftOfKey ? "account" : "key"
+      },
+      refusal: null
+    }
+  // When both refuse, only the later end helps the client.
+  const isByKey = leftOfKey === 0 && (leftOfAccount > 0 || key.endsAt >= account.endsAt)
+  const scope = isByKey ? "key" : "account"
+  const { endsAt } = isByKey ? key : account
+  return {
+    standing: { ...standing, resetAtSeconds: Math.ceil(endsAt / 1000), scope },
+    refusal: new RateLimited({ scope, retryAfterSeconds: Math.max(1, Math.ceil((endsAt - now) / 1000)) })
+  }
+}
 
 /**
  * Windows by owner. All are equally long, so the order in which they were opened is the order in which they end, and the
  * ended ones are a prefix of the map.
  */
 class Windows {
-  readonly size: number
   private readonly open = new Map<string, Window>()
 
-  constructor(size: number) {
-    this.size = size
-  }
-
-  /** The open window of an owner, if there is one. */
-  find(owner: string, now: number): Window | undefined {
+  find(owner: string, now: number): Window {
     for (const [other, window] of this.open) {
       if (window.endsAt > now) break
       this.open.delete(other)
     }
-    return this.open.get(owner)
+    return this.open.get(owner) ?? { endsAt: now + windowMillis, spent: 0 }
   }
 
-  spend(owner: string, window: Window | undefined, now: number): Window {
-    if (window !== undefined) {
-      window.spent += 1
-      return window
-    }
-    const opened = { endsAt: now + windowMillis, spent: 1 }
-    this.open.set(owner, opened)
-    return opened
-  }
-
-  left(window: Window | undefined): number {
-    return this.size - (window?.spent ?? 0)
+  spend(owner: string, { endsAt, spent }: Window): Window {
+    const window = { endsAt, spent: spent + 1 }
+    this.open.set(owner, window)
+    return window
   }
 }
 
@@ -87,50 +106,56 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     readonly untouched: Effect.Effect<Standing>
   }
 >() {
+  private static readonly makeProcess = (sizes: BudgetSizes): typeof RateBudget.Service => {
+    const keys = new Windows()
+    const accounts = new Windows()
+
+    const takeAt = (now: number, { accountId, credentialId }: Spender): Taken => {
+      const key = keys.find(credentialId, now)
+      const account = accounts.find(accountId, now)
+      const admitted = key.spent < sizes.perKey && account.spent < sizes.perAccount
+      return takenOf(
+        sizes,
+        admitted
+          ? { now, admitted, key: keys.spend(credentialId, key), account: accounts.spend(accountId, account) }
+          : { now, admitted, key, account }
+      )
+    }
+
+    return {
+      take: (spender) => Effect.map(Clock.currentTimeMillis, (now) => takeAt(now, spender)),
+      untouched: Effect.map(Clock.currentTimeMillis, (now) => ({
+        limit: sizes.perKey,
+        remaining: sizes.perKey,
+        resetAtSeconds: Math.ceil((now + windowMillis) / 1000),
+        scope: "key" as const
+      }))
+    }
+  }
+
   /** Windows in this process. */
-  static readonly layerProcess = (sizes: BudgetSizes) =>
-    Layer.sync(RateBudget, () => {
-      const keys = new Windows(sizes.perKey)
-      const accounts = new Windows(sizes.perAccount)
+  static readonly layerProcess = (sizes: BudgetSizes) => Layer.sync(RateBudget, () => RateBudget.makeProcess(sizes))
 
-      const takeAt = (now: number, { accountId, credentialId }: Spender): Taken => {
-        const key = keys.find(credentialId, now)
-        const account = accounts.find(accountId, now)
-        const refusing: ReadonlyArray<readonly [BudgetScope, Window | undefined]> = [
-          ...(keys.left(key) > 0 ? [] : [["key", key] as const]),
-          ...(accounts.left(account) > 0 ? [] : [["account", account] as const])
-        ]
-        if (refusing.length > 0) {
-          // When both refuse, only the later end helps the client.
-          const [scope, end] = refusing
-            .map(([whose, window]) => [whose, window?.endsAt ?? now + windowMillis] as const)
-            .reduce((left, right) => (right[1] > left[1] ? right : left))
-          return {
-            standing: { limit: keys.size, remaining: keys.left(key), resetAtSeconds: Math.ceil(end / 1000), scope },
-            refusal: new RateLimited({ scope, retryAfterSeconds: secondsUntil(end, now) })
-          }
-        }
-        const keyNow = keys.spend(credentialId, key, now)
-        const accountNow = accounts.spend(accountId, account, now)
+  /**
+   * Windows in Redis, for all processes that share it. While it does not answer, requests are counted in windows of this
+   * process, which know nothing of those in Redis; nor do those of what was spent meanwhile.
+   */
+  static readonly layerRedis = ({ sizes, ...redis }: RedisOptions & { readonly sizes: BudgetSizes }) =>
+    Layer.scoped(
+      RateBudget,
+      Effect.map(makeRedisWindows(redis, sizes, windowMillis), (windows) => {
+        const inProcess = RateBudget.makeProcess(sizes)
         return {
-          standing: {
-            limit: keys.size,
-            remaining: keys.left(keyNow),
-            resetAtSeconds: Math.ceil(keyNow.endsAt / 1000),
-            scope: accounts.left(accountNow) < keys.left(keyNow) ? "account" : "key"
-          },
-          refusal: null
+          ...inProcess,
+          take: (spender) =>
+            Effect.flatMap(
+              windows.take(spender),
+              Option.match({
+                onNone: () => inProcess.take(spender),
+                onSome: (outcome) => Effect.succeed(takenOf(sizes, outcome))
+              })
+            )
         }
-      }
-
-      return {
-        take: (spender) => Effect.map(Clock.currentTimeMillis, (now) => takeAt(now, spender)),
-        untouched: Effect.map(Clock.currentTimeMillis, (now) => ({
-          limit: keys.size,
-          remaining: keys.size,
-          resetAtSeconds: Math.ceil((now + windowMillis) / 1000),
-          scope: "key" as const
-        }))
-      }
-    })
+      })
+    )
 }

@@ -2,27 +2,16 @@ import { Effect, Redacted } from "effect"
 import { type Actor, CurrentActor } from "../domain/Actor.ts"
 import type { EntityKind } from "../domain/Attribute.ts"
 import { CatalogChange } from "../domain/CatalogChange.ts"
-import { EntityId, StoreId } from "../domain/Ids.ts"
+import { EntityId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
-import { StoresRepo } from "../repos/StoresRepo.ts"
 import { Accounts } from "../services/Accounts.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { CatalogChanges } from "../services/CatalogChanges.ts"
 import { mintId } from "../services/Identifiers.ts"
+import { Stores } from "../services/Stores.ts"
 
-/** A linked store of platform none; give what matters to the test. */
-export const aStore = (given: Partial<Store> & Pick<Store, "domain">): Effect.Effect<Store> =>
-  Effect.map(mintId(StoreId), (id) => ({
-    id,
-    name: given.domain,
-    platform: "none",
-    status: "linked",
-    primary_locale: "en",
-    locales: ["en"],
-    currency: "EUR",
-    last_imported_at: null,
-    ...given
-  }))
+/** Runs an effect on behalf of somebody. */
+export const actingAs = (actor: Actor) => Effect.provideService(CurrentActor, actor)
 
 /** An account with stores of these domains, somebody who acts for it, and an API key that may read and write. */
 export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
@@ -34,16 +23,16 @@ export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
 } = {}) =>
   Effect.gen(function* () {
     const { id: accountId } = yield* (yield* Accounts).create(name)
-    const repo = yield* StoresRepo
+    const actor: Actor = { _tag: "Cli", accountId }
+    const { link } = yield* Stores
     const stores = yield* Effect.forEach(domains ?? [], (domain) =>
-      Effect.tap(aStore({ domain }), (store) => repo.link(accountId, store))
-    )
+      link({ domain, name: "", platform: "none", primaryLocale: "en", currency: "EUR" })
+    ).pipe(actingAs(actor))
     const key = yield* (yield* ApiKeys).create(accountId, {
       name: "Test",
       scopes: ["pim:read", "pim:write"],
       expiresAt: null
     })
-    const actor: Actor = { _tag: "Cli", accountId }
     return {
       accountId,
       actor,
@@ -67,6 +56,3 @@ export const anEntity = (
     ])
     return id
   }).pipe(Effect.orDie)
-
-/** Runs an effect on behalf of somebody. */
-export const actingAs = (actor: Actor) => Effect.provideService(CurrentActor, actor)

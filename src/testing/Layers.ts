@@ -6,28 +6,38 @@ import { HttpLive } from "../http/Http.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { MemoryStore } from "../repos/MemoryStore.ts"
 import { layerMemoryTransaction } from "../repos/MemoryTransaction.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
-import { RateBudget } from "../services/RateBudget.ts"
+import { type BudgetSizes, RateBudget } from "../services/RateBudget.ts"
 
 /** The memory twins of all repositories, over one store that is empty at first. They pass the suite of the SQL ones. */
 export const MemoryRepositories = Layer.mergeAll(
   AccessRepo.layerMemory,
   CatalogRepo.layerMemory,
   DraftsRepo.layerMemory,
+  ImportLockRepo.layerMemory,
   StoresRepo.layerMemory,
   layerMemoryTransaction
 ).pipe(Layer.provideMerge(MemoryStore.layer))
 
-/** Every service on the memory twins, with budgets of 120 requests a key and 240 an account. */
-export const TestServices = Layer.merge(Services, RateBudget.layerProcess({ perKey: 120, perAccount: 240 })).pipe(
-  Layer.provideMerge(MemoryRepositories)
-)
+const usual: BudgetSizes = { perKey: 120, perAccount: 240 }
 
-/** `TestServices` behind the real REST surface, on a free port; the HttpClient in it knows the address. */
-export const TestServer = HttpLive.pipe(
-  Layer.provide(Readiness.layer(Effect.void)),
-  Layer.provideMerge(TestServices),
-  Layer.provideMerge(NodeHttpServer.layerTest)
-)
+/** Every service on the memory twins; with other request budgets where a test needs them. */
+export const testServices = (budgets: BudgetSizes) =>
+  Layer.merge(Services, RateBudget.layerProcess(budgets)).pipe(Layer.provideMerge(MemoryRepositories))
+
+/** Every service on the memory twins, with budgets of 120 requests a key and 240 an account. */
+export const TestServices = testServices(usual)
+
+/** `testServices` behind the real REST surface, on a free port; the HttpClient in it knows the address. */
+export const testServer = (budgets: BudgetSizes) =>
+  HttpLive.pipe(
+    Layer.provide(Readiness.layer(Effect.void)),
+    Layer.provideMerge(testServices(budgets)),
+    Layer.provideMerge(NodeHttpServer.layerTest)
+  )
+
+/** `testServer` with budgets of 120 requests a key and 240 an account. */
+export const TestServer = testServer(usual)

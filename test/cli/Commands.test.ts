@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
@@ -111,7 +111,7 @@ describe("serving the embedded database", () => {
     assert.strictEqual(page.data.length, 3)
     assert.strictEqual((await fetch(`${first.baseUrl}/readyz`)).status, 200)
 
-    const refused = await catalogProcess(["key", "list"], { DATA_DIR })
+    const refused = await catalogProcess(["serve"], { DATA_DIR })
     assert.strictEqual(refused.code, 1)
     assert.match(refused.stderr, new RegExp(`\\b${first.pid}\\b`))
     assert.strictEqual(refused.stderr.trimEnd().split("\n").length, 1)
@@ -131,4 +131,97 @@ describe("serving the embedded database", () => {
     assert.match(taken.stderr, new RegExp(`^PORT: .*${new URL(second.baseUrl).port}`, "m"))
     assert.strictEqual(await second.stop("SIGINT"), 0)
   })
+})
+
+describe("commands while a server holds the embedded database", () => {
+  const DATA_DIR = join(mkdtempSync(join(tmpdir(), "catalog-")), "data")
+  let server: Awaited<ReturnType<typeof serveCatalog>>
+
+  const run = (...args: ReadonlyArray<string>) => Effect.runPromise(catalog(args, { DATA_DIR }))
+  const json = async (...args: ReadonlyArray<string>) => {
+    const { code, stderr, stdout } = await run(...args, "--json")
+    assert.deepStrictEqual([code, stderr], [0, ""])
+    return JSON.parse(stdout) as Record<string, unknown>
+  }
+  const ping = async (key: unknown) =>
+    (await fetch(`${server.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${key}` } })).status
+
+  beforeAll(async () => {
+    server = await serveCatalog({ DATA_DIR })
+  })
+  afterAll(async () => {
+    await server.stop("SIGKILL")
+    rmSync(DATA_DIR, { recursive: true, force: true })
+  })
+
+  test("mint a key that works at once, and revoke it for the next request", async () => {
+    // In a process of its own once: what a shell sees.
+    const ended = await catalogProcess(["key", "create", "--name", "Shop", "--json"], { DATA_DIR })
+    assert.deepStrictEqual([ended.code, ended.stderr], [0, ""])
+    const key = JSON.parse(ended.stdout)
+    assert.deepStrictEqual(Object.keys(key), ["key_id", "key", "name", "scopes", "last_four"])
+    assert.strictEqual(await ping(key.key), 200)
+
+    const { keys } = (await json("key", "list")) as { keys: ReadonlyArray<Record<string, unknown>> }
+    assert.deepInclude(
+      keys.find(({ key_id }) => key_id === key.key_id),
+      { name: "Shop", state: "active" }
+    )
+    assert.deepStrictEqual(await json("key", "revoke", key.key_id), { key_id: key.key_id, revoked: true })
+    assert.strictEqual(await ping(key.key), 401)
+    assert.deepStrictEqual(await run("key", "revoke", "nonsense"), {
+      code: 1,
+      stdout: "",
+      stderr: "The account has no key nonsense: see `catalog key list`.\n"
+    })
+  })
+
+  test("make accounts and demos, and are refused as ever", async () => {
+    const account = await json("account", "create", "--name", "Café 手机")
+    const demo = await json("demo")
+    assert.strictEqual(await ping(demo.key), 200)
+    assert.include((await run("account", "list")).stdout, String(account.account_id))
+    assert.match((await run("key", "list")).stderr, /^There are several accounts: name one with --account\. .+\n$/)
+    const key = await json("key", "create", "--account", String(account.account_id), "--name", "Second")
+    assert.strictEqual(await ping(key.key), 200)
+    assert.deepStrictEqual(await run("account", "create", "--name", " "), {
+      code: 1,
+      stdout: "",
+      stderr: "name: must have 1 to 200 characters\n"
+    })
+  })
+
+  test("migrate finds what the server has migrated", async () => {
+    assert.deepStrictEqual(await json("migrate"), { applied: [] })
+  })
+
+  test("open the database themselves after the server was killed, and its socket is no obstacle to the next", async () => {
+    await server.stop("SIGKILL")
+    assert.isTrue(existsSync(join(DATA_DIR, "admin.sock")))
+    const key = await json("key", "create", "--account", await firstAccount(), "--name", "Between")
+    server = await serveCatalog({ DATA_DIR })
+    assert.strictEqual(await ping(key.key), 200)
+    assert.strictEqual((await run("account", "list")).code, 0)
+    assert.strictEqual(await server.stop(), 0)
+    assert.deepStrictEqual(readdirSync(DATA_DIR), ["pgdata"])
+  })
+
+  const firstAccount = async () => {
+    const { accounts } = (await json("account", "list")) as { accounts: ReadonlyArray<{ account_id: string }> }
+    return String(accounts[0]?.account_id)
+  }
+})
+
+test("a holder that takes no commands is refused by its pid, in time", async () => {
+  const DATA_DIR = mkdtempSync(join(tmpdir(), "catalog-"))
+  writeFileSync(join(DATA_DIR, "catalog.lock"), JSON.stringify({ pid: process.pid, startToken: null, token: "a" }))
+  const startedAt = performance.now()
+  const ended = await Effect.runPromise(catalog(["key", "list"], { DATA_DIR }))
+  rmSync(DATA_DIR, { recursive: true })
+  assert.deepStrictEqual(ended, {
+    code: 1,
+    stdout: "",
+    stderr: `The database in ${DATA_DIR} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.\n`
+  })
+  assert.isBelow(performance.now() - startedAt, 13_000)
 })

@@ -15,6 +15,7 @@ describe("settings", () => {
         baseUrl: Option.none(),
         dataDirectory: "data",
         databaseUrl: Option.none(),
+        redisUrl: Option.none(),
         secretKey: Option.none(),
         logFormat: "pretty",
         budgets: { perKey: 120, perAccount: 240 }
@@ -36,13 +37,13 @@ describe("settings", () => {
     ["PORT", "70000", "must be a port number, 0 to 65535"],
     ["HOST", " ", "must not be empty"],
     ["DATA_DIR", "", "must not be empty"],
-    ["BASE_URL", "pim.example", "must be an http or https address"],
-    ["BASE_URL", "ftp://pim.example", "must be an http or https address"],
+    ["BASE_URL", "pim.example", "must be an http or https address, without user, query or fragment"],
+    ["BASE_URL", "ftp://pim.example", "must be an http or https address, without user, query or fragment"],
     ["DATABASE_URL", "mysql://root@localhost/x", "must be a postgres:// address"],
     ["SECRET_KEY", "short", "must be 32 bytes in base64, for example from `openssl rand -base64 32`"],
     ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
-    ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, at least 1"],
-    ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, at least 1"]
+    ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, 1 to 999999999"],
+    ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"]
   ] as const)
     it.effect(`${name}=${value} is refused by name`, () =>
       Effect.gen(function* () {

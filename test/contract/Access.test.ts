@@ -28,6 +28,11 @@ for (const engine of serviceEngines) {
         Effect.gen(function* () {
           const refused = yield* Effect.flip((yield* Accounts).create("   "))
           assert.strictEqual(refused.message, "name: must have 1 to 200 characters")
+          for (const name of ["two\nlines", "\u001b[31mred", "not \uFFFD UTF-8"]) {
+            const odd = yield* Effect.flip((yield* Accounts).create(name))
+            assert.strictEqual(odd.message, "name: must be one line of valid text")
+          }
+          assert.strictEqual((yield* (yield* Accounts).create("😀".repeat(200))).name.length, 400)
         })
       )
 
@@ -106,7 +111,7 @@ for (const engine of serviceEngines) {
           )
           assert.strictEqual(yield* create(["read"]), "scopes: choose from pim:read, pim:write")
           assert.strictEqual(yield* create([]), "scopes: choose from pim:read, pim:write")
-          assert.strictEqual(yield* create(["pim:read"], "  "), "name: must not be blank")
+          assert.strictEqual(yield* create(["pim:read"], "  "), "name: must have 1 to 200 characters")
         })
       )
 

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import type { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Either, Scope } from "effect"
+import { Effect, Either, Fiber, Option, Scope } from "effect"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
 
 const temporary = Effect.acquireRelease(
@@ -148,6 +148,71 @@ describe("EmbeddedLock", () => {
       writeFileSync(`${lockIn(directory)}.first`, record(other.pid, null, "second"))
       const refused = yield* Effect.flip(EmbeddedLock.acquire(directory))
       assert.deepInclude(refused, { _tag: "DatabaseInUse", pid: other.pid })
+    }))
+
+  test("names the socket of the holder while there is one, to whoever is refused", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const socketSeen = Effect.map(Effect.flip(EmbeddedLock.acquire(directory)), (refused) =>
+        refused._tag === "DatabaseInUse" ? refused.socket : assert.fail(refused.message)
+      )
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* EmbeddedLock.acquire(directory)
+          const before = own(directory)
+          assert.deepStrictEqual(yield* socketSeen, Option.none())
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* EmbeddedLock.announce(directory, "/run/手.sock")
+              assert.deepStrictEqual(own(directory), { ...before, socket: "/run/手.sock" })
+              assert.strictEqual(statSync(lockIn(directory)).mode & 0o777, 0o600)
+              assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+              assert.deepStrictEqual(yield* socketSeen, Option.some("/run/手.sock"))
+            })
+          )
+          assert.deepStrictEqual(own(directory), before)
+          assert.deepStrictEqual(yield* socketSeen, Option.none())
+          // What a holder leaves that is killed while it takes commands.
+          yield* Scope.extend(EmbeddedLock.announce(directory, "/run/a.sock"), yield* Scope.make())
+        })
+      )
+      assert.deepStrictEqual(readdirSync(directory), [])
+    }))
+
+  test("takes over from a holder that took commands", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const dead = JSON.stringify({ pid: 1, startToken: "dead", token: "first", socket: "/run/a.sock" })
+      writeFileSync(lockIn(directory), dead)
+      yield* EmbeddedLock.acquire(directory)
+      assert.strictEqual(own(directory).pid, process.pid)
+      assert.notProperty(own(directory), "socket")
+      assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+    }))
+
+  test("is whole at every moment while the socket comes and goes", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* EmbeddedLock.acquire(directory)
+      const writer = yield* Effect.fork(Effect.forever(Effect.scoped(EmbeddedLock.announce(directory, "/run/a.sock"))))
+      for (let round = 0; round < 200; round++) {
+        assert.deepInclude(yield* Effect.flip(EmbeddedLock.acquire(directory)), {
+          _tag: "DatabaseInUse",
+          pid: process.pid
+        })
+      }
+      yield* Fiber.interrupt(writer)
+      assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+    }))
+
+  test("does not announce in a record that is not its own", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* EmbeddedLock.acquire(directory)
+      const other = record(1, null, "someone else's")
+      writeFileSync(lockIn(directory), other)
+      yield* Effect.scoped(EmbeddedLock.announce(directory, "/run/a.sock"))
+      assert.strictEqual(readFileSync(lockIn(directory), "utf8"), other)
     }))
 
   test("leaves a record that is not its own", () =>

@@ -35,7 +35,7 @@ describe("SqlErrors.classify", () => {
     ["unavailable", ["ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENOTFOUND", "EPIPE", "EAI_AGAIN", "ENOENT"]],
     ["retry", ["40001", "40P01"]],
     ["invalid-text", ["22021", "22P05"]],
-    ["defect", ["40000", "40002", "40003", "22012", "22P02", "23505", "25P02", "42601", "57014", "58P01", "XX000"]],
+    ["defect", ["40000", "40002", "40003", "22012", "22P02", "23505", "25P02", "42601", "58P01", "XX000"]],
     ["defect", ["99999", "ERR_OUT_OF_RANGE", ""]]
   ] as const)("%s: %s", (expected, codes) => {
     for (const code of codes) {

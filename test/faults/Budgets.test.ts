@@ -1,16 +1,15 @@
 import { HttpServer } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Clock, Effect, Layer, Redacted } from "effect"
-import { Agent, request } from "undici"
+import { Clock, Effect, Layer, Redacted } from "effect"
 import { RateLimited } from "../../src/domain/Errors.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { ApiKeys, anAccount, RateBudget } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
-import { Dice, report, seed } from "./Dice.ts"
+import { hammer } from "./BudgetsHammer.ts"
+import { type Dice, report, seed } from "./Dice.ts"
 import { layerServices } from "./ServerServices.ts"
 
-const clients = 64
 const perKey = 120
 const perAccount = 240
 const windowSeconds = 60
@@ -59,63 +58,15 @@ const serving = (budget: Layer.Layer<RateBudget>) =>
     Layer.orDie
   )
 
-interface Answer {
-  readonly token: string
-  readonly status: number
-  readonly reset: string
-  readonly remaining: string
-}
-
-/** Lets 64 clients, each on a connection of its own that it keeps, send their requests as fast as they are answered. */
-const hammer = (name: string, requestsEach: number, tokenFor: (dice: Dice) => string) =>
-  Effect.gen(function* () {
-    const url = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(`${address}/api/v1/ping`))
-    const agents = yield* Effect.acquireRelease(
-      Effect.sync(() => Array.from({ length: clients }, () => new Agent({ connections: 1, pipelining: 1 }))),
-      (open) => Effect.promise(() => Promise.all(open.map((agent) => agent.destroy())))
-    )
-    const send = (dispatcher: Agent, token: string) =>
-      Effect.promise(async (): Promise<Answer> => {
-        const { body, headers, statusCode } = await request(url, {
-          dispatcher,
-          headers: { authorization: `Bearer ${token}` }
-        })
-        await body.dump()
-        const header = (of: string) => String(headers[of])
-        return {
-          token,
-          status: statusCode,
-          reset: header("x-ratelimit-reset"),
-          remaining: header("x-ratelimit-remaining")
-        }
-      })
-    const answers = yield* Effect.forEach(
-      agents,
-      (agent, client) => {
-        const dice = new Dice(`${name}, client ${client}`)
-        return Effect.replicateEffect(
-          Effect.suspend(() => send(agent, tokenFor(dice))),
-          requestsEach
-        )
-      },
-      { concurrency: "unbounded" }
-    )
-    const all = answers.flat()
-    const byStatus = Object.fromEntries(
-      Object.entries(Arr.groupBy(all, ({ status }) => String(status))).map(([status, found]) => [status, found.length])
-    )
-    const admitted = all.filter(({ status }) => status !== 429)
-    const resets = [...new Set(all.map(({ reset }) => reset))]
-    report(name, { requests: all.length, byStatus, resets })
-    return { all, admitted, byStatus, resets }
-  })
+const hammerHere = (name: string, requestsEach: number, tokenFor: (dice: Dice) => string) =>
+  HttpServer.addressFormattedWith((address) => hammer(name, [address], requestsEach, tokenFor))
 
 describe.skipIf(!serverAnswers)("64 parallel clients", () => {
   layer(serving(sound), { excludeTestServices: true })((it) => {
     it.scoped("with one key get exactly 120 answers in its window", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
-        const { admitted, all, byStatus, resets } = yield* hammer("Budgets, one key", 10, () => token)
+        const { admitted, all, byStatus, resets } = yield* hammerHere("Budgets, one key", 10, () => token)
         assert.strictEqual(all.length, 640)
         assert.deepStrictEqual(byStatus, { 200: perKey, 429: 640 - perKey }, `seed ${seed}`)
         // One window: it did not end meanwhile.
@@ -141,7 +92,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
         )
         const tokens = [token, ...others]
         // The first is in such demand that it meets its own limit, the others that of the account.
-        const { admitted, all, byStatus } = yield* hammer("Budgets, three keys", 14, (dice) =>
+        const { admitted, all, byStatus } = yield* hammerHere("Budgets, three keys", 14, (dice) =>
           dice.below(2) === 0 ? token : dice.pick(tokens)
         )
         assert.strictEqual(all.length, 896)
@@ -164,7 +115,7 @@ describe.skipIf(!serverAnswers)("64 parallel clients", () => {
     it.scoped("get more than 120 from a limiter that reads, and then writes", () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
-        const { admitted, all } = yield* hammer("Budgets, planted", 10, () => token)
+        const { admitted, all } = yield* hammerHere("Budgets, planted", 10, () => token)
         assert.strictEqual(all.length, 640)
         assert.isAbove(admitted.length, perKey, `seed ${seed}`)
       })

@@ -12,6 +12,7 @@ import { CatalogChange } from "../../src/domain/CatalogChange.ts"
 import { EntityId, StoreId } from "../../src/domain/Ids.ts"
 import { AccessRepo } from "../../src/repos/AccessRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
@@ -117,7 +118,9 @@ const DatabaseLive = Layer.unwrapEffect(
 process.stdin.on("end", () => process.exit(1)).resume()
 
 const Writing = Layer.mergeAll(Accounts.layer, CatalogChanges.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(AccessRepo.layer, DraftsRepo.layer, StoresRepo.layer, Transaction.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(AccessRepo.layer, DraftsRepo.layer, ImportLockRepo.layer, StoresRepo.layer, Transaction.layer)
+  ),
   Layer.provideMerge(Migrations.layer),
   Layer.provide(DatabaseLive)
 )

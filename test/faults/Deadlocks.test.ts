@@ -5,6 +5,7 @@ import { RepositoriesOnDatabase } from "../../src/App.ts"
 import { type AccountId, EntityId, type StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
+import { Stores } from "../../src/services/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { wrongDerivations } from "./Derivations.ts"
@@ -208,7 +209,7 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
   })
 
 describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
-  const TestLayer = RepositoriesOnDatabase.pipe(Layer.provideMerge(layerDatabase(1)))
+  const TestLayer = Stores.layer.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layerDatabase(1)))
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
     it.effect("never wait for each other, and leave every derived field as its sources say", () =>

@@ -8,7 +8,7 @@ import { runCli } from "../../src/cli/Cli.ts"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /** Settings of the machine that runs the tests must not leak into what they test. */
-const settings = ["HOST", "PORT", "BASE_URL", "DATA_DIR", "DATABASE_URL", "SECRET_KEY", "LOG_FORMAT"]
+const settings = ["HOST", "PORT", "BASE_URL", "DATA_DIR", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "LOG_FORMAT"]
 
 const environment = (given: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.includes(name))),

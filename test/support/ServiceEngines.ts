@@ -6,12 +6,23 @@ import { engines } from "./TestDatabase.ts"
 
 const onRepositories = Layer.merge(Services, RateBudget.layerProcess({ perKey: 120, perAccount: 240 }))
 
+type Provided<L extends Layer.Layer.Any> = Layer.Layer.Success<L>
+
+interface Engine {
+  readonly name: string
+  readonly absent: boolean
+  /** The services, and the repositories that every implementation has. */
+  readonly layer: Layer.Layer<
+    Extract<Provided<typeof TestServices>, Provided<typeof onRepositories> | Provided<typeof RepositoriesOnDatabase>>
+  >
+}
+
 /** All services on each of the three implementations of the repositories: a suite that runs on all is their contract. */
-export const serviceEngines = [
+export const serviceEngines: ReadonlyArray<Engine> = [
   { name: "memory", absent: false, layer: TestServices },
   ...engines.map(({ absent, layer, name }) => ({
     name,
     absent,
     layer: onRepositories.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provide(layer), Layer.orDie)
   }))
-] as const
+]

@@ -1,24 +1,12 @@
 import { Command } from "@effect/cli"
 import { Effect, Redacted } from "effect"
-import * as Migrations from "../database/Migrations.ts"
-import { Demo } from "../services/Demo.ts"
+import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json } from "./Output.ts"
-import { settled, withServices } from "./Running.ts"
-
-export const migrateCommand = Command.make("migrate", { json }, ({ json }) =>
-  Effect.gen(function* () {
-    const applied = yield* settled(() => Migrations.run)
-    yield* answer(
-      json,
-      { applied },
-      applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)
-    )
-  })
-).pipe(Command.withDescription("Bring the database schema up to date."))
+import { withAdmin } from "./Running.ts"
 
 export const demoCommand = Command.make("demo", { json }, ({ json }) =>
   Effect.gen(function* () {
-    const { account, key } = yield* (yield* Demo).create
+    const { account, key } = yield* (yield* AdminClient).createDemo()
     const token = Redacted.value(key.token)
     yield* answer(
       json,
@@ -36,5 +24,5 @@ export const demoCommand = Command.make("demo", { json }, ({ json }) =>
         token
       ]
     )
-  }).pipe(withServices)
+  }).pipe(withAdmin)
 ).pipe(Command.withDescription("Create a demo account with a catalog on three stores, and a key to it."))

@@ -1,0 +1,86 @@
+import * as NodeSocket from "@effect/platform-node/NodeSocket"
+import { RpcClient, type RpcClientError, RpcSerialization, RpcTest } from "@effect/rpc"
+import { Clock, Context, Data, Duration, Effect, Layer, Option, Predicate, Schedule } from "effect"
+import type { DatabaseInUse } from "../database/EmbeddedLock.ts"
+import { AdminHandlers } from "./AdminHandlers.ts"
+import { AdminRpcs } from "./AdminRpcs.ts"
+
+/** Nobody answers at a socket. */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: string }> {
+  override get message() {
+    return `Nobody answers at ${this.path}.`
+  }
+}
+
+/** How long a command waits, altogether, for the process that holds the database to take it. */
+export const defaultPatience = Duration.seconds(10)
+
+const betweenTries = Duration.millis(100)
+
+const isInUse = (error: unknown): error is DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
+
+/** The operator's commands, wherever they are carried out. RpcClientError: the other process ended before it answered. */
+export class AdminClient extends Context.Tag("catalog/AdminClient")<
+  AdminClient,
+  RpcClient.FromGroup<typeof AdminRpcs, RpcClientError.RpcClientError>
+>() {
+  /** On the services of this process; nothing is encoded. */
+  static readonly layerInProcess = Layer.scoped(AdminClient, RpcTest.makeClient(AdminRpcs)).pipe(
+    Layer.provide(AdminHandlers)
+  )
+
+  /** On the process that listens at `path`, which must answer a first question within `patience`. */
+  static readonly layerSocket = (
+    path: string,
+    patience: Duration.Duration = defaultPatience
+  ): Layer.Layer<AdminClient, NoAnswer> =>
+    Layer.scoped(
+      AdminClient,
+      Effect.tap(RpcClient.make(AdminRpcs), (client) =>
+        client.hello().pipe(
+          Effect.timeout(patience),
+          // A write to a socket that closes is a defect of the protocol.
+          Effect.catchAllCause(() => new NoAnswer({ path }))
+        )
+      )
+    ).pipe(
+      Layer.provide(RpcClient.layerProtocolSocket()),
+      // Not NDJSON: its decoder garbles a character that arrives in two parts.
+      Layer.provide([RpcSerialization.layerMsgPack, Layer.orDie(NodeSocket.layerNet({ path }))])
+    )
+
+  /**
+   * `inProcess` when this process may open the database, else the process that holds it. A holder that does not take
+   * commands yet, or no longer, is tried again, and so is the database: after `patience`, DatabaseInUse.
+   */
+  static readonly layer = <E>(
+    inProcess: Layer.Layer<AdminClient, E>,
+    patience: Duration.Duration = defaultPatience
+  ): Layer.Layer<AdminClient, E> =>
+    Layer.unwrapEffect(
+      Effect.map(Clock.currentTimeMillis, (startedAt) => {
+        const remaining = Effect.map(Clock.currentTimeMillis, (now) =>
+          Duration.subtract(patience, Duration.millis(now - startedAt))
+        )
+        const holder = (path: string) =>
+          Layer.unwrapEffect(Effect.map(remaining, (rest) => AdminClient.layerSocket(path, rest)))
+        return inProcess.pipe(
+          Layer.catchAll((error) =>
+            isInUse(error)
+              ? Option.match(error.socket, {
+                  onNone: () => Layer.fail(error),
+                  onSome: (path) => Layer.catchAll(holder(path), () => Layer.fail(error))
+                })
+              : Layer.fail(error)
+          ),
+          Layer.retry(
+            Schedule.spaced(betweenTries).pipe(
+              Schedule.whileInputEffect((error: E) =>
+                isInUse(error) ? Effect.map(remaining, Duration.greaterThan(betweenTries)) : Effect.succeed(false)
+              )
+            )
+          )
+        )
+      })
+    )
+}

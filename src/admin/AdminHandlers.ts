@@ -1,0 +1,13 @@
+import { Effect, Layer } from "effect"
+import * as Migrations from "../database/Migrations.ts"
+import { AccountHandlers } from "./AccountHandlers.ts"
+import { HelloRpcs } from "./AdminRpcs.ts"
+import { KeyHandlers } from "./KeyHandlers.ts"
+
+/** The services are there only after the migrations have run. */
+const HelloHandlers = HelloRpcs.toLayer({
+  hello: () => Effect.sync(() => ({ pid: process.pid, migrations: Migrations.names }))
+})
+
+/** What carries out the commands of `AdminRpcs`, over the services. */
+export const AdminHandlers = Layer.mergeAll(HelloHandlers, AccountHandlers, KeyHandlers)

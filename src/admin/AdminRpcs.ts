@@ -1,0 +1,88 @@
+import { Rpc, RpcGroup } from "@effect/rpc"
+import { Schema } from "effect"
+import { Scope } from "../domain/ApiKeyToken.ts"
+import { NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { AccountId, ApiKeyId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Timestamp.ts"
+
+/** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
+export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", { message: Schema.String }) {}
+
+/** Id of the account that a command is about, as a person wrote it; without one, the only account there is. */
+const account = Schema.optionalWith(Schema.String, { as: "Option" })
+
+const Account = Schema.Struct({ id: AccountId, name: Schema.String })
+
+/** The token goes over the wire as it is: nobody but the owner of the process can listen. */
+const CreatedKey = Schema.Struct({
+  id: ApiKeyId,
+  token: Schema.Redacted(Schema.String),
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  lastFour: Schema.String
+})
+
+const ListedKey = Schema.Struct({
+  id: ApiKeyId,
+  name: Schema.String,
+  lastFour: Schema.String,
+  scopes: Schema.Array(Scope),
+  createdAt: Timestamp,
+  lastUsedAt: Schema.NullOr(Timestamp),
+  expiresAt: Schema.NullOr(Timestamp),
+  revokedAt: Schema.NullOr(Timestamp)
+})
+
+/** Who answers, and the migrations that its database has. */
+export const HelloRpcs = RpcGroup.make(
+  Rpc.make("hello", {
+    success: Schema.Struct({ pid: Schema.Int, migrations: Schema.Array(Schema.String) })
+  })
+)
+
+export const AccountRpcs = RpcGroup.make(
+  /** ValidationFailed: a blank name, or one over 200 characters. */
+  Rpc.make("createAccount", {
+    payload: { name: Schema.String },
+    success: Account,
+    error: ValidationFailed
+  }),
+  /** Oldest first. */
+  Rpc.make("listAccounts", {
+    success: Schema.Array(Schema.Struct({ ...Account.fields, createdAt: Timestamp }))
+  }),
+  /** Another demo account, with a key that may read and write. */
+  Rpc.make("createDemo", {
+    success: Schema.Struct({ account: Account, key: CreatedKey })
+  })
+)
+
+/** Refusal: which account is meant is not clear, or there is no such account. */
+export const KeyRpcs = RpcGroup.make(
+  /** `expiresAt` null: never. ValidationFailed: no name, no scope, a scope that cannot be granted, an expiry in the past. */
+  Rpc.make("createKey", {
+    payload: {
+      account,
+      name: Schema.String,
+      scopes: Schema.Array(Schema.String),
+      expiresAt: Schema.NullOr(Timestamp)
+    },
+    success: CreatedKey,
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** Revoked and expired ones too, oldest first. */
+  Rpc.make("listKeys", {
+    payload: { account },
+    success: Schema.Array(ListedKey),
+    error: Refusal
+  }),
+  /** `key`: its id, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */
+  Rpc.make("revokeKey", {
+    payload: { account, key: Schema.String },
+    success: Schema.Struct({ id: ApiKeyId }),
+    error: Schema.Union(Refusal, NotFound)
+  })
+)
+
+/** What an operator can ask of the process that has the database open: this one, or another over its socket. */
+export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs)

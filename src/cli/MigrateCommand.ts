@@ -1,0 +1,31 @@
+import { Command } from "@effect/cli"
+import { Effect } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import * as Migrations from "../database/Migrations.ts"
+import { answer, json, Refused } from "./Output.ts"
+import { settled, withAdmin } from "./Running.ts"
+
+/**
+ * A process that holds the embedded database and takes commands migrated it when it started, as far as its code knows.
+ * Code that was updated since may know more.
+ */
+const migratedByHolder = Effect.gen(function* () {
+  const { migrations, pid } = yield* (yield* AdminClient).hello()
+  const missing = Migrations.names.filter((name) => !migrations.includes(name))
+  if (missing.length > 0)
+    return yield* new Refused({
+      message: `Process ${pid} holds the database and is of an older version, without ${missing.join(", ")}: restart it.`
+    })
+  return []
+}).pipe(withAdmin)
+
+export const migrateCommand = Command.make("migrate", { json }, ({ json }) =>
+  Effect.gen(function* () {
+    const applied = yield* settled(() => Migrations.run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
+    yield* answer(
+      json,
+      { applied },
+      applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)
+    )
+  })
+).pipe(Command.withDescription("Bring the database schema up to date."))

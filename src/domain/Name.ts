@@ -1,0 +1,12 @@
+/** Most characters of a name that a person gives to an account or a key. */
+const mostCharacters = 200
+
+/** Control characters would speak to the terminal that lists the name; U+FFFD stands where text was not UTF-8. */
+const unspeakable = /[\p{Cc}\u2028\u2029\uFFFD]/u
+
+/** What is wrong with a name, already trimmed; undefined: nothing. */
+export const misnomerOf = (name: string): string | undefined => {
+  const length = [...name].length
+  if (length < 1 || length > mostCharacters) return `must have 1 to ${mostCharacters} characters`
+  return unspeakable.test(name) ? "must be one line of valid text" : undefined
+}

@@ -1,0 +1,61 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, ImportId } from "../domain/Ids.ts"
+import { MemoryStore, updateAccount } from "./MemoryStore.ts"
+
+/**
+ * The lock between imports and every other write of an account: one row an account, in a table of its own (on the account's
+ * row the same scheme deadlocked 103 of 200). It is the first lock of a transaction.
+ */
+export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
+  ImportLockRepo,
+  {
+    /** Shares the lock until the transaction ends; the import that keeps the account locked, if there is one. */
+    readonly share: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
+    /** Takes the lock alone until the transaction ends; the import that keeps the account locked, if there is one. */
+    readonly take: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
+    /** Writes which import keeps the account locked from now on; null: none. The lock must have been taken. */
+    readonly keep: (accountId: AccountId, id: ImportId | null) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ImportLockRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
+      const share = SqlSchema.findOne({
+        Request: AccountId,
+        Result: Row,
+        execute: (accountId) => sql`SELECT run_id AS "runId" FROM import_lock WHERE account_id = ${accountId} FOR SHARE`
+      })
+      const take = SqlSchema.findOne({
+        Request: AccountId,
+        Result: Row,
+        execute: (accountId) =>
+          sql`SELECT run_id AS "runId" FROM import_lock WHERE account_id = ${accountId} FOR UPDATE`
+      })
+      const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
+      return {
+        share: (accountId) => Effect.map(orDie(share(accountId)), holder),
+        take: (accountId) => Effect.map(orDie(take(accountId)), holder),
+        keep: (accountId, id) =>
+          sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(Effect.asVoid, orDie)
+      }
+    })
+  )
+
+  /** The executable specification: a memory transaction is alone anyway. */
+  static readonly layerMemory = Layer.effect(
+    ImportLockRepo,
+    Effect.map(MemoryStore, (store) => {
+      const holder = (accountId: AccountId) =>
+        Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.lockedBy))
+      return {
+        share: holder,
+        take: holder,
+        keep: (accountId, lockedBy) => updateAccount(store, accountId, (account) => ({ ...account, lockedBy }))
+      }
+    })
+  )
+}

@@ -1,0 +1,225 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Context, Effect, Layer, type Option, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import type { CatalogChange } from "../domain/CatalogChange.ts"
+import { CatalogChangeJson } from "../domain/CatalogChangeJson.ts"
+import { AccountId, EntityId, ImportId, type StoreId } from "../domain/Ids.ts"
+import { type ImportPhase, ImportRun, type ImportSummary, noProducts } from "../domain/Import.ts"
+
+/** The changes of one product of an import. */
+export interface StagedItem {
+  readonly ordinal: number
+  /** How many entities the changes own. */
+  readonly entities: number
+  readonly changes: ReadonlyArray<CatalogChange>
+}
+
+/** An import that a process works on, or worked on until its lease ran out. */
+export interface LeasedRun {
+  readonly accountId: AccountId
+  readonly id: ImportId
+  readonly phase: ImportPhase
+  readonly takeovers: number
+}
+
+/** Imports and what they will do. Only SQL: a test that needs them runs on the embedded database in memory. */
+export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
+  ImportsRepo,
+  {
+    /** A new import in `fetching`, leased. */
+    readonly create: (
+      accountId: AccountId,
+      run: { readonly id: ImportId; readonly storeId: StoreId; readonly fileName: string }
+    ) => Effect.Effect<void>
+    readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
+    /** Newest first. */
+    readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ImportRun>>
+    /** Moves an import on; what is not given stays. Without `leased` its lease ends. */
+    readonly move: (
+      accountId: AccountId,
+      id: ImportId,
+      to: {
+        readonly phase: ImportPhase
+        readonly leased: boolean
+        readonly summary?: ImportSummary | undefined
+        readonly error?: string | undefined
+      }
+    ) => Effect.Effect<void>
+    /** Extends the lease by 60 s; false when the import is no longer in this phase. */
+    readonly renew: (accountId: AccountId, id: ImportId, phase: ImportPhase) => Effect.Effect<boolean>
+    /** Takes over one import whose lease ran out, if there is one: leased again, its takeovers counted. */
+    readonly takeOver: Effect.Effect<Option.Option<LeasedRun>>
+    readonly stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) => Effect.Effect<void>
+    /** Items that are not done, in order, at most so many entities together but at least one item. */
+    readonly nextItems: (
+      accountId: AccountId,
+      id: ImportId,
+      mostEntities: number
+    ) => Effect.Effect<ReadonlyArray<StagedItem>>
+    readonly markDone: (accountId: AccountId, id: ImportId, ordinals: ReadonlyArray<number>) => Effect.Effect<void>
+    /** Forgets what an import would do. */
+    readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
+    /** Products that these SKUs (of variants) and handles lead to. A SKU of two variants leads nowhere. */
+    readonly match: (
+      accountId: AccountId,
+      skus: ReadonlyArray<string>,
+      handles: ReadonlyArray<string>
+    ) => Effect.Effect<{
+      readonly bySku: ReadonlyMap<string, EntityId>
+      readonly byHandle: ReadonlyMap<string, EntityId>
+    }>
+    readonly accountVersion: (accountId: AccountId) => Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ImportsRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const runColumns = sql`
+        i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.file_name AS "fileName", i.phase, i.summary, i.error,
+        rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt",
+        (SELECT count(*) FROM import_item d WHERE d.account_id = i.account_id AND d.run_id = i.id AND d.done) AS applied`
+
+      const find = SqlSchema.findOne({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+        Result: ImportRun,
+        execute: ({ accountId, id }) => sql`
+          SELECT ${runColumns}
+          FROM import_run i JOIN store s ON s.account_id = i.account_id AND s.id = i.store_id
+          WHERE i.account_id = ${accountId} AND i.id = ${id}`
+      })
+      const list = SqlSchema.findAll({
+        Request: AccountId,
+        Result: ImportRun,
+        execute: (accountId) => sql`
+          SELECT ${runColumns}
+          FROM import_run i JOIN store s ON s.account_id = i.account_id AND s.id = i.store_id
+          WHERE i.account_id = ${accountId}
+          ORDER BY i.created_at DESC, i.id`
+      })
+      const takeOver = SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({
+          accountId: AccountId,
+          id: ImportId,
+          phase: Schema.Literal("fetching", "applying"),
+          takeovers: Schema.Int
+        }),
+        execute: () => sql`
+          UPDATE import_run i
+          SET lease_until = app_now() + interval '60 seconds', takeovers = i.takeovers + 1, updated_at = app_now()
+          WHERE (i.account_id, i.id) = (
+            SELECT e.account_id, e.id FROM import_run e
+            WHERE e.phase IN ('fetching', 'applying') AND e.lease_until < app_now()
+            ORDER BY e.lease_until LIMIT 1
+            FOR UPDATE SKIP LOCKED
+          )
+          RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
+      })
+      const nextItems = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId, most: Schema.Int }),
+        Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(CatalogChangeJson) }),
+        execute: ({ accountId, id, most }) => sql`
+          SELECT n.ordinal, n.entities, n.changes
+          FROM (
+            SELECT f.ordinal, f.entities, f.changes, sum(f.entities) OVER (ORDER BY f.ordinal) AS total,
+                   row_number() OVER (ORDER BY f.ordinal) AS place
+            FROM (
+              SELECT ordinal, entities, changes FROM import_item
+              WHERE account_id = ${accountId} AND run_id = ${id} AND NOT done
+              ORDER BY ordinal LIMIT ${most}
+            ) f
+          ) n
+          WHERE n.total <= ${most} OR n.place = 1
+          ORDER BY n.ordinal`
+      })
+      const Found = Schema.Struct({ key: Schema.String, productId: EntityId })
+      const matchSkus = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
+        Result: Found,
+        execute: ({ accountId, keys }) => sql`
+          SELECT e.attributes #>> '{sku,value}' AS key, min(e.parent_id::text) AS "productId"
+          FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = 'variant'
+            AND e.attributes #>> '{sku,value}' = ANY(${keys}::text[])
+          GROUP BY 1
+          HAVING count(*) = 1`
+      })
+      const matchHandles = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
+        Result: Found,
+        execute: ({ accountId, keys }) => sql`
+          SELECT e.attributes #>> '{handle,value}' AS key, min(e.id::text) AS "productId"
+          FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = 'product'
+            AND e.attributes #>> '{handle,value}' = ANY(${keys}::text[])
+          GROUP BY 1
+          HAVING count(*) = 1`
+      })
+      const accountVersion = SqlSchema.single({
+        Request: AccountId,
+        Result: Schema.Struct({ version: Schema.Number }),
+        execute: (accountId) => sql`SELECT version FROM account WHERE id = ${accountId}`
+      })
+      const byKey = (found: ReadonlyArray<typeof Found.Type>) =>
+        new Map(found.map(({ key, productId }) => [key, productId]))
+
+      return {
+        create: (accountId, run) =>
+          sql`
+            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, summary)
+            VALUES (${accountId}, ${run.id}, ${run.storeId}, 'csv', ${run.fileName}, 'fetching',
+                    app_now() + interval '60 seconds', ${JSON.stringify(noProducts)}::jsonb)`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
+        find: (accountId, id) => orDie(find({ accountId, id })),
+        list: (accountId) => orDie(list(accountId)),
+        move: (accountId, id, { error, leased, phase, summary }) =>
+          sql`
+            UPDATE import_run
+            SET phase = ${phase}, updated_at = app_now(),
+                lease_until = CASE WHEN ${leased} THEN app_now() + interval '60 seconds' END,
+                summary = coalesce(${summary === undefined ? null : JSON.stringify(summary)}::jsonb, summary),
+                error = coalesce(${error ?? null}::text, error)
+            WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
+        renew: (accountId, id, phase) =>
+          sql`
+            UPDATE import_run SET lease_until = app_now() + interval '60 seconds'
+            WHERE account_id = ${accountId} AND id = ${id} AND phase = ${phase}
+            RETURNING id`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            orDie
+          ),
+        takeOver: orDie(takeOver()),
+        stage: (accountId, id, items) =>
+          sql`
+            INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
+            SELECT ${accountId}::uuid, ${id}::uuid, r.ordinal, r.entities, r.changes
+            FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb)`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
+        nextItems: (accountId, id, most) => orDie(nextItems({ accountId, id, most })),
+        markDone: (accountId, id, ordinals) =>
+          sql`
+            UPDATE import_item SET done = true
+            WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal = ANY(${ordinals}::integer[])`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
+        clear: (accountId, id) =>
+          sql`DELETE FROM import_item WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(Effect.asVoid, orDie),
+        match: (accountId, skus, handles) =>
+          orDie(
+            Effect.all({
+              bySku: Effect.map(matchSkus({ accountId, keys: skus }), byKey),
+              byHandle: Effect.map(matchHandles({ accountId, keys: handles }), byKey)
+            })
+          ),
+        accountVersion: (accountId) => Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)
+      }
+    })
+  )
+}

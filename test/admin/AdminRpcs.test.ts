@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { AdminClient } from "../../src/admin/AdminClient.ts"
+import { Refusal } from "../../src/admin/AdminRpcs.ts"
+import * as AdminServer from "../../src/admin/AdminServer.ts"
+import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import { NotFound, ValidationFailed } from "../../src/domain/Errors.ts"
+import { TestServices } from "../../src/testing/index.ts"
+
+const overSocket = Layer.unwrapScoped(
+  Effect.gen(function* () {
+    const directory = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-admin-"))),
+      (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+    )
+    yield* EmbeddedLock.acquire(directory)
+    return AdminClient.layerSocket(join(directory, "admin.sock")).pipe(Layer.provide(AdminServer.layer(directory)))
+  })
+).pipe(Layer.provide([TestServices, NodeFileSystem.layer]))
+
+const clients = {
+  "in process": AdminClient.layerInProcess.pipe(Layer.provide(TestServices)),
+  "over a socket": overSocket
+}
+
+const refusal = <A, E, R>(command: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(command), (error) => {
+    assert.instanceOf(error, Refusal)
+    return error instanceof Refusal ? error.message : ""
+  })
+
+for (const [name, client] of Object.entries(clients))
+  describe(`the operator's commands ${name}`, () => {
+    const none = Option.none<string>()
+    const key = { name: "Shop", scopes: ["pim:read"], expiresAt: null }
+
+    // One after the other, on the same data.
+    layer(client, { excludeTestServices: true })((it) => {
+      it.effect("tell what they speak to", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          assert.deepStrictEqual(yield* admin.hello(), { pid: process.pid, migrations: Migrations.names })
+        })
+      )
+
+      it.effect("need an account", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          const expected = "There is no account yet: create one with `catalog account create`."
+          assert.strictEqual(yield* refusal(admin.listKeys({ account: none })), expected)
+          assert.strictEqual(yield* refusal(admin.createKey({ account: none, ...key })), expected)
+          assert.strictEqual(yield* refusal(admin.revokeKey({ account: none, key: "x" })), expected)
+          assert.strictEqual(
+            yield* refusal(admin.listKeys({ account: Option.some("nobody") })),
+            "There is no account nobody. Accounts: none."
+          )
+          const blank = yield* Effect.flip(admin.createAccount({ name: " " }))
+          assert.instanceOf(blank, ValidationFailed)
+          assert.strictEqual(blank.message, "name: must have 1 to 200 characters")
+        })
+      )
+
+      it.effect("mint, list and revoke keys of the only account", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          const account = yield* admin.createAccount({ name: "Café 手机" })
+          assert.strictEqual(account.name, "Café 手机")
+          const minted = yield* admin.createKey({ account: none, ...key })
+          assert.match(Redacted.value(minted.token), /^pk_live_[A-Za-z0-9]{38}$/)
+          assert.notInclude(JSON.stringify(minted), Redacted.value(minted.token))
+          assert.deepInclude(minted, { name: "Shop", scopes: ["pim:read"] })
+
+          const refused = yield* Effect.flip(admin.createKey({ account: none, ...key, scopes: ["pim:delete"] }))
+          assert.instanceOf(refused, ValidationFailed)
+          assert.strictEqual(
+            refused.message,
+            "scopes: pim:delete cannot be granted to any key; choose from pim:read, pim:write"
+          )
+
+          const [listed] = yield* admin.listKeys({ account: none })
+          assert.deepInclude(listed, { id: minted.id, lastFour: minted.lastFour, revokedAt: null, expiresAt: null })
+          assert.deepStrictEqual(yield* admin.revokeKey({ account: none, key: minted.id.toUpperCase() }), {
+            id: minted.id
+          })
+          const [revoked] = yield* admin.listKeys({ account: none })
+          assert.isString(revoked?.revokedAt)
+          for (const unknown of ["nonsense", account.id])
+            assert.instanceOf(yield* Effect.flip(admin.revokeKey({ account: none, key: unknown })), NotFound)
+        })
+      )
+
+      it.effect("ask which account is meant once there are several", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          const demo = yield* admin.createDemo()
+          assert.match(Redacted.value(demo.key.token), /^pk_live_/)
+          const accounts = yield* admin.listAccounts()
+          assert.deepStrictEqual(
+            accounts.map((account) => account.name),
+            ["Café 手机", demo.account.name]
+          )
+          const list = accounts.map((account) => `${account.id} (${account.name})`).join(", ")
+          assert.strictEqual(
+            yield* refusal(admin.listKeys({ account: none })),
+            `There are several accounts: name one with --account. Accounts: ${list}.`
+          )
+          assert.strictEqual(
+            yield* refusal(admin.listKeys({ account: Option.some("nobody") })),
+            `There is no account nobody. Accounts: ${list}.`
+          )
+          const named = yield* admin.listKeys({ account: Option.some(demo.account.id.toUpperCase()) })
+          assert.deepStrictEqual(
+            named.map(({ id }) => id),
+            [demo.key.id]
+          )
+        })
+      )
+
+      it.effect("answer what no single read of a socket holds, letter by letter", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          const names = Array.from({ length: 400 }, (_, index) => `${index} ${"手机😀".repeat(45)}`)
+          yield* Effect.forEach(names, (name) => admin.createAccount({ name }), { concurrency: 20 })
+          const listed = yield* admin.listAccounts()
+          assert.sameMembers(
+            listed.slice(2).map((account) => account.name),
+            names
+          )
+        })
+      )
+    })
+  })

@@ -1,0 +1,279 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { createConnection, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import type { FileSystem } from "@effect/platform"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { AdminClient } from "../../src/admin/AdminClient.ts"
+import * as AdminServer from "../../src/admin/AdminServer.ts"
+import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
+import { Unavailable } from "../../src/domain/Errors.ts"
+import { Accounts } from "../../src/services/Accounts.ts"
+import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Demo } from "../../src/services/Demo.ts"
+import { TestServices } from "../../src/testing/index.ts"
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-admin-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+/** Holds the directory and takes commands there, until the scope closes. */
+const serve = (directory: string, services: Layer.Layer<Accounts | ApiKeys | Demo> = TestServices) =>
+  Effect.zipRight(
+    EmbeddedLock.acquire(directory),
+    Layer.build(AdminServer.layer(directory).pipe(Layer.provide(services)))
+  )
+
+const record = (directory: string) => JSON.parse(readFileSync(EmbeddedLock.lockPath(directory), "utf8"))
+
+const speak = <A, E, R>(path: string, command: Effect.Effect<A, E, R>, patience?: Duration.Duration) =>
+  Effect.provide(command, AdminClient.layerSocket(path, patience))
+
+const createAccount = (name: string) => Effect.flatMap(AdminClient, (admin) => admin.createAccount({ name }))
+const listAccounts = Effect.flatMap(AdminClient, (admin) => admin.listAccounts())
+
+const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope | FileSystem.FileSystem>) =>
+  it.scopedLive(name, () => Effect.provide(self(), NodeFileSystem.layer))
+
+describe("the socket of a server", () => {
+  test("is for its user only, named in the lock file, and goes with the server", () =>
+    Effect.gen(function* () {
+      const directory = join(yield* temporary, "data")
+      const path = join(directory, "admin.sock")
+      const mask = process.umask()
+      yield* EmbeddedLock.acquire(directory)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(TestServices)))
+          assert.isTrue(statSync(path).isSocket())
+          assert.strictEqual(statSync(path).mode & 0o777, 0o600)
+          assert.strictEqual(statSync(EmbeddedLock.lockPath(directory)).mode & 0o777, 0o600)
+          assert.strictEqual(record(directory).socket, path)
+        })
+      )
+      assert.strictEqual(process.umask(), mask)
+      assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+      assert.notProperty(record(directory), "socket")
+    }))
+
+  test("lies in a folder of its own when the path of the directory is long", () =>
+    Effect.gen(function* () {
+      const directory = join(yield* temporary, "手".repeat(30))
+      const folder = yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* serve(directory)
+          const { socket } = record(directory)
+          assert.isAtMost(Buffer.byteLength(socket), 100)
+          assert.strictEqual(statSync(dirname(socket)).mode & 0o777, 0o700)
+          assert.strictEqual(statSync(socket).mode & 0o777, 0o600)
+          assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
+          yield* speak(socket, createAccount("A"))
+          return dirname(socket)
+        })
+      )
+      assert.isFalse(existsSync(folder))
+    }))
+
+  test("replaces the one of a process that was killed", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const path = join(directory, "admin.sock")
+      yield* Effect.promise(async () => {
+        const listening = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("up"))`
+        const child = spawn(process.execPath, ["-e", listening], { stdio: ["ignore", "pipe", "inherit"] })
+        await once(child.stdout, "data")
+        child.kill("SIGKILL")
+        await once(child, "exit")
+      })
+      assert.isTrue(statSync(path).isSocket())
+      assert.strictEqual((yield* Effect.flip(speak(path, listAccounts)))._tag, "NoAnswer")
+      yield* serve(directory)
+      yield* speak(path, createAccount("A"))
+    }))
+
+  test("serves clients at the same time, and one that talks nonsense harms nobody", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const path = join(directory, "admin.sock")
+      yield* serve(directory)
+      for (const nonsense of ["\0\u00ff\n{}", "nonsense\n", `${"x".repeat(100_000)}`])
+        yield* Effect.promise(async () => {
+          const client = createConnection(path)
+          client.end(nonsense).resume()
+          await once(client, "close")
+        })
+      const names = Array.from({ length: 10 }, (_, index) => `Account ${index}`)
+      yield* Effect.forEach(names, (name) => speak(path, createAccount(name)), { concurrency: "unbounded" })
+      const listed = yield* speak(path, listAccounts)
+      assert.sameMembers(
+        listed.map(({ name }) => name),
+        names
+      )
+    }))
+
+  test("does not keep the process from ending while a client stays", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const scope = yield* Scope.make()
+      yield* Scope.extend(serve(directory), scope)
+      const idle = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const client = createConnection(join(directory, "admin.sock"))
+          await once(client, "connect")
+          return client
+        }),
+        (client) => Effect.sync(() => client.destroy())
+      )
+      const [duration] = yield* Effect.timed(Scope.close(scope, Exit.void))
+      assert.isBelow(Duration.toMillis(duration), 4_000)
+      assert.deepStrictEqual(readdirSync(directory), [])
+      idle.destroy()
+    }))
+
+  test("breaks off a command when the server ends, with an error that says so", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const scope = yield* Scope.make()
+      const never = Layer.mock(Accounts, { list: Effect.never })
+      yield* Scope.extend(
+        serve(directory, Layer.mergeAll(never, Layer.mock(ApiKeys, {}), Layer.mock(Demo, { create: Effect.never }))),
+        scope
+      )
+      const command = yield* Effect.fork(Effect.exit(speak(join(directory, "admin.sock"), listAccounts)))
+      yield* Effect.sleep("300 millis")
+      yield* Scope.close(scope, Exit.void)
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(command)))
+    }))
+
+  test("passes a defect on by its message, without a stack", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const failing = Layer.mock(Accounts, { list: Effect.die(new Unavailable()) })
+      yield* serve(
+        directory,
+        Layer.mergeAll(failing, Layer.mock(ApiKeys, {}), Layer.mock(Demo, { create: Effect.never }))
+      )
+      const defect = yield* speak(join(directory, "admin.sock"), listAccounts).pipe(
+        Effect.as(new Error("no defect")),
+        Effect.catchAllDefect((defect) => Effect.succeed(defect as Error))
+      )
+      assert.strictEqual(defect.message, new Unavailable().message)
+      assert.notInclude(defect.stack ?? "", directory)
+    }))
+
+  test("is not needed: without one the service runs", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* EmbeddedLock.acquire(directory)
+      // A folder is in its place.
+      mkdirSync(join(directory, "admin.sock"))
+      yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(TestServices)))
+      assert.notProperty(record(directory), "socket")
+    }))
+})
+
+describe("the way to the database", () => {
+  /** What opening the embedded database does first. */
+  const inProcess = (directory: string) =>
+    AdminClient.layerInProcess.pipe(
+      Layer.provide(TestServices),
+      Layer.provide(Layer.scopedDiscard(EmbeddedLock.acquire(directory))),
+      Layer.provide(NodeFileSystem.layer)
+    )
+
+  const patience = Duration.millis(800)
+
+  const open = <A, E, R>(directory: string, command: Effect.Effect<A, E, R>) =>
+    Effect.provide(command, AdminClient.layer(inProcess(directory), patience))
+
+  const refused = (directory: string) =>
+    Effect.gen(function* () {
+      const [duration, error] = yield* Effect.timed(Effect.flip(open(directory, listAccounts)))
+      assert.isBelow(Duration.toMillis(duration), 3_000)
+      assert.deepInclude(error, { _tag: "DatabaseInUse", pid: process.pid })
+      return Duration.toMillis(duration)
+    })
+
+  test("is this process when nobody holds it", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      assert.deepStrictEqual(yield* open(directory, listAccounts), [])
+      assert.deepStrictEqual(readdirSync(directory), [])
+    }))
+
+  test("is the holder when there is one", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* serve(directory)
+      yield* open(directory, createAccount("A"))
+      assert.deepStrictEqual(
+        (yield* open(directory, listAccounts)).map(({ name }) => name),
+        ["A"]
+      )
+    }))
+
+  test("is waited for while the holder has no socket, then refused by its pid", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* EmbeddedLock.acquire(directory)
+      assert.isAtLeast(yield* refused(directory), Duration.toMillis(patience) - 200)
+    }))
+
+  test("is the holder's that gets a socket while it is waited for", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      yield* EmbeddedLock.acquire(directory)
+      const command = yield* Effect.fork(open(directory, createAccount("A")))
+      yield* Effect.sleep("200 millis")
+      yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(TestServices)))
+      assert.strictEqual((yield* Fiber.join(command)).name, "A")
+    }))
+
+  test("is this process again when the holder leaves while it is waited for", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const scope = yield* Scope.make()
+      yield* Scope.extend(EmbeddedLock.acquire(directory), scope)
+      const command = yield* Effect.fork(open(directory, createAccount("A")))
+      yield* Effect.sleep("200 millis")
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual((yield* Fiber.join(command)).name, "A")
+    }))
+
+  for (const [name, answers] of [
+    ["refuses", false],
+    ["never answers", true]
+  ] as const)
+    test(`is refused by the pid of a holder whose socket ${name}`, () =>
+      Effect.gen(function* () {
+        const directory = yield* temporary
+        const path = join(directory, "other.sock")
+        yield* EmbeddedLock.acquire(directory)
+        yield* EmbeddedLock.announce(directory, path)
+        if (answers)
+          yield* Effect.acquireRelease(
+            Effect.promise(async () => {
+              const server = createServer((client) => client.resume().on("error", () => undefined))
+              await once(server.listen(path), "listening")
+              return server
+            }),
+            (server) => Effect.sync(() => server.close())
+          )
+        yield* refused(directory)
+      }))
+
+  test("is not tried again after any other failure", () =>
+    Effect.gen(function* () {
+      const failing = Layer.fail("broken" as const)
+      const [duration, error] = yield* Effect.timed(
+        Effect.flip(Effect.provide(listAccounts, AdminClient.layer(failing, Duration.minutes(1))))
+      )
+      assert.strictEqual(error, "broken")
+      assert.isBelow(Duration.toMillis(duration), 1_000)
+    }))
+})

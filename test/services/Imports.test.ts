@@ -1,0 +1,240 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { afterAll } from "vitest"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import type { EntityId } from "../../src/domain/Ids.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  makePrograms
+} from "../../src/testing/index.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "imports-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const file = (name: string, lines: ReadonlyArray<string>) => {
+  const path = join(folder, name)
+  writeFileSync(path, `${lines.join("\n")}\n`)
+  return path
+}
+
+const header =
+  "Handle,Title,Vendor,Tags,Option1 Name,Option1 Value,Variant SKU,Variant Price,Image Src,Image Alt Text,Fit (product.metafields.my.fit),Variant Inventory Qty"
+const boots = [
+  'boots,Boots,Fell,"a, b",Size,S,B-S,10.00,https://cdn.example/b.jpg?v=1,Boots,snug,3',
+  "boots,,,,,M,B-M,11.00,,,,4"
+]
+const hat = ["hat,Hat,Fell,,Title,Default Title,H-1,5.00,,,,1"]
+const us = file("us.csv", [header, ...boots, ...hat])
+const eu = file("eu.csv", [
+  header,
+  boots[0]?.replace("Boots,Fell", "Stiefel,Fell") ?? "",
+  boots[1]?.replace("11.00", "12.50") ?? ""
+])
+
+const quiet = () => Effect.void
+
+for (const engine of engines) {
+  describe.skipIf(engine.absent)(`imports on ${engine.name}`, () => {
+    layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
+      (it) => {
+        const bring = (path: string, domain: string) =>
+          Effect.gen(function* () {
+            const imports = yield* Imports
+            const { id } = yield* imports.csv(path, domain, quiet)
+            return yield* imports.accept(id, quiet)
+          })
+        const everything = Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          return yield* sql`
+          SELECT (SELECT json_agg(e ORDER BY e.id) FROM entity e) AS entities,
+                 (SELECT json_agg(v ORDER BY v.entity_id, v.store_id) FROM store_version v) AS versions,
+                 (SELECT json_agg(g ORDER BY g.entity_id, g.media_id) FROM entity_media g) AS galleries,
+                 (SELECT json_agg(a ORDER BY a.id) FROM account a) AS accounts`
+        })
+
+        it.effect("a file makes products, and overrides exactly where a second store's file differs", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
+            yield* Effect.gen(function* () {
+              const first = yield* bring(us, "us.example")
+              assert.deepInclude(first, { phase: "applied", applied: 2, storeDomain: "us.example", fileName: "us.csv" })
+              assert.deepInclude(first.summary, {
+                created: 2,
+                updated: 0,
+                unchanged: 0,
+                conflicts: 0,
+                variants: 3,
+                images: 1
+              })
+              assert.deepStrictEqual(first.summary.ignored_columns, [
+                { name: "Variant Inventory Qty", filled_cells: 3 }
+              ])
+              const second = yield* bring(eu, "eu.example")
+              assert.deepInclude(second.summary, { created: 0, updated: 1, unchanged: 0, conflicts: 0 })
+
+              const catalog = yield* Catalog
+              const programs = yield* makePrograms
+              const page = JSON.parse((yield* catalog.list("product", { limit: 50 })).text)
+              const titles = page.data.map(({ title }: { title: string }) => title).sort()
+              assert.deepStrictEqual(titles, ["Boots", "Hat"])
+              const row = page.data.find(({ title }: { title: string }) => title === "Boots")
+              assert.deepInclude(row, { pending_publish: false, last_publish_status: "published" })
+              const versions = (yield* programs.listProductVersions({ path: { id: row.id } })).data
+              const valueOn = (index: number, key: string) =>
+                versions[index]?.attributes.find((each) => each.key === key)?.value
+              assert.deepStrictEqual([valueOn(0, "title"), valueOn(1, "title")], ["Stiefel", "Boots"])
+              assert.deepStrictEqual([valueOn(0, "tags"), valueOn(1, "my.fit")], ['["a","b"]', "snug"])
+              const sql = yield* SqlClient.SqlClient
+              const overrides = yield* sql`
+              SELECT e.kind, k.key FROM store_version v JOIN entity e ON e.account_id = v.account_id AND e.id = v.entity_id,
+                     jsonb_object_keys(v.overrides) AS k (key)
+              WHERE v.account_id = ${actor.accountId} ORDER BY 1, 2`
+              assert.deepStrictEqual(
+                overrides.map(({ key, kind }) => `${kind} ${key}`),
+                ["product title", "variant price"]
+              )
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("the same file again writes nothing but its own record", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
+            yield* Effect.gen(function* () {
+              yield* bring(us, "us.example")
+              yield* bring(eu, "eu.example")
+              const before = yield* everything
+              for (const [path, domain] of [
+                [us, "us.example"],
+                [eu, "eu.example"]
+              ] as const) {
+                const again = yield* bring(path, domain)
+                assert.deepInclude(again.summary, { created: 0, updated: 0, conflicts: 0 })
+              }
+              assert.deepStrictEqual(yield* everything, before)
+              assert.strictEqual((yield* (yield* Imports).list).length, 4)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("while a review is open drafts are locked, and another import is refused by name", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const run = yield* imports.csv(us, "us.example", quiet)
+              assert.strictEqual(run.phase, "reviewing")
+              const locked = yield* Effect.flip(
+                (yield* CatalogChanges).apply([
+                  CatalogChange.CreateEntity({
+                    id: (yield* Effect.succeed(run.id)) as never,
+                    kind: "media",
+                    parentId: null,
+                    values: {}
+                  })
+                ])
+              )
+              assert.strictEqual(locked._tag, "PimLocked")
+              const second = yield* Effect.flip(imports.csv(us, "us.example", quiet))
+              assert.strictEqual(
+                second.message,
+                `import: import ${run.id} is under review: accept it with \`catalog import accept ${run.id}\` or discard it with \`catalog import discard ${run.id}\` first`
+              )
+              assert.strictEqual((yield* imports.discard(run.id)).phase, "discarded")
+              assert.strictEqual(
+                (yield* Effect.flip(imports.accept(run.id, quiet))).message,
+                "import: is discarded, not under review"
+              )
+              yield* anEntity("media", { alt: "free again" })
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("what is wrong with a file is said with its place, and nothing is written", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              yield* bring(us, "us.example")
+              const before = yield* everything
+              const imports = yield* Imports
+              const refusal = (path: string, domain = "us.example") =>
+                Effect.map(Effect.flip(imports.csv(path, domain, quiet)), ({ message }) => message)
+              const misled = file("misled.csv", [header, boots[0] ?? "", "boots,,,,,M,H-1,11.00,,,,4"])
+              assert.strictEqual(
+                yield* refusal(misled),
+                'Line 3, column "Variant SKU": this SKU belongs to another product here than those of the product\'s lines before it'
+              )
+              const priced = file("priced.csv", [header, ...hat.map((line) => line.replace("5.00", "free"))])
+              assert.match(yield* refusal(priced), /^Line 2, column "Variant Price": /)
+              assert.match(yield* refusal(us, "nowhere.example"), /^store: no store nowhere\.example is linked/)
+              assert.deepStrictEqual(yield* everything, before)
+              const failed = (yield* imports.list).filter(({ phase }) => phase === "failed")
+              assert.strictEqual(failed.length, 2)
+              assert.match(failed[0]?.error ?? "", /^Line 2/)
+              yield* anEntity("media", { alt: "not locked" })
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("a local draft that the store changed too is a conflict, and the store's value is taken", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              yield* bring(us, "us.example")
+              const catalog = yield* Catalog
+              const programs = yield* makePrograms
+              const find = (search: string) =>
+                Effect.map(catalog.list("product", { limit: 1, search }), ({ text }) => JSON.parse(text).data[0].id)
+              const hatId = yield* find("hat")
+              const bootsId = yield* find("boots")
+              yield* (yield* CatalogChanges).apply([
+                CatalogChange.SetAttributes({ entityId: hatId, values: { title: "Our hat" } }),
+                CatalogChange.SetAttributes({ entityId: bootsId, values: { vendor: "Our vendor" } })
+              ])
+              const theirs = file("theirs.csv", [
+                header,
+                ...boots,
+                ...hat.map((line) => line.replace("Hat", "Their hat"))
+              ])
+              const run = yield* bring(theirs, "us.example")
+              assert.deepInclude(run.summary, { created: 0, updated: 1, unchanged: 1, conflicts: 1 })
+              const title = (id: EntityId) =>
+                Effect.map(programs.getProduct({ path: { id } }), (product) => product.title)
+              assert.strictEqual(yield* title(hatId), "Their hat")
+              const product = yield* programs.getProduct({ path: { id: bootsId } })
+              assert.strictEqual(product.attributes.find(({ key }) => key === "vendor")?.value, "Our vendor")
+              assert.isTrue(product.pending_publish)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("an import whose process is gone is finished by the next", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const sql = yield* SqlClient.SqlClient
+              const { id } = yield* imports.csv(us, "us.example", quiet)
+              yield* sql`UPDATE import_run SET phase = 'applying', lease_until = app_now() - interval '1 second' WHERE id = ${id}`
+              assert.strictEqual(yield* imports.resume, 1)
+              assert.deepInclude(yield* imports.get(id), { phase: "applied", applied: 2 })
+              assert.strictEqual(yield* imports.resume, 0)
+              yield* anEntity("media", { alt: "free again" })
+            }).pipe(actingAs(actor))
+          })
+        )
+      }
+    )
+  })
+}
