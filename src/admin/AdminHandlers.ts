@@ -2,7 +2,9 @@ import { Effect, Layer } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
+import { ImportHandlers } from "./ImportHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
+import { StoreHandlers } from "./StoreHandlers.ts"
 
 /** The services are there only after the migrations have run. */
 const HelloHandlers = HelloRpcs.toLayer({
@@ -10,4 +12,4 @@ const HelloHandlers = HelloRpcs.toLayer({
 })
 
 /** What carries out the commands of `AdminRpcs`, over the services. */
-export const AdminHandlers = Layer.mergeAll(HelloHandlers, AccountHandlers, KeyHandlers)
+export const AdminHandlers = Layer.mergeAll(HelloHandlers, AccountHandlers, KeyHandlers, StoreHandlers, ImportHandlers)

@@ -3,6 +3,9 @@ import { Schema } from "effect"
 import { Scope } from "../domain/ApiKeyToken.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { AccountId, ApiKeyId } from "../domain/Ids.ts"
+import { ImportRun } from "../domain/Import.ts"
+import { ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { Store } from "../domain/Store.ts"
 import { Timestamp } from "../domain/Timestamp.ts"
 
 /** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
@@ -84,5 +87,64 @@ export const KeyRpcs = RpcGroup.make(
   })
 )
 
+/** Refusal: which account is meant is not clear, or there is no such account. */
+export const StoreRpcs = RpcGroup.make(
+  /** ValidationFailed: a domain that is none or is linked already, a platform that cannot be linked. */
+  Rpc.make("linkStore", {
+    payload: {
+      account,
+      domain: Schema.String,
+      name: Schema.String,
+      platform: Schema.String,
+      primaryLocale: Schema.String,
+      currency: Schema.String
+    },
+    success: Store,
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** By domain. */
+  Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
+)
+
+/** How far an import is, and at last what became of it. */
+export const ImportEvent = Schema.Union(
+  Schema.TaggedStruct("Progress", {
+    step: Schema.Literal("checking", "comparing", "applying"),
+    done: Schema.Int,
+    total: Schema.Int
+  }),
+  Schema.TaggedStruct("Done", { run: ImportRun })
+)
+export type ImportEvent = typeof ImportEvent.Type
+
+const aboutImport = { account, id: Schema.String }
+
+/** Refusal: which account is meant is not clear, or there is no such account. */
+export const ImportRpcs = RpcGroup.make(
+  /** `path`: absolute, opened by the process that answers. ImportFileRejected: the first thing that is wrong with it. */
+  Rpc.make("importCsv", {
+    payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean },
+    success: ImportEvent,
+    error: Schema.Union(Refusal, ValidationFailed, NotFound, ImportFileRejected),
+    stream: true
+  }),
+  /** ValidationFailed: it is not under review. */
+  Rpc.make("acceptImport", {
+    payload: aboutImport,
+    success: ImportEvent,
+    error: Schema.Union(Refusal, ValidationFailed, NotFound),
+    stream: true
+  }),
+  /** ValidationFailed: it is not under review. */
+  Rpc.make("discardImport", {
+    payload: aboutImport,
+    success: ImportRun,
+    error: Schema.Union(Refusal, ValidationFailed, NotFound)
+  }),
+  Rpc.make("showImport", { payload: aboutImport, success: ImportRun, error: Schema.Union(Refusal, NotFound) }),
+  /** Newest first. */
+  Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
+)
+
 /** What an operator can ask of the process that has the database open: this one, or another over its socket. */
-export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs)
+export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs, StoreRpcs, ImportRpcs)

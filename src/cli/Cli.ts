@@ -3,10 +3,12 @@ import { Command, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
+import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
 import { reasonOf } from "./Output.ts"
 import { serveCommand } from "./ServeCommand.ts"
+import { storeCommand } from "./StoreCommands.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   readonly version: string
@@ -14,7 +16,15 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
 
 const command = Command.make("catalog").pipe(
   Command.withDescription("A product catalog per merchant account, mirrored on linked commerce stores."),
-  Command.withSubcommands([serveCommand, migrateCommand, demoCommand, accountCommand, keyCommand])
+  Command.withSubcommands([
+    serveCommand,
+    migrateCommand,
+    demoCommand,
+    accountCommand,
+    keyCommand,
+    storeCommand,
+    importCommand
+  ])
 )
 
 const run = Command.run(command, { name: "catalog", version })

@@ -10,7 +10,7 @@ import * as AdminServer from "../../src/admin/AdminServer.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { NotFound, ValidationFailed } from "../../src/domain/Errors.ts"
-import { TestServices } from "../../src/testing/index.ts"
+import { AdminServices } from "./AdminServices.ts"
 
 const overSocket = Layer.unwrapScoped(
   Effect.gen(function* () {
@@ -21,10 +21,10 @@ const overSocket = Layer.unwrapScoped(
     yield* EmbeddedLock.acquire(directory)
     return AdminClient.layerSocket(join(directory, "admin.sock")).pipe(Layer.provide(AdminServer.layer(directory)))
   })
-).pipe(Layer.provide([TestServices, NodeFileSystem.layer]))
+).pipe(Layer.provide([AdminServices, NodeFileSystem.layer]))
 
 const clients = {
-  "in process": AdminClient.layerInProcess.pipe(Layer.provide(TestServices)),
+  "in process": AdminClient.layerInProcess.pipe(Layer.provide(AdminServices)),
   "over a socket": overSocket
 }
 

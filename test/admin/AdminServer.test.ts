@@ -15,7 +15,9 @@ import { Unavailable } from "../../src/domain/Errors.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Demo } from "../../src/services/Demo.ts"
-import { TestServices } from "../../src/testing/index.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { Stores } from "../../src/services/Stores.ts"
+import { AdminServices } from "./AdminServices.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-admin-"))),
@@ -23,7 +25,10 @@ const temporary = Effect.acquireRelease(
 )
 
 /** Holds the directory and takes commands there, until the scope closes. */
-const serve = (directory: string, services: Layer.Layer<Accounts | ApiKeys | Demo> = TestServices) =>
+const serve = (
+  directory: string,
+  services: Layer.Layer<Accounts | ApiKeys | Demo | Imports | Stores> = AdminServices
+) =>
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
     Layer.build(AdminServer.layer(directory).pipe(Layer.provide(services)))
@@ -49,7 +54,7 @@ describe("the socket of a server", () => {
       yield* EmbeddedLock.acquire(directory)
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(TestServices)))
+          yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(AdminServices)))
           assert.isTrue(statSync(path).isSocket())
           assert.strictEqual(statSync(path).mode & 0o777, 0o600)
           assert.strictEqual(statSync(EmbeddedLock.lockPath(directory)).mode & 0o777, 0o600)
@@ -141,7 +146,16 @@ describe("the socket of a server", () => {
       const scope = yield* Scope.make()
       const never = Layer.mock(Accounts, { list: Effect.never })
       yield* Scope.extend(
-        serve(directory, Layer.mergeAll(never, Layer.mock(ApiKeys, {}), Layer.mock(Demo, { create: Effect.never }))),
+        serve(
+          directory,
+          Layer.mergeAll(
+            never,
+            Layer.mock(ApiKeys, {}),
+            Layer.mock(Demo, { create: Effect.never }),
+            Layer.mock(Imports, {}),
+            Layer.mock(Stores, {})
+          )
+        ),
         scope
       )
       const command = yield* Effect.fork(Effect.exit(speak(join(directory, "admin.sock"), listAccounts)))
@@ -156,7 +170,13 @@ describe("the socket of a server", () => {
       const failing = Layer.mock(Accounts, { list: Effect.die(new Unavailable()) })
       yield* serve(
         directory,
-        Layer.mergeAll(failing, Layer.mock(ApiKeys, {}), Layer.mock(Demo, { create: Effect.never }))
+        Layer.mergeAll(
+          failing,
+          Layer.mock(ApiKeys, {}),
+          Layer.mock(Demo, { create: Effect.never }),
+          Layer.mock(Imports, {}),
+          Layer.mock(Stores, {})
+        )
       )
       const defect = yield* speak(join(directory, "admin.sock"), listAccounts).pipe(
         Effect.as(new Error("no defect")),
@@ -172,7 +192,7 @@ describe("the socket of a server", () => {
       yield* EmbeddedLock.acquire(directory)
       // A folder is in its place.
       mkdirSync(join(directory, "admin.sock"))
-      yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(TestServices)))
+      yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(AdminServices)))
       assert.notProperty(record(directory), "socket")
     }))
 })
@@ -181,7 +201,7 @@ describe("the way to the database", () => {
   /** What opening the embedded database does first. */
   const inProcess = (directory: string) =>
     AdminClient.layerInProcess.pipe(
-      Layer.provide(TestServices),
+      Layer.provide(AdminServices),
       Layer.provide(Layer.scopedDiscard(EmbeddedLock.acquire(directory))),
       Layer.provide(NodeFileSystem.layer)
     )
@@ -230,7 +250,7 @@ describe("the way to the database", () => {
       yield* EmbeddedLock.acquire(directory)
       const command = yield* Effect.fork(open(directory, createAccount("A")))
       yield* Effect.sleep("200 millis")
-      yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(TestServices)))
+      yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(AdminServices)))
       assert.strictEqual((yield* Fiber.join(command)).name, "A")
     }))
 

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { afterAll } from "vitest"
+import { catalog } from "../support/CommandLine.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "imports-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const path = join(folder, "export.csv")
+writeFileSync(path, "Handle,Title,Variant SKU,Variant Price,Variant Cost\nhat,Hat,H-1,5.00,2\ncap,Cap,C-1,4.00,\n")
+
+describe.skipIf(!serverAnswers)("importing on the command line", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("link, import, review, accept, and again without a change", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL })
+        const json = (...args: ReadonlyArray<string>) =>
+          Effect.map(run(...args, "--json"), ({ code, stderr, stdout }) => {
+            assert.deepStrictEqual([code, stderr], [0, ""])
+            return JSON.parse(stdout) as Record<string, unknown>
+          })
+        const refusal = (...args: ReadonlyArray<string>) =>
+          Effect.map(run(...args), ({ code, stderr, stdout }) => {
+            assert.deepStrictEqual([code, stdout], [1, ""])
+            return stderr.trimEnd()
+          })
+
+        yield* json("account", "create", "--name", "Mine")
+        assert.match(
+          yield* refusal("import", "csv", path, "--store", "shop.example.com"),
+          /no store shop\.example\.com is linked/
+        )
+        const store = yield* json("store", "link", "Shop.example.com")
+        assert.deepStrictEqual(
+          [Object.keys(store), store.domain, store.platform],
+          [["store_id", "domain", "platform"], "shop.example.com", "none"]
+        )
+        assert.strictEqual(
+          yield* refusal("store", "link", "shop.example.com"),
+          "domain: shop.example.com is linked already"
+        )
+        assert.match(
+          yield* refusal("store", "link", "x.example", "--platform", "shopify"),
+          /^platform: linking a Shopify store comes with publishing/
+        )
+        assert.strictEqual(
+          yield* refusal("store", "link", "not a host"),
+          "domain: must be a host name such as shop.example.com"
+        )
+
+        const review = yield* json("import", "csv", path, "--store", "shop.example.com")
+        assert.deepInclude(review, { phase: "reviewing", created: 2, updated: 0, unchanged: 0, conflicts: 0 })
+        const id = String(review.import_id)
+        assert.match(
+          yield* refusal("import", "csv", path, "--store", "shop.example.com"),
+          new RegExp(`import ${id} is under review`)
+        )
+        const shown = (yield* run("import", "show", id)).stdout
+        assert.include(shown, "columns that are not kept: Variant Cost (1)")
+        assert.deepInclude(yield* json("import", "accept", id), { import_id: id, phase: "applied" })
+        assert.strictEqual(yield* refusal("import", "discard", id), "import: is applied, not under review")
+        assert.deepInclude(yield* json("import", "csv", path, "--store", "shop.example.com", "--accept"), {
+          phase: "applied",
+          created: 0,
+          updated: 0,
+          unchanged: 2
+        })
+        assert.strictEqual(
+          yield* refusal("import", "csv", join(folder, "none.csv"), "--store", "shop.example.com"),
+          "There is no such file."
+        )
+        assert.strictEqual(yield* refusal("import", "show", "nonsense"), "No such record.")
+        const { imports } = yield* json("import", "list")
+        assert.deepStrictEqual(
+          (imports as ReadonlyArray<{ readonly phase: string }>).map(({ phase }) => phase),
+          ["failed", "applied", "applied"]
+        )
+      })
+    )
+  })
+})
