@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { type HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Context, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
-import type { Actor } from "../domain/Actor.ts"
 import type { Credential } from "../domain/ApiKey.ts"
 import { Forbidden, NotFound, Unauthorized } from "../domain/Errors.ts"
 import type { AccountId } from "../domain/Ids.ts"
@@ -11,7 +10,7 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
 import { AnswerCache, type RememberedAnswer } from "./AnswerCache.ts"
 import { readJson, withJson } from "./Body.ts"
-import { Caller } from "./Caller.ts"
+import { letPass } from "./Caller.ts"
 import { etagOf, isKnown } from "./Conditional.ts"
 import { answerFailure } from "./Envelope.ts"
 import { rateHeaders } from "./RateHeaders.ts"
@@ -122,20 +121,11 @@ export const makeGate = (routes: RouteTable) =>
     return <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R> => {
       type Answer = HttpApp.Default<E | ApiError, R>
 
-      /** Runs the handlers on behalf of the caller. */
-      const enter = (passed: HttpServerRequest.HttpServerRequest, caller: Option.Option<Actor>): Answer =>
-        Effect.mapInputContext(app, (context: Context.Context<R | HttpServerRequest.HttpServerRequest>) =>
-          Context.merge(
-            context,
-            Context.make(Caller, caller).pipe(Context.add(HttpServerRequest.HttpServerRequest, passed))
-          )
-        )
-
       const admit = (passage: Passage, methods: Methods | undefined, credential: Option.Option<Credential>): Answer => {
         const { request } = passage
         const route = routeOf(methods, request.method)
         if ("_tag" in route) return route
-        if (!route.authenticated) return enter(request, Option.none())
+        if (!route.authenticated) return app
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
@@ -144,10 +134,12 @@ export const makeGate = (routes: RouteTable) =>
           if (passage.known !== undefined) return Effect.succeed(noResponse)
           passage.reading = { accountId, version: accountVersion }
         }
-        const caller = Option.some({ _tag: "Key" as const, accountId, keyId })
+        letPass(request, { _tag: "Key", accountId, keyId })
         return route.bodyLimitBytes === undefined
-          ? enter(request, caller)
-          : Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => enter(withJson(request, value), caller))
+          ? app
+          : Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) =>
+              Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
+            )
       }
 
       const pass = (passage: Passage): Answer => {
