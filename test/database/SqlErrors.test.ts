@@ -32,7 +32,23 @@ describe("SqlErrors.classify", () => {
       "unavailable",
       ["08000", "08006", "53100", "53300", "57P01", "57P02", "57P03", "57P04", "57P05", "58000", "58030"]
     ],
-    ["unavailable", ["ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENOTFOUND", "EPIPE", "EAI_AGAIN", "ENOENT"]],
+    [
+      "unavailable",
+      [
+        "28P01",
+        "3D000",
+        "42501",
+        "55000",
+        "57014",
+        "ECONNREFUSED",
+        "ECONNRESET",
+        "ETIMEDOUT",
+        "ENOTFOUND",
+        "EPIPE",
+        "EAI_AGAIN",
+        "ENOENT"
+      ]
+    ],
     ["retry", ["40001", "40P01"]],
     ["invalid-text", ["22021", "22P05"]],
     ["defect", ["40000", "40002", "40003", "22012", "22P02", "23505", "25P02", "42601", "58P01", "XX000"]],
