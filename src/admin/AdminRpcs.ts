@@ -1,5 +1,6 @@
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
+import { ApiKey } from "../domain/ApiKey.ts"
 import { Scope } from "../domain/ApiKeyToken.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { AccountId, ApiKeyId } from "../domain/Ids.ts"
@@ -23,17 +24,6 @@ const CreatedKey = Schema.Struct({
   name: Schema.String,
   scopes: Schema.Array(Scope),
   lastFour: Schema.String
-})
-
-const ListedKey = Schema.Struct({
-  id: ApiKeyId,
-  name: Schema.String,
-  lastFour: Schema.String,
-  scopes: Schema.Array(Scope),
-  createdAt: Timestamp,
-  lastUsedAt: Schema.NullOr(Timestamp),
-  expiresAt: Schema.NullOr(Timestamp),
-  revokedAt: Schema.NullOr(Timestamp)
 })
 
 /** Who answers, and the migrations that its database has. */
@@ -76,7 +66,7 @@ export const KeyRpcs = RpcGroup.make(
   /** Revoked and expired ones too, oldest first. */
   Rpc.make("listKeys", {
     payload: { account },
-    success: Schema.Array(ListedKey),
+    success: Schema.Array(ApiKey),
     error: Refusal
   }),
   /** `key`: its id, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */

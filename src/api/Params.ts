@@ -66,18 +66,21 @@ export const listParams = (searched: string) => ({
   )
 })
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
 /**
  * An id in a path. A malformed one names nothing, exactly as the nil UUID does: the answer is that of an absent record,
  * by the same way.
  */
-const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }) =>
-  Schema.transform(Schema.String, Schema.typeSchema(id), {
+const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }) => {
+  const isId = Schema.is(id)
+  return Schema.transform(Schema.String, Schema.typeSchema(id), {
     strict: true,
-    decode: (text) => id.make(uuid.test(text.toLowerCase()) ? text.toLowerCase() : nilUuid),
+    decode: (text) => {
+      const canonical = text.toLowerCase()
+      return isId(canonical) ? canonical : id.make(nilUuid)
+    },
     encode: (value) => value
   })
+}
 
 export const EntityIdInPath = idInPath(EntityId).annotations(
   described("Id of the entity. One that names nothing of this path's kind is 404.", uuidFormat)

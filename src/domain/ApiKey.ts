@@ -1,18 +1,20 @@
-import type { AnyScope, Scope } from "./ApiKeyToken.ts"
-import type { AccountId, ApiKeyId } from "./Ids.ts"
-import type { Timestamp } from "./Timestamp.ts"
+import { Schema } from "effect"
+import { type AnyScope, Scope } from "./ApiKeyToken.ts"
+import { type AccountId, ApiKeyId } from "./Ids.ts"
+import { Timestamp } from "./Timestamp.ts"
 
 /** An API key as its account sees it. The token itself is shown once and kept nowhere. */
-export interface ApiKey {
-  readonly id: ApiKeyId
-  readonly name: string
-  readonly lastFour: string
-  readonly scopes: ReadonlyArray<Scope>
-  readonly createdAt: Timestamp
-  readonly lastUsedAt: Timestamp | null
-  readonly expiresAt: Timestamp | null
-  readonly revokedAt: Timestamp | null
-}
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  name: Schema.String,
+  lastFour: Schema.String,
+  scopes: Schema.Array(Scope),
+  createdAt: Timestamp,
+  lastUsedAt: Schema.NullOr(Timestamp),
+  expiresAt: Schema.NullOr(Timestamp),
+  revokedAt: Schema.NullOr(Timestamp)
+})
+export type ApiKey = typeof ApiKey.Type
 
 /** What a key that opens something says of its bearer. */
 export interface Credential {

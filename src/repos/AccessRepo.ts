@@ -2,8 +2,8 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import type { ApiKey, Credential } from "../domain/ApiKey.ts"
-import { AnyScope, Scope } from "../domain/ApiKeyToken.ts"
+import { ApiKey, type Credential } from "../domain/ApiKey.ts"
+import { AnyScope, type Scope } from "../domain/ApiKeyToken.ts"
 import { AccountId, ApiKeyId } from "../domain/Ids.ts"
 import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
 import { MemoryStore, updateAccount } from "./MemoryStore.ts"
@@ -53,16 +53,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
 
       const listKeys = SqlSchema.findAll({
         Request: AccountId,
-        Result: Schema.Struct({
-          id: ApiKeyId,
-          name: Schema.String,
-          lastFour: Schema.String,
-          scopes: Schema.Array(Scope),
-          createdAt: Timestamp,
-          lastUsedAt: Schema.NullOr(Timestamp),
-          expiresAt: Schema.NullOr(Timestamp),
-          revokedAt: Schema.NullOr(Timestamp)
-        }),
+        Result: ApiKey,
         execute: (accountId) => sql`
           SELECT id, name, last_four AS "lastFour", scopes, rfc3339(created_at) AS "createdAt",
                  rfc3339(last_used_at) AS "lastUsedAt", rfc3339(expires_at) AS "expiresAt", rfc3339(revoked_at) AS "revokedAt"

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { basename } from "node:path"
 import { Cause, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
@@ -159,8 +160,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
               gallery.map(({ mediaId }) => mediaId)
             )
             const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
-            return yield* Effect.forEach(batch, (product) =>
-              Effect.map(mintMany(product), (mint) => {
+            return yield* Effect.sync(() =>
+              batch.map((product) => {
                 const target = targets.get(product)
                 const here = target === undefined ? undefined : products.aggregates.get(target)
                 const variants = [...products.aggregates.values()]
@@ -172,7 +173,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
                 )
                 const handle = product.values.handle === undefined ? { handle: product.handle } : {}
                 const given = { ...product, values: { ...product.values, ...handle } }
-                return planImport(given, { product: here, variants, media: files }, store.id, mint)
+                return planImport(given, { product: here, variants, media: files }, store.id, () =>
+                  EntityId.make(randomUUID())
+                )
               })
             )
           })
@@ -384,16 +387,6 @@ export class Imports extends Context.Tag("catalog/Imports")<
 }
 
 const entitiesOf = (changes: ReadonlyArray<CatalogChange>) => new Set(changes.flatMap(ownersOf)).size
-
-/** As many ids as a product may need, taken one by one. */
-const mintMany = ({ images, variants }: ImportedProduct) =>
-  Effect.map(Effect.replicateEffect(mintId(EntityId), 1 + images.length + variants.length), (ids) => {
-    const left = ids[Symbol.iterator]()
-    return () => {
-      const next = left.next()
-      return next.done ? EntityId.make(crypto.randomUUID()) : next.value
-    }
-  })
 
 const underReview = (id: ImportId) =>
   refused(
