@@ -1,9 +1,21 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { HttpApiBuilder, HttpMiddleware, HttpRouter } from "@effect/platform"
+import {
+  Etag,
+  FileSystem,
+  HttpApiBuilder,
+  HttpMiddleware,
+  HttpPlatform,
+  HttpRouter,
+  HttpServer,
+  Path
+} from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Duration, Effect, Layer, Runtime } from "effect"
+import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import { Catalog } from "../services/Catalog.ts"
 import { RateBudget } from "../services/RateBudget.ts"
+import { Stores } from "../services/Stores.ts"
 import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { makeGate } from "./Gate.ts"
@@ -25,8 +37,8 @@ const Api = HttpApiBuilder.api(RestApi).pipe(
 /** The gate sees unknown routes and defects only from here. */
 const Gate = HttpApiBuilder.middleware(makeGate(routes))
 
-/** Everything that is served, on whatever HttpServer is provided. Spans of every request would cost a third of its time. */
-export const HttpLive = HttpApiBuilder.serve().pipe(
+/** Spans of every request would cost a third of its time. */
+const Served = HttpApiBuilder.serve().pipe(
   Layer.provide([Gate, Documents, Health]),
   Layer.provide(Api),
   Layer.provide(
@@ -34,6 +46,25 @@ export const HttpLive = HttpApiBuilder.serve().pipe(
   ),
   HttpMiddleware.withTracerDisabledWhen(() => true),
   Layer.provide(Layer.setTracerEnabled(false))
+)
+
+/** The router copies its whole context several times a request: what is not needed stays out of it. */
+const needs: (context: Context.Context<Layer.Layer.Context<typeof Served>>) => typeof context = Context.pick(
+  ApiKeys,
+  Catalog,
+  RateBudget,
+  Readiness,
+  Stores,
+  HttpServer.HttpServer,
+  HttpPlatform.HttpPlatform,
+  Etag.Generator,
+  FileSystem.FileSystem,
+  Path.Path
+)
+
+/** Everything that is served, on whatever HttpServer is provided. */
+export const HttpLive = Layer.scopedDiscard(
+  Effect.flatMap(Effect.scope, (scope) => Effect.mapInputContext(Layer.buildWithScope(Served, scope), needs))
 )
 
 /** How long a server waits for its clients. */
