@@ -143,6 +143,8 @@ export const makeImportComparison = Effect.gen(function* () {
           }
           if (items.length > 0) yield* repo.stage(accountId, id, items)
           yield* faults.at("staged")
+          // The embedded engine answers without the event loop: requests and signals get their turn here.
+          yield* Effect.sleep("0 millis")
         })
       yield* readShopifyCsv(path).pipe(
         Stream.tap((part) =>

@@ -184,6 +184,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
               report({ step: "applying", done, total: summary.created + summary.updated })
             )
           }),
+          // The embedded engine answers without the event loop: requests and signals get their turn here.
+          Effect.zipLeft(Effect.sleep("0 millis")),
           Effect.repeat({ while: (count) => count > 0 }),
           Effect.asVoid
         )
