@@ -19,6 +19,7 @@ import { ApiKeys } from "./services/ApiKeys.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
 import { Demo } from "./services/Demo.ts"
+import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
 import { RateBudget } from "./services/RateBudget.ts"
 import { Stores } from "./services/Stores.ts"
@@ -41,6 +42,7 @@ export const Services = Demo.layer.pipe(Layer.provideMerge(CoreServices))
 
 /** Everything but the surfaces, on a migrated database: imports are staged there and nowhere else. */
 export const ServicesOnDatabase = Imports.layer.pipe(
+  Layer.provide(FaultInjector.layer),
   Layer.provideMerge(Services),
   Layer.provideMerge(RepositoriesOnDatabase),
   Layer.provideMerge(Migrations.layer)

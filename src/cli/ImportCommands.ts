@@ -1,6 +1,6 @@
 import { resolve } from "node:path"
 import { Args, Command, Options } from "@effect/cli"
-import { Effect, Option, Stream } from "effect"
+import { Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import type { ImportRun } from "../domain/Import.ts"
@@ -26,16 +26,32 @@ const clear = Effect.sync(() => {
   if (process.stderr.isTTY) process.stderr.write("\r\u001b[K")
 })
 
-/** Draws the progress; the import as it is at the end. */
-const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>) =>
-  Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) =>
-    event._tag === "Done" ? Effect.succeedSome(event.run) : Effect.as(draw(event), last)
-  ).pipe(
-    Effect.ensuring(clear),
-    Effect.flatMap(
-      Effect.mapError(() => new Refused({ message: "The import ended without an answer: see `catalog import list`." }))
+const interruptedWhile = {
+  reading: "Interrupted while the file was read: nothing is written. Import it again.",
+  applying:
+    "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`."
+}
+
+/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. */
+const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, accepted: boolean) =>
+  Effect.gen(function* () {
+    let step: keyof typeof interruptedWhile = accepted ? "applying" : "reading"
+    const last = yield* Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) => {
+      if (event._tag === "Done") return Effect.succeedSome(event.run)
+      if (event.step === "applying") step = "applying"
+      return Effect.as(draw(event), last)
+    }).pipe(
+      Effect.ensuring(clear),
+      Effect.onInterrupt(() => Console.error(interruptedWhile[step]))
     )
-  )
+    return yield* Effect.mapError(
+      last,
+      () => new Refused({ message: "The import ended without an answer: see `catalog import list`." })
+    )
+  })
+
+const unknown = (id: string) => () =>
+  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`catalog import list\`.` }))
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
@@ -77,30 +93,30 @@ const csv = Command.make(
   ({ accept, account, file, json, store }) =>
     Effect.gen(function* () {
       const client = yield* AdminClient
-      const run = yield* followed(client.importCsv({ account, path: resolve(file), store, accept }))
+      const run = yield* followed(client.importCsv({ account, path: resolve(file), store, accept }), false)
       yield* answer(json, objectOf(run), linesOf(run))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
 
 const accept = Command.make("accept", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
-    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }))
+    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), true)
     yield* answer(json, objectOf(run), linesOf(run))
-  }).pipe(withAdmin)
+  }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
 ).pipe(Command.withDescription("Apply an import that is under review."))
 
 const discard = Command.make("discard", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).discardImport({ account, id })
     yield* answer(json, objectOf(run), linesOf(run))
-  }).pipe(withAdmin)
+  }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
 ).pipe(Command.withDescription("Forget an import that is under review."))
 
 const show = Command.make("show", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).showImport({ account, id })
     yield* answer(json, objectOf(run), linesOf(run))
-  }).pipe(withAdmin)
+  }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
 ).pipe(Command.withDescription("Show an import."))
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>

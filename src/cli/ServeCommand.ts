@@ -1,12 +1,12 @@
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
-import { Console, Effect, Layer, Option, Predicate, Redacted, Schedule } from "effect"
+import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { adminServerOf, ServicesOnDatabase, serverOf } from "../App.ts"
 import type { AppConfig } from "../AppConfig.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { Accounts } from "../services/Accounts.ts"
 import { Demo } from "../services/Demo.ts"
-import { Imports } from "../services/Imports.ts"
+import * as Sweeper from "../services/Sweeper.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
@@ -62,20 +62,8 @@ const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
   return new Refused({ message: `${isPort ? "PORT" : "HOST"}: cannot listen on ${host}:${port}: ${reasonOf(cause)}` })
 }
 
-/** What a process that is gone left half-applied is finished: at the start, and whenever a lease may have run out. */
-const Resuming = Layer.scopedDiscard(
-  Effect.flatMap(Imports, ({ resume }) =>
-    resume.pipe(
-      Effect.tap((count) => (count === 0 ? Effect.void : Effect.logInfo(`Took over ${count} imports`))),
-      Effect.catchAllCause((cause) => Effect.logWarning("Imports could not be taken over", cause)),
-      Effect.repeat(Schedule.spaced("10 seconds")),
-      Effect.forkScoped
-    )
-  )
-)
-
 const serve = (config: AppConfig) =>
-  Layer.launch(Layer.merge(Greeting(config), Resuming).pipe(Layer.provide(serverOf(config)))).pipe(
+  Layer.launch(Layer.merge(Greeting(config), Sweeper.layer).pipe(Layer.provide(serverOf(config)))).pipe(
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), ServicesOnDatabase))
   )

@@ -18,7 +18,7 @@ export interface StagedItem {
 export interface LeasedRun {
   readonly accountId: AccountId
   readonly id: ImportId
-  readonly phase: ImportPhase
+  readonly phase: "fetching" | "applying"
   readonly takeovers: number
 }
 
@@ -47,8 +47,20 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     ) => Effect.Effect<void>
     /** Extends the lease by 60 s; false when the import is no longer in this phase. */
     readonly renew: (accountId: AccountId, id: ImportId, phase: ImportPhase) => Effect.Effect<boolean>
-    /** Takes over one import whose lease ran out, if there is one: leased again, its takeovers counted. */
-    readonly takeOver: Effect.Effect<Option.Option<LeasedRun>>
+    /** Ends the lease on an import that is being applied: whoever asks next takes it over. */
+    readonly release: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
+    /**
+     * Takes over one import whose lease ran out, if there is one, of this account and with this id (null: any): leased
+     * again, its takeovers counted.
+     */
+    readonly takeOver: (among: {
+      readonly accountId: AccountId | null
+      readonly id: ImportId | null
+    }) => Effect.Effect<Option.Option<LeasedRun>>
+    /** Imports that nobody decided about within 7 days of the beginning of their review. */
+    readonly abandoned: Effect.Effect<ReadonlyArray<{ readonly accountId: AccountId; readonly id: ImportId }>>
+    /** Deletes the items of imports that ended more than 7 days ago, and keeps how many were done; how many items. */
+    readonly forgetStaged: Effect.Effect<number>
     readonly stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) => Effect.Effect<void>
     /** Items that are not done, in order, at most so many entities together but at least one item. */
     readonly nextItems: (
@@ -57,7 +69,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       mostEntities: number
     ) => Effect.Effect<ReadonlyArray<StagedItem>>
     readonly markDone: (accountId: AccountId, id: ImportId, ordinals: ReadonlyArray<number>) => Effect.Effect<void>
-    /** Forgets what an import would do. */
+    /** Forgets what an import would still do. */
     readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
     /** Products that these SKUs (of variants) and handles lead to. A SKU of two variants leads nowhere. */
     readonly match: (
@@ -79,7 +91,10 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       const runColumns = sql`
         i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.file_name AS "fileName", i.phase, i.summary, i.error,
         rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt",
-        (SELECT count(*) FROM import_item d WHERE d.account_id = i.account_id AND d.run_id = i.id AND d.done) AS applied`
+        coalesce(
+          (i.summary ->> 'applied')::integer,
+          (SELECT count(*) FROM import_item d WHERE d.account_id = i.account_id AND d.run_id = i.id AND d.done)
+        ) AS applied`
 
       const find = SqlSchema.findOne({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
@@ -99,24 +114,55 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           ORDER BY i.created_at DESC, i.id`
       })
       const takeOver = SqlSchema.findOne({
-        Request: Schema.Void,
+        Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), id: Schema.NullOr(ImportId) }),
         Result: Schema.Struct({
           accountId: AccountId,
           id: ImportId,
           phase: Schema.Literal("fetching", "applying"),
           takeovers: Schema.Int
         }),
-        execute: () => sql`
+        execute: ({ accountId, id }) => sql`
           UPDATE import_run i
           SET lease_until = app_now() + interval '60 seconds', takeovers = i.takeovers + 1, updated_at = app_now()
           WHERE (i.account_id, i.id) = (
             SELECT e.account_id, e.id FROM import_run e
-            WHERE e.phase IN ('fetching', 'applying') AND e.lease_until < app_now()
+            WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
+              AND (${accountId}::uuid IS NULL OR e.account_id = ${accountId}) AND (${id}::uuid IS NULL OR e.id = ${id})
             ORDER BY e.lease_until LIMIT 1
             FOR UPDATE SKIP LOCKED
           )
           RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
       })
+      const abandoned = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ accountId: AccountId, id: ImportId }),
+        execute: () => sql`
+          SELECT account_id AS "accountId", id FROM import_run
+          WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
+          ORDER BY updated_at, id`
+      })
+      // In small statements, each with its import's count: none runs long, and none may leave a wrong count behind.
+      const forgetSome = Effect.map(
+        sql`
+          WITH gone AS (
+            DELETE FROM import_item d
+            USING (
+              SELECT t.account_id, t.run_id, t.ordinal
+              FROM import_run r JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
+              WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
+              LIMIT 10000
+            ) old
+            WHERE d.account_id = old.account_id AND d.run_id = old.run_id AND d.ordinal = old.ordinal
+            RETURNING d.account_id, d.run_id
+          ), counted AS (
+            UPDATE import_run r SET summary = r.summary || jsonb_build_object('applied', (
+              SELECT count(*) FROM import_item d WHERE d.account_id = r.account_id AND d.run_id = r.id AND d.done
+            ))
+            WHERE (r.account_id, r.id) IN (SELECT account_id, run_id FROM gone) AND NOT r.summary ? 'applied'
+          )
+          SELECT count(*)::integer AS count FROM gone`,
+        ([row]) => Number(row?.count ?? 0)
+      )
       const nextItems = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId, most: Schema.Int }),
         Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(CatalogChangeJson) }),
@@ -192,7 +238,22 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             Effect.map((rows) => rows.length > 0),
             orDie
           ),
-        takeOver: orDie(takeOver()),
+        release: (accountId, id) =>
+          sql`
+            UPDATE import_run SET lease_until = app_now()
+            WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying'`.pipe(Effect.asVoid, orDie),
+        takeOver: (among) => orDie(takeOver(among)),
+        abandoned: orDie(abandoned()),
+        forgetStaged: Effect.iterate(
+          { deleted: -1, total: 0 },
+          {
+            while: ({ deleted }) => deleted !== 0,
+            body: ({ total }) => Effect.map(forgetSome, (deleted) => ({ deleted, total: total + deleted }))
+          }
+        ).pipe(
+          Effect.map(({ total }) => total),
+          orDie
+        ),
         stage: (accountId, id, items) =>
           sql`
             INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
@@ -210,7 +271,10 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             orDie
           ),
         clear: (accountId, id) =>
-          sql`DELETE FROM import_item WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(Effect.asVoid, orDie),
+          sql`DELETE FROM import_item WHERE account_id = ${accountId} AND run_id = ${id} AND NOT done`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
         match: (accountId, skus, handles) =>
           orDie(
             Effect.all({

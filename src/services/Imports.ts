@@ -1,34 +1,20 @@
-import { randomUUID } from "node:crypto"
 import { basename } from "node:path"
-import { Cause, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
-import { type CatalogChange, ownersOf } from "../domain/CatalogChange.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
-import { type AccountId, EntityId, ImportId } from "../domain/Ids.ts"
-import { type ImportRun, type ImportSummary, noProducts } from "../domain/Import.ts"
-import { type ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
-import { planImport } from "../domain/ImportPlan.ts"
-import type { Store } from "../domain/Store.ts"
-import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { type AccountId, ImportId } from "../domain/Ids.ts"
+import type { ImportPhase, ImportRun } from "../domain/Import.ts"
+import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { ImportsRepo, type LeasedRun, type StagedItem } from "../repos/ImportsRepo.ts"
+import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
+import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
-import { readShopifyCsv } from "./ShopifyCsv.ts"
+import { type Compared, makeImportComparison, type ReportProgress } from "./ImportComparison.ts"
+import { inspectShopifyCsv } from "./ShopifyCsv.ts"
 
-/** How far an import is: bytes of the file while it is checked and compared, products while it is applied. */
-export interface ImportProgress {
-  readonly step: "checking" | "comparing" | "applying"
-  readonly done: number
-  readonly total: number
-}
-
-type Report = (progress: ImportProgress) => Effect.Effect<void>
-
-/** Products that are matched and planned together. */
-const productsAtOnce = 100
 /** Entities that one transaction writes at most: decisions on imports. */
 const entitiesAtOnce = 1_000
 /** A lease of 60 s is renewed so often. */
@@ -53,31 +39,42 @@ export class Imports extends Context.Tag("catalog/Imports")<
     readonly csv: (
       path: string,
       storeDomain: string,
-      report: Report
+      report: ReportProgress
     ) => Effect.Effect<ImportRun, ImportFileRejected | ValidationFailed, CurrentActor>
     /** Newest first. */
     readonly list: Effect.Effect<ReadonlyArray<ImportRun>, never, CurrentActor>
     /** NotFound: the account has no such import. */
     readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
-    /** Applies an import that is under review. ValidationFailed: it is not. */
+    /**
+     * Applies an import that is under review, or goes on with one whose process is gone. ValidationFailed: it is neither, or
+     * it was taken over too often.
+     */
     readonly accept: (
       id: ImportId,
-      report: Report
+      report: ReportProgress
     ) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
     /** Forgets an import that is under review. ValidationFailed: it is not. */
     readonly discard: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
-    /** Finishes what a process that is gone left behind; answers how many imports it took over. */
-    readonly resume: Effect.Effect<number>
+    /**
+     * Finishes what processes that are gone left behind, of one account or of all; answers how many imports it took over.
+     * An import whose file was being read is failed, one that was being applied goes on; after three takeovers it is failed.
+     */
+    readonly resume: (accountId: Option.Option<AccountId>) => Effect.Effect<number>
+    /** Discards the reviews that nobody decided within 7 days; how many. */
+    readonly discardAbandoned: Effect.Effect<number>
+    /** Forgets what imports staged that ended more than 7 days ago; how many products' changes. */
+    readonly forgetStaged: Effect.Effect<number>
   }
 >() {
   static readonly layer = Layer.effect(
     Imports,
     Effect.gen(function* () {
       const changes = yield* CatalogChanges
-      const drafts = yield* DraftsRepo
+      const faults = yield* FaultInjector
       const importLock = yield* ImportLockRepo
       const repo = yield* ImportsRepo
       const stores = yield* StoresRepo
+      const stageFile = yield* makeImportComparison
       const transaction = yield* Transaction
 
       const found = (accountId: AccountId, id: ImportId) =>
@@ -86,164 +83,53 @@ export class Imports extends Context.Tag("catalog/Imports")<
           Effect.mapError(() => new NotFound())
         )
 
-      /** Keeps the lease while the work goes on. */
-      const leased = <A, E, R>(
+      /** Keeps the lease while the work goes on; `lost` when the import left the phase meanwhile. */
+      const leased = <A, E, R, E2, R2>(
         accountId: AccountId,
         id: ImportId,
         phase: "fetching" | "applying",
-        work: Effect.Effect<A, E, R>
+        work: Effect.Effect<A, E, R>,
+        lost: Effect.Effect<A, E2, R2>
       ) =>
-        Effect.raceFirst(work, Effect.zipRight(Effect.repeat(repo.renew(accountId, id, phase), renewal), Effect.never))
+        Effect.raceFirst(
+          work,
+          repo
+            .renew(accountId, id, phase)
+            .pipe(Effect.repeat({ schedule: renewal, while: (isHeld) => isHeld }), Effect.zipRight(lost))
+        )
 
-      const fail = (accountId: AccountId, id: ImportId, error: string) =>
+      /** Ends an import that is still in this phase; what was applied stays. */
+      const fail = (accountId: AccountId, id: ImportId, from: ImportPhase, error: string) =>
         transaction.run(
           Effect.gen(function* () {
             const holder = yield* importLock.take(accountId)
+            const { phase } = yield* Effect.orDie(found(accountId, id))
+            if (phase !== from) return
             yield* repo.clear(accountId, id)
             yield* repo.move(accountId, id, { phase: "failed", leased: false, error })
             if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
           })
         )
 
-      /** The products that a batch of the file leads to, with all that planning them reads. */
-      const compare = (
-        accountId: AccountId,
-        store: Store,
-        batch: ReadonlyArray<ImportedProduct>,
-        taken: Map<string, number>
-      ) =>
-        transaction.run(
-          Effect.gen(function* () {
-            const skusOf = ({ variants }: ImportedProduct) =>
-              variants.flatMap(({ values }) => (values.sku ? [values.sku] : []))
-            const { byHandle, bySku } = yield* repo.match(
-              accountId,
-              batch.flatMap(skusOf),
-              batch.map(({ handle }) => handle)
-            )
-            const targets = new Map<ImportedProduct, EntityId>()
-            for (const product of batch) {
-              let target: EntityId | undefined
-              for (const { line, values } of product.variants) {
-                const led = values.sku ? bySku.get(values.sku) : undefined
-                if (led === undefined) continue
-                if (target !== undefined && target !== led)
-                  return yield* new ImportFileRejected({
-                    line,
-                    column: "Variant SKU",
-                    reason: "this SKU belongs to another product here than those of the product's lines before it"
-                  })
-                target = led
-              }
-              target ??= byHandle.get(product.handle)
-              if (target === undefined) {
-                if (product.values.title === undefined)
-                  return yield* new ImportFileRejected({
-                    line: product.line,
-                    column: "Title",
-                    reason: "the product is not here yet, and a new one needs a title"
-                  })
-                continue
-              }
-              const before = taken.get(target)
-              if (before !== undefined)
-                return yield* new ImportFileRejected({
-                  line: product.line,
-                  column: null,
-                  reason: `this product leads to the same product here as the one on line ${before}`
-                })
-              taken.set(target, product.line)
-              targets.set(product, target)
-            }
-            const products = yield* drafts.lock(accountId, [...targets.values()], [])
-            const mediaIds = [...products.aggregates.values()].flatMap(({ gallery }) =>
-              gallery.map(({ mediaId }) => mediaId)
-            )
-            const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
-            return yield* Effect.sync(() =>
-              batch.map((product) => {
-                const target = targets.get(product)
-                const here = target === undefined ? undefined : products.aggregates.get(target)
-                const variants = [...products.aggregates.values()]
-                  .filter(({ parentId }) => parentId !== null && parentId === target)
-                  .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
-                const shown = [here, ...variants].flatMap((entity) => entity?.gallery ?? [])
-                const files = [...new Set(shown.map(({ mediaId }) => mediaId))].flatMap(
-                  (id) => media.aggregates.get(id) ?? []
-                )
-                const handle = product.values.handle === undefined ? { handle: product.handle } : {}
-                const given = { ...product, values: { ...product.values, ...handle } }
-                return planImport(given, { product: here, variants, media: files }, store.id, () =>
-                  EntityId.make(randomUUID())
-                )
-              })
-            )
-          })
+      /** Why no other import of the account can begin. */
+      const occupied = (accountId: AccountId, id: ImportId) =>
+        Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
+          refused(
+            "import",
+            phase === "applying"
+              ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
+              : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
+          )
         )
 
-      /** Compares the whole file and stages what it will do; answers the summary and the catalog's version before. */
-      const stageFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: Report) =>
-        Effect.gen(function* () {
-          const version = yield* repo.accountVersion(accountId)
-          yield* repo.clear(accountId, id)
-          const taken = new Map<string, number>()
-          let summary: ImportSummary = noProducts
-          let ordinal = 0
-          const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
-            Effect.gen(function* () {
-              const plans = yield* compare(accountId, store, batch, taken)
-              const items: Array<StagedItem> = []
-              for (const plan of plans) {
-                summary = {
-                  ...summary,
-                  [plan.outcome]: summary[plan.outcome] + 1,
-                  conflicts: summary.conflicts + plan.conflicts
-                }
-                if (plan.changes.length > 0)
-                  items.push({ ordinal, entities: entitiesOf(plan.changes), changes: plan.changes })
-                ordinal += 1
-              }
-              if (items.length > 0) yield* repo.stage(accountId, id, items)
-            })
-          yield* readShopifyCsv(path).pipe(
-            Stream.tap((part) =>
-              part._tag === "Product"
-                ? Effect.void
-                : Effect.sync(() => {
-                    summary = {
-                      ...summary,
-                      variants: part.variants,
-                      images: part.images,
-                      ignored_columns: part.ignoredColumns.map(({ filledCells, name }) => ({
-                        name,
-                        filled_cells: filledCells
-                      }))
-                    }
-                  })
-            ),
-            Stream.filter((part) => part._tag === "Product"),
-            Stream.grouped(productsAtOnce),
-            Stream.runForEach((parts) => {
-              const [last] = [...parts].slice(-1)
-              return Effect.zipRight(
-                stageBatch([...parts].map(({ product }) => product)),
-                report({ step: "comparing", done: last?.bytesRead ?? 0, total: last?.totalBytes ?? 0 })
-              )
-            })
-          )
-          return { version, summary }
-        })
-
       /** Locks the account for the review, unless it changed since the comparison began. */
-      const enterReview = (
-        accountId: AccountId,
-        id: ImportId,
-        compared: { readonly version: number; readonly summary: ImportSummary }
-      ) =>
+      const enterReview = (accountId: AccountId, id: ImportId, compared: Compared) =>
         transaction.run(
           Effect.gen(function* () {
             const holder = yield* importLock.take(accountId)
-            if (Option.isSome(holder)) return yield* underReview(holder.value)
+            if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
+            const { phase } = yield* Effect.orDie(found(accountId, id))
+            if (phase !== "fetching") return yield* givenUp
             if ((yield* repo.accountVersion(accountId)) !== compared.version) return false
             yield* repo.move(accountId, id, { phase: "reviewing", leased: false, summary: compared.summary })
             yield* importLock.keep(accountId, id)
@@ -251,13 +137,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
           })
         )
 
-      const checkFile = (path: string, report: Report) =>
-        readShopifyCsv(path).pipe(
-          Stream.filter((part) => part._tag === "Product"),
-          Stream.grouped(productsAtOnce),
-          Stream.runForEach((parts) => {
-            const [last] = [...parts].slice(-1)
-            return report({ step: "checking", done: last?.bytesRead ?? 0, total: last?.totalBytes ?? 0 })
+      const endReview = (accountId: AccountId, id: ImportId, error?: string) =>
+        transaction.run(
+          Effect.gen(function* () {
+            yield* importLock.take(accountId)
+            const { phase } = yield* found(accountId, id)
+            if (phase !== "reviewing") return yield* refused("import", `is ${phase}, not under review`)
+            yield* repo.clear(accountId, id)
+            yield* repo.move(accountId, id, { phase: "discarded", leased: false, error })
+            yield* importLock.keep(accountId, null)
           })
         )
 
@@ -271,51 +159,79 @@ export class Imports extends Context.Tag("catalog/Imports")<
             if (items.length === 0) {
               yield* repo.move(accountId, id, { phase: "applied", leased: false })
               yield* importLock.keep(accountId, null)
+              yield* faults.at("unlocked")
               return 0
             }
             yield* changes.applyImported(items.flatMap((item) => item.changes))
+            yield* faults.at("written")
             yield* repo.markDone(
               accountId,
               id,
               items.map(({ ordinal }) => ordinal)
             )
+            yield* faults.at("marked")
             return items.length
           })
         )
 
-      const applyAll = (accountId: AccountId, id: ImportId, total: number, report: Report) => {
-        let done = 0
-        return leased(
-          accountId,
-          id,
-          "applying",
-          Effect.repeat(
-            Effect.tap(applyNext(accountId, id), (count) => {
-              done += count
-              return report({ step: "applying", done, total })
-            }),
-            { while: (count) => count > 0 }
-          )
-        ).pipe(
-          Effect.asVoid,
+      const applyAll = (accountId: AccountId, { applied, id, summary }: ImportRun, report: ReportProgress) => {
+        let done = applied
+        const applyRest = applyNext(accountId, id).pipe(
+          Effect.tap((count) => {
+            done += count
+            return Effect.zipRight(
+              faults.at(count > 0 ? "committed" : "applied"),
+              report({ step: "applying", done, total: summary.created + summary.updated })
+            )
+          }),
+          // The embedded engine answers without the event loop: requests and signals get their turn here.
+          Effect.zipLeft(Effect.sleep("0 millis")),
+          Effect.repeat({ while: (count) => count > 0 }),
+          Effect.asVoid
+        )
+        return leased(accountId, id, "applying", applyRest, Effect.void).pipe(
+          // Whoever comes next need not wait for the lease of a process that was told to stop.
+          Effect.onInterrupt(() => repo.release(accountId, id)),
           // The state was locked since it was compared: what cannot be applied now is a defect of ours.
           Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),
           Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
         )
       }
 
-      const takeOver = ({ accountId, id, phase, takeovers }: LeasedRun) =>
-        phase === "fetching"
-          ? fail(accountId, id, "The process that read the file ended; import it again.")
-          : takeovers > mostTakeovers
-            ? Effect.flatMap(Effect.orDie(found(accountId, id)), ({ applied }) =>
-                fail(
-                  accountId,
-                  id,
-                  `Applying it was interrupted ${takeovers} times; ${applied} products were applied. Import the file again to complete it.`
-                )
-              )
-            : applyAll(accountId, id, 0, () => Effect.void)
+      const goOn = ({ accountId, id, phase, takeovers }: LeasedRun, report: ReportProgress) =>
+        Effect.gen(function* () {
+          if (phase === "fetching")
+            return yield* fail(accountId, id, phase, "The process that read the file ended; import it again.")
+          const run = yield* Effect.orDie(found(accountId, id))
+          if (takeovers <= mostTakeovers) return yield* applyAll(accountId, run, report)
+          const { created, updated } = run.summary
+          yield* fail(
+            accountId,
+            id,
+            phase,
+            `Applying it was interrupted ${takeovers} times; ${run.applied} of ${created + updated} products were applied. Import the file again to complete it.`
+          )
+        })
+
+      const resume = (accountId: Option.Option<AccountId>) =>
+        Effect.gen(function* () {
+          const left: Array<LeasedRun> = []
+          for (;;) {
+            const next = yield* repo.takeOver({ accountId: Option.getOrNull(accountId), id: null })
+            if (Option.isNone(next)) break
+            left.push(next.value)
+          }
+          // All at once: a lease that was taken runs, and no account waits for another's import.
+          yield* Effect.forEach(
+            left,
+            (run) =>
+              goOn(run, () => Effect.void).pipe(
+                Effect.catchAllCause((cause) => Effect.logWarning(`Import ${run.id} could not be finished`, cause))
+              ),
+            { concurrency: "unbounded", discard: true }
+          )
+          return left.length
+        })
 
       return {
         csv: Effect.fn("Imports.csv")(function* (path, storeDomain, report) {
@@ -323,12 +239,17 @@ export class Imports extends Context.Tag("catalog/Imports")<
           const store = (yield* stores.list(accountId)).find(({ domain }) => domain === storeDomain)
           if (store === undefined)
             return yield* refused("store", `no store ${storeDomain} is linked; see \`catalog store list\``)
+          yield* resume(Option.some(accountId))
           const holder = yield* transaction.run(importLock.share(accountId))
-          if (Option.isSome(holder)) return yield* underReview(holder.value)
+          if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
           const id = yield* mintId(ImportId)
           yield* repo.create(accountId, { id, storeId: store.id, fileName: basename(path) })
           const work = Effect.gen(function* () {
-            yield* checkFile(path, report)
+            yield* faults.at("created")
+            yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+              report({ step: "checking", done: bytesRead, total: totalBytes })
+            )
+            yield* faults.at("checked")
             for (let attempt = 0; attempt < mostComparisons; attempt++)
               if (yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, path, report))) return
             return yield* refused(
@@ -336,9 +257,13 @@ export class Imports extends Context.Tag("catalog/Imports")<
               "keeps changing while the file is compared with it; try again in a quieter moment"
             )
           })
-          yield* leased(accountId, id, "fetching", work).pipe(
-            Effect.tapErrorCause((cause) => fail(accountId, id, reasonOf(cause)))
+          const lost = Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
+            phase === "reviewing" ? Effect.void : givenUp
           )
+          yield* leased(accountId, id, "fetching", work, lost).pipe(
+            Effect.onError((cause) => fail(accountId, id, "fetching", reasonOf(cause)))
+          )
+          yield* faults.at("reviewing")
           return yield* Effect.orDie(found(accountId, id))
         }),
         list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
@@ -348,51 +273,49 @@ export class Imports extends Context.Tag("catalog/Imports")<
         }),
         accept: Effect.fn("Imports.accept")(function* (id, report) {
           const { accountId } = yield* CurrentActor
-          const run = yield* found(accountId, id)
-          yield* transaction.run(
+          const left = yield* transaction.run(
             Effect.gen(function* () {
               yield* importLock.take(accountId)
               const { phase } = yield* found(accountId, id)
-              if (phase !== "reviewing") return yield* refused("import", `is ${phase}, not under review`)
-              yield* repo.move(accountId, id, { phase: "applying", leased: true })
+              if (phase === "reviewing") {
+                yield* repo.move(accountId, id, { phase: "applying", leased: true })
+                return Option.none()
+              }
+              if (phase !== "applying") return yield* refused("import", `is ${phase}, not under review`)
+              const taken = yield* repo.takeOver({ accountId, id })
+              return Option.isSome(taken)
+                ? taken
+                : yield* refused("import", "is being applied; if its process is gone, another goes on within 75 s")
             })
           )
-          yield* applyAll(accountId, id, run.summary.created + run.summary.updated, report)
-          return yield* found(accountId, id)
+          yield* faults.at("applying")
+          yield* Option.match(left, {
+            onNone: () => Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => applyAll(accountId, run, report)),
+            onSome: (run) => goOn(run, report)
+          })
+          const run = yield* found(accountId, id)
+          return run.phase === "failed" ? yield* refused("import", run.error ?? "failed") : run
         }),
         discard: Effect.fn("Imports.discard")(function* (id) {
           const { accountId } = yield* CurrentActor
-          yield* transaction.run(
-            Effect.gen(function* () {
-              yield* importLock.take(accountId)
-              const { phase } = yield* found(accountId, id)
-              if (phase !== "reviewing") return yield* refused("import", `is ${phase}, not under review`)
-              yield* repo.clear(accountId, id)
-              yield* repo.move(accountId, id, { phase: "discarded", leased: false })
-              yield* importLock.keep(accountId, null)
-            })
-          )
+          yield* endReview(accountId, id)
           return yield* found(accountId, id)
         }),
-        resume: Effect.gen(function* () {
-          for (let count = 0; ; count++) {
-            const left = yield* repo.takeOver
-            if (Option.isNone(left)) return count
-            yield* takeOver(left.value)
-          }
-        })
+        resume,
+        discardAbandoned: Effect.gen(function* () {
+          const ended = yield* Effect.forEach(yield* repo.abandoned, ({ accountId, id }) =>
+            // Somebody may decide in this moment.
+            Effect.exit(endReview(accountId, id, "Nobody accepted or discarded it within 7 days."))
+          )
+          return ended.filter(Exit.isSuccess).length
+        }),
+        forgetStaged: repo.forgetStaged
       }
     })
   )
 }
 
-const entitiesOf = (changes: ReadonlyArray<CatalogChange>) => new Set(changes.flatMap(ownersOf)).size
-
-const underReview = (id: ImportId) =>
-  refused(
-    "import",
-    `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
-  )
+const givenUp = refused("import", "was given up, its lease ran out: import the file again")
 
 const reasonOf = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)

@@ -214,7 +214,10 @@ const firstLineOf = (text: Buffer) =>
     .split(/[\r\n]/, 1)[0] ?? ""
 
 interface OpenFile {
+  readonly path: string
   readonly handle: FileHandle
+  readonly device: number
+  readonly inode: number
   readonly size: number
   readonly modifiedMillis: number
 }
@@ -228,9 +231,9 @@ const openFile = Effect.fnUntraced(function* (path: string) {
     Effect.tryPromise({ try: () => open(path, "r"), catch: unreadable }),
     (opened) => Effect.ignore(Effect.tryPromise(() => opened.close()))
   )
-  const { mtimeMs, size } = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable })
+  const { dev, ino, mtimeMs, size } = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable })
   if (size === 0) return yield* empty()
-  return { handle, size, modifiedMillis: mtimeMs }
+  return { path, handle, device: dev, inode: ino, size, modifiedMillis: mtimeMs }
 })
 
 const readAt = (file: OpenFile, position: number, length: number) =>
@@ -242,10 +245,14 @@ const readAt = (file: OpenFile, position: number, length: number) =>
     catch: unreadable
   })
 
+/** Whether the path no longer leads to the file that was opened, as it was. */
 const isChanged = (file: OpenFile) =>
-  Effect.map(
-    Effect.tryPromise({ try: () => file.handle.stat(), catch: unreadable }),
-    ({ mtimeMs, size }) => size !== file.size || mtimeMs !== file.modifiedMillis
+  Effect.tryPromise(() => stat(file.path)).pipe(
+    Effect.map(
+      ({ dev, ino, mtimeMs, size }) =>
+        dev !== file.device || ino !== file.inode || size !== file.size || mtimeMs !== file.modifiedMillis
+    ),
+    Effect.orElseSucceed(() => true)
   )
 
 /** One reading of an open file, from its beginning to its end. */
@@ -365,10 +372,30 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsv
 export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
   Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))
 
-/** Reads a whole export and keeps only what it adds up to. ImportFileRejected as for `readShopifyCsv`. */
-export const inspectShopifyCsv: (path: string) => Effect.Effect<ShopifyCsvSummary, ImportFileRejected> = Effect.fn(
-  "ShopifyCsv.inspect"
-)(function* (path: string) {
-  const last = yield* Stream.runLast(readShopifyCsv(path))
+/** How far an export was read. */
+export interface ReadProgress {
+  readonly bytesRead: number
+  readonly totalBytes: number
+}
+
+/**
+ * Reads a whole export and keeps only what it adds up to; tells how far it is after every chunk that completed products.
+ * ImportFileRejected as for `readShopifyCsv`.
+ */
+export const inspectShopifyCsv: (
+  path: string,
+  report: (progress: ReadProgress) => Effect.Effect<void>
+) => Effect.Effect<ShopifyCsvSummary, ImportFileRejected> = Effect.fn("ShopifyCsv.inspect")(function* (path, report) {
+  const last = yield* readShopifyCsv(path).pipe(
+    Stream.chunks,
+    Stream.tap((parts) =>
+      Option.match(Chunk.findLast(parts, ShopifyCsvPart.$is("Product")), {
+        onNone: () => Effect.void,
+        onSome: ({ bytesRead, totalBytes }) => report({ bytesRead, totalBytes })
+      })
+    ),
+    Stream.flattenChunks,
+    Stream.runLast
+  )
   return yield* Option.filter(last, ShopifyCsvPart.$is("Summary")).pipe(Effect.orElseFail(empty))
 })

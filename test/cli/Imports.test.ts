@@ -73,7 +73,10 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           yield* refusal("import", "csv", join(folder, "none.csv"), "--store", "shop.example.com"),
           "There is no such file."
         )
-        assert.strictEqual(yield* refusal("import", "show", "nonsense"), "No such record.")
+        assert.strictEqual(
+          yield* refusal("import", "show", "nonsense"),
+          "The account has no import nonsense: see `catalog import list`."
+        )
         const { imports } = yield* json("import", "list")
         assert.deepStrictEqual(
           (imports as ReadonlyArray<{ readonly phase: string }>).map(({ phase }) => phase),

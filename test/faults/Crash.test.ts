@@ -1,12 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { SqlClient } from "@effect/sql"
-import { afterAll, assert, beforeAll, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, Option, Redacted, Schedule, Schema } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
@@ -14,52 +12,21 @@ import { EntityKind } from "../../src/domain/Attribute.ts"
 import { type AccountId, EntityId, nilUuid } from "../../src/domain/Ids.ts"
 import { Accounts, actingAs, anAccount, Catalog } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { bundledProgram, killProgram, startProgram } from "./BundledProgram.ts"
 import { type CrashVerdict, judge, Line } from "./CrashRecord.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { refusalOf } from "./Refusal.ts"
-import { dwell, layerServices } from "./ServerServices.ts"
+import { dwell, layerServices, untilQuiet } from "./ServerServices.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
-const kill = (child: ChildProcess) =>
-  Effect.promise(async () => {
-    const gone = once(child, "exit")
-    child.kill("SIGKILL")
-    if (child.exitCode === null && child.signalCode === null) await gone
-  })
-
-/** The writer's program in one file, which starts in a sixth of the time; where it lies, it finds its packages and migrations. */
-const program = `node_modules/.cache/CrashWriter.${process.pid}.mjs`
-
-beforeAll(() => {
-  // tsx brings its compiler along.
-  const { buildSync } = createRequire(createRequire(import.meta.url).resolve("tsx"))("esbuild")
-  buildSync({
-    entryPoints: ["test/faults/CrashWriter.ts"],
-    outfile: program,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    external: ["@electric-sql/pglite", "pg"],
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }
-  })
-})
-
-afterAll(() => rmSync(program, { force: true }))
+const program = bundledProgram("test/faults/CrashWriter.ts")
 
 /** Starts a writer. `said(n)` waits until it said n lines; `end` kills it and answers everything it said. */
 const aWriter = (environment: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
-    const child = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        spawn(process.execPath, [program], {
-          env: { ...process.env, ...environment },
-          stdio: ["pipe", "pipe", "inherit"]
-        })
-      ),
-      kill
-    )
+    const child = yield* startProgram(program, environment)
     const lines: Array<string> = []
     const reader = createInterface({ input: child.stdout })
     reader.on("line", (line) => lines.push(line))
@@ -76,7 +43,7 @@ const aWriter = (environment: Readonly<Record<string, string>>) =>
         ),
       end: Effect.gen(function* () {
         assert.isNull(child.exitCode, "the writer ended by itself")
-        yield* kill(child)
+        yield* killProgram(child)
         assert.strictEqual(child.signalCode, "SIGKILL")
         yield* Effect.promise(() => closed)
         return yield* Effect.forEach(
@@ -132,16 +99,6 @@ const findBundles = Effect.gen(function* () {
       WHERE p.kind = 'product'`
   )
 })
-
-/** A killed client's transaction lives on until the server has noticed. */
-const untilQuiet = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend' AND xact_start IS NOT NULL
-      AND pid <> pg_backend_pid()
-  `.pipe(Effect.repeat({ until: (open) => open.length === 0, schedule: Schedule.spaced("20 millis") }))
-}).pipe(Effect.timeout("20 seconds"))
 
 /** What else must hold of a database after kills: order, guards, derived fields and walks are whole. */
 const assertWhole = (accountId: AccountId) =>

@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Logger } from "effect"
+import { Effect, Layer, Logger, Schedule } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
@@ -48,3 +48,13 @@ export const dwell = ({ commitMillis, writeMillis }: { readonly writeMillis: num
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dwell(${commitMillis});
     `)
   }).pipe(Effect.orDie)
+
+/** A killed client's transaction lives on until the server has noticed. */
+export const untilQuiet = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND xact_start IS NOT NULL
+      AND pid <> pg_backend_pid()
+  `.pipe(Effect.repeat({ until: (open) => open.length === 0, schedule: Schedule.spaced("20 millis") }))
+}).pipe(Effect.timeout("20 seconds"))

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import type { EntityId } from "../../src/domain/Ids.ts"
@@ -227,9 +227,9 @@ for (const engine of engines) {
               const sql = yield* SqlClient.SqlClient
               const { id } = yield* imports.csv(us, "us.example", quiet)
               yield* sql`UPDATE import_run SET phase = 'applying', lease_until = app_now() - interval '1 second' WHERE id = ${id}`
-              assert.strictEqual(yield* imports.resume, 1)
+              assert.strictEqual(yield* imports.resume(Option.none()), 1)
               assert.deepInclude(yield* imports.get(id), { phase: "applied", applied: 2 })
-              assert.strictEqual(yield* imports.resume, 0)
+              assert.strictEqual(yield* imports.resume(Option.none()), 0)
               yield* anEntity("media", { alt: "free again" })
             }).pipe(actingAs(actor))
           })

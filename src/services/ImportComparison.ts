@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto"
+import { Chunk, Effect, Option, Sink, Stream } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import { type CatalogChange, ownersOf } from "../domain/CatalogChange.ts"
+import { type AccountId, EntityId, type ImportId } from "../domain/Ids.ts"
+import { type ImportSummary, noProducts } from "../domain/Import.ts"
+import { type ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { planImport } from "../domain/ImportPlan.ts"
+import type { Store } from "../domain/Store.ts"
+import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { ImportsRepo, type StagedItem } from "../repos/ImportsRepo.ts"
+import { FaultInjector } from "./FaultInjector.ts"
+import { readShopifyCsv, type ShopifyCsvPart } from "./ShopifyCsv.ts"
+
+/** Products, variants and images that are matched and planned together: a product may have thousands. */
+const partsAtOnce = 500
+
+/** How far an import is: bytes of the file while it is checked and compared, products while it is applied. */
+export interface ImportProgress {
+  readonly step: "checking" | "comparing" | "applying"
+  readonly done: number
+  readonly total: number
+}
+
+export type ReportProgress = (progress: ImportProgress) => Effect.Effect<void>
+
+/** What a file will do to an account's catalog, and the account's version from before it was compared. */
+export interface Compared {
+  readonly version: number
+  readonly summary: ImportSummary
+}
+
+/**
+ * Compares a whole export (an absolute path) with the catalog and stages what it will do, in place of what was staged for
+ * this import before. ImportFileRejected: the first thing that is wrong with it.
+ */
+export const makeImportComparison = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const faults = yield* FaultInjector
+  const repo = yield* ImportsRepo
+  const transaction = yield* Transaction
+
+  /** The products that a batch of the file leads to, with all that planning them reads. */
+  const compare = (
+    accountId: AccountId,
+    store: Store,
+    batch: ReadonlyArray<ImportedProduct>,
+    taken: ReadonlyMap<EntityId, number>
+  ) =>
+    transaction.run(
+      Effect.gen(function* () {
+        const skusOf = ({ variants }: ImportedProduct) =>
+          variants.flatMap(({ values }) => (values.sku ? [values.sku] : []))
+        const { byHandle, bySku } = yield* repo.match(
+          accountId,
+          batch.flatMap(skusOf),
+          batch.map(({ handle }) => handle)
+        )
+        const targets = new Map<ImportedProduct, EntityId>()
+        const lines = new Map<EntityId, number>()
+        for (const product of batch) {
+          let target: EntityId | undefined
+          for (const { line, values } of product.variants) {
+            const led = values.sku ? bySku.get(values.sku) : undefined
+            if (led === undefined) continue
+            if (target !== undefined && target !== led)
+              return yield* new ImportFileRejected({
+                line,
+                column: "Variant SKU",
+                reason: "this SKU belongs to another product here than those of the product's lines before it"
+              })
+            target = led
+          }
+          target ??= byHandle.get(product.handle)
+          if (target === undefined) {
+            if (product.values.title === undefined)
+              return yield* new ImportFileRejected({
+                line: product.line,
+                column: "Title",
+                reason: "the product is not here yet, and a new one needs a title"
+              })
+            continue
+          }
+          const before = taken.get(target) ?? lines.get(target)
+          if (before !== undefined)
+            return yield* new ImportFileRejected({
+              line: product.line,
+              column: null,
+              reason: `this product leads to the same product here as the one on line ${before}`
+            })
+          lines.set(target, product.line)
+          targets.set(product, target)
+        }
+        const products = yield* drafts.lock(accountId, [...targets.values()], [])
+        const mediaIds = [...products.aggregates.values()].flatMap(({ gallery }) =>
+          gallery.map(({ mediaId }) => mediaId)
+        )
+        const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
+        const plans = yield* Effect.sync(() =>
+          batch.map((product) => {
+            const target = targets.get(product)
+            const here = target === undefined ? undefined : products.aggregates.get(target)
+            const variants = [...products.aggregates.values()]
+              .filter(({ parentId }) => parentId !== null && parentId === target)
+              .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+            const shown = [here, ...variants].flatMap((entity) => entity?.gallery ?? [])
+            const files = [...new Set(shown.map(({ mediaId }) => mediaId))].flatMap(
+              (id) => media.aggregates.get(id) ?? []
+            )
+            const handle = product.values.handle === undefined ? { handle: product.handle } : {}
+            const given = { ...product, values: { ...product.values, ...handle } }
+            return planImport(given, { product: here, variants, media: files }, store.id, () =>
+              EntityId.make(randomUUID())
+            )
+          })
+        )
+        return { plans, lines }
+      })
+    )
+
+  const stageFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
+    Effect.gen(function* () {
+      const version = yield* repo.accountVersion(accountId)
+      yield* repo.clear(accountId, id)
+      // Lines of the file by the product here that they lead to.
+      const taken = new Map<EntityId, number>()
+      let summary: ImportSummary = noProducts
+      let ordinal = 0
+      const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
+        Effect.gen(function* () {
+          const { lines, plans } = yield* compare(accountId, store, batch, taken)
+          for (const [target, line] of lines) taken.set(target, line)
+          const items: Array<StagedItem> = []
+          for (const plan of plans) {
+            summary = {
+              ...summary,
+              [plan.outcome]: summary[plan.outcome] + 1,
+              conflicts: summary.conflicts + plan.conflicts
+            }
+            if (plan.changes.length > 0)
+              items.push({ ordinal, entities: entitiesOf(plan.changes), changes: plan.changes })
+            ordinal += 1
+          }
+          if (items.length > 0) yield* repo.stage(accountId, id, items)
+          yield* faults.at("staged")
+          // The embedded engine answers without the event loop: requests and signals get their turn here.
+          yield* Effect.sleep("0 millis")
+        })
+      yield* readShopifyCsv(path).pipe(
+        Stream.tap((part) =>
+          part._tag === "Product"
+            ? Effect.void
+            : Effect.sync(() => {
+                summary = {
+                  ...summary,
+                  variants: part.variants,
+                  images: part.images,
+                  ignored_columns: part.ignoredColumns.map(({ filledCells, name }) => ({
+                    name,
+                    filled_cells: filledCells
+                  }))
+                }
+              })
+        ),
+        Stream.filter((part) => part._tag === "Product"),
+        Stream.transduce(
+          Sink.foldWeighted({
+            initial: Chunk.empty<Extract<ShopifyCsvPart, { readonly _tag: "Product" }>>(),
+            maxCost: partsAtOnce,
+            cost: (_, { product }) => 1 + product.variants.length + product.images.length,
+            body: (parts, part) => Chunk.append(parts, part)
+          })
+        ),
+        Stream.runForEach((parts) =>
+          Effect.zipRight(
+            stageBatch(Chunk.toReadonlyArray(parts).map(({ product }) => product)),
+            Option.match(Chunk.last(parts), {
+              onNone: () => Effect.void,
+              onSome: ({ bytesRead, totalBytes }) => report({ step: "comparing", done: bytesRead, total: totalBytes })
+            })
+          )
+        )
+      )
+      return { version, summary } satisfies Compared
+    })
+
+  return stageFile
+})
+
+const entitiesOf = (changes: ReadonlyArray<CatalogChange>) => new Set(changes.flatMap(ownersOf)).size

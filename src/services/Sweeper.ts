@@ -1,0 +1,33 @@
+import { Effect, Layer, Option, Schedule } from "effect"
+import { Imports } from "./Imports.ts"
+
+/** A lease of 60 s that ran out is seen so soon that an account is locked for at most 75 s: decisions on imports. */
+const betweenTakeovers = Schedule.spaced("10 seconds")
+const betweenSweeps = Schedule.spaced("1 hour")
+
+const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
+  Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
+
+/** Finishes imports whose process is gone. */
+const takeOver = Effect.gen(function* () {
+  const count = yield* (yield* Imports).resume(Option.none())
+  if (count > 0) yield* Effect.logInfo(`Took over ${count} imports`)
+})
+
+/** What no longer matters goes: the one place for tables and their ages, which docs/architecture.md repeats. */
+const sweep = Effect.gen(function* () {
+  const { discardAbandoned, forgetStaged } = yield* Imports
+  const discarded = yield* discardAbandoned
+  const forgotten = yield* forgetStaged
+  if (discarded + forgotten > 0)
+    yield* Effect.logInfo(`Discarded ${discarded} abandoned reviews, forgot what ${forgotten} imported products staged`)
+})
+
+/** What every server does without being asked, at its start and then again and again. */
+export const layer: Layer.Layer<never, never, Imports> = Layer.scopedDiscard(
+  Effect.all([
+    // Forked: the next account's import must not wait until a long one is finished.
+    Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+    Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps))
+  ])
+)

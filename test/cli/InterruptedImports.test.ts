@@ -1,0 +1,156 @@
+import { once } from "node:events"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { Effect } from "effect"
+import { afterAll, assert, beforeAll, describe, test } from "vitest"
+import { catalog, serveCatalog, startCatalog } from "../support/CommandLine.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "interrupted-"))
+const DATA_DIR = join(folder, "data")
+
+const exportOf = (name: string, count: number) => {
+  const path = join(folder, `${name}.csv`)
+  const products = Array.from(
+    { length: count },
+    (_, index) => `${name}-${index},Product ${index},${name}-${index},5.00`
+  )
+  writeFileSync(path, `${["Handle,Title,Variant SKU,Variant Price", ...products].join("\n")}\n`)
+  return path
+}
+
+describe("an import by a command while a server holds the embedded database", () => {
+  let server: Awaited<ReturnType<typeof serveCatalog>>
+  let account = ""
+
+  const run = (...args: ReadonlyArray<string>) =>
+    Effect.runPromise(catalog([...args, "--account", account], { DATA_DIR }))
+  const imports = async () => {
+    const { stdout } = await run("import", "list", "--json")
+    return (JSON.parse(stdout) as { imports: ReadonlyArray<Record<"import_id" | "phase", string>> }).imports
+  }
+  /** Asks until the newest of this many imports is in the phase. */
+  const untilNewest = async (count: number, phase: string) => {
+    for (;;) {
+      const all = await imports()
+      if (all.length === count && all[0]?.phase === phase) return String(all[0].import_id)
+      await setTimeout(100)
+    }
+  }
+
+  beforeAll(async () => {
+    server = await serveCatalog({ DATA_DIR })
+    const created = await Effect.runPromise(catalog(["account", "create", "--name", "Mine", "--json"], { DATA_DIR }))
+    account = JSON.parse(created.stdout).account_id
+    await run("store", "link", "us.example")
+  })
+  afterAll(async () => {
+    await server.stop("SIGKILL")
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** What a shell sees of an import that gets the signal in this phase. */
+  const signalled = async (file: string, count: number, phase: string, signal: NodeJS.Signals) => {
+    const child = startCatalog(
+      ["import", "csv", file, "--store", "us.example", "--accept", "--json", "--account", account],
+      { DATA_DIR }
+    )
+    let stdout = ""
+    let stderr = ""
+    child.stdout?.on("data", (text) => {
+      stdout += text
+    })
+    child.stderr?.on("data", (text) => {
+      stderr += text
+    })
+    const id = await untilNewest(count, phase)
+    const closed = once(child, "close")
+    child.kill(signal)
+    const [code] = await closed
+    return { id, ended: { code, stdout, stderr } }
+  }
+
+  const isWritable = async () => {
+    const { code, stderr } = await run("import", "csv", exportOf("one", 1), "--store", "us.example", "--accept")
+    assert.deepStrictEqual([code, stderr], [0, ""])
+  }
+
+  test("writes nothing when it is interrupted or killed while the file is read", async () => {
+    const file = exportOf("read", 20_000)
+    const interrupted = await signalled(file, 1, "fetching", "SIGINT")
+    assert.deepStrictEqual(interrupted.ended, {
+      code: 1,
+      stdout: "",
+      stderr: "Interrupted while the file was read: nothing is written. Import it again.\n"
+    })
+    await untilNewest(1, "failed")
+    assert.include((await run("import", "show", interrupted.id)).stdout, "\n  The import was interrupted.\n")
+    const killed = await signalled(file, 2, "fetching", "SIGKILL")
+    assert.deepStrictEqual(killed.ended, { code: null, stdout: "", stderr: "" })
+    await untilNewest(2, "failed")
+    assert.include((await run("import", "show", killed.id)).stdout, "\n  The import was interrupted.\n")
+    await isWritable()
+  })
+
+  test("is finished by the server when it is interrupted while the import is applied", async () => {
+    const before = (await imports()).length
+    const { ended, id } = await signalled(exportOf("first", 1_500), before + 1, "applying", "SIGINT")
+    assert.deepStrictEqual(ended, {
+      code: 1,
+      stdout: "",
+      stderr:
+        "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`.\n"
+    })
+    await untilNewest(before + 1, "applied")
+    await isWritable()
+    assert.strictEqual((await run("import", "accept", id)).stderr, "import: is applied, not under review\n")
+  })
+
+  test("is finished by the server when it is killed while the import is applied", async () => {
+    const before = (await imports()).length
+    const { ended } = await signalled(exportOf("second", 1_500), before + 1, "applying", "SIGKILL")
+    assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
+    await untilNewest(before + 1, "applied")
+    await isWritable()
+  })
+
+  test("is refused while another is under review, and names it", async () => {
+    const file = exportOf("review", 3)
+    const { stdout } = await run("import", "csv", file, "--store", "us.example", "--json")
+    const { import_id: id } = JSON.parse(stdout)
+    assert.deepStrictEqual(await run("import", "csv", file, "--store", "us.example"), {
+      code: 1,
+      stdout: "",
+      stderr: `import: import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first\n`
+    })
+    assert.strictEqual((await run("import", "discard", id)).code, 0)
+    const demo = JSON.parse((await Effect.runPromise(catalog(["demo", "--json"], { DATA_DIR }))).stdout)
+    assert.isString(demo.key)
+    for (const verb of ["accept", "discard"])
+      assert.deepStrictEqual(await run("import", verb, id), {
+        code: 1,
+        stdout: "",
+        stderr: "import: is discarded, not under review\n"
+      })
+    const { accounts } = JSON.parse(
+      (await Effect.runPromise(catalog(["account", "list", "--json"], { DATA_DIR }))).stdout
+    ) as { accounts: ReadonlyArray<{ account_id: string }> }
+    const other = String(accounts.find(({ account_id }) => account_id !== account)?.account_id)
+    const unknown = "00000000-0000-4000-8000-000000000000"
+    for (const [owner, named] of [
+      [other, id],
+      [account, unknown],
+      [account, "nonsense"]
+    ])
+      for (const verb of ["accept", "discard", "show"])
+        assert.deepStrictEqual(
+          await Effect.runPromise(catalog(["import", verb, named, "--account", String(owner)], { DATA_DIR })),
+          {
+            code: 1,
+            stdout: "",
+            stderr: `The account has no import ${named}: see \`catalog import list\`.\n`
+          }
+        )
+  })
+})

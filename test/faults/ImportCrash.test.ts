@@ -1,0 +1,375 @@
+import { once } from "node:events"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { afterAll } from "vitest"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import type { FaultStep } from "../../src/services/FaultInjector.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs, anAccount, CatalogChanges } from "../../src/testing/index.ts"
+import { catalog, serveCatalog } from "../support/CommandLine.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { bundledProgram, startProgram } from "./BundledProgram.ts"
+import { report } from "./Dice.ts"
+import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
+import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+
+const program = bundledProgram("test/faults/CrashImporter.ts")
+
+const folder = mkdtempSync(join(tmpdir(), "import-crash-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Products of four entities each: 250 of them fill a transaction. */
+const products = 550
+const inBase = 40
+
+const exportOf = (name: string, count: number, price: string) => {
+  const path = join(folder, name)
+  const lines = Array.from({ length: count }, (_, index) => [
+    `p-${index},Product ${index},Size,S,S-${index},${price},https://cdn.example/${index}.jpg`,
+    `p-${index},,,M,M-${index},${price},`
+  ])
+  writeFileSync(
+    path,
+    ["Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price,Image Src", ...lines.flat(), ""].join("\n")
+  )
+  return path
+}
+const base = exportOf("base.csv", inBase, "9.00")
+const file = exportOf("all.csv", products, "10.00")
+
+const quiet = () => Effect.void
+
+const setClock = (secondsAfterStart: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${secondsAfterStart}`)
+
+/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
+const stopClock = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.unsafe(`
+    CREATE TABLE test_clock (start timestamptz, seconds integer);
+    INSERT INTO test_clock VALUES (clock_timestamp(), 0);
+    CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT start + seconds * interval '1 second' FROM test_clock $$;
+  `)
+})
+
+/** An account that has a few of the products from another store already: some of what is imported changes them. */
+const aMerchant = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const imports = yield* Imports
+  yield* Effect.flatMap(imports.csv(base, "b.example", quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+    actingAs(actor)
+  )
+  return accountId
+})
+
+interface Death {
+  readonly step: FaultStep
+  readonly occurrence: number
+}
+
+/** A process that begins an import, or takes one over, and dies where it should. */
+const dies = (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const child = yield* startProgram(program, {
+        IMPORT_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
+        IMPORT_ACCOUNT: accountId,
+        IMPORT_STEP: step,
+        IMPORT_OCCURRENCE: String(occurrence),
+        ...more
+      })
+      if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
+      assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step} ${occurrence}`)
+    })
+  )
+
+/** The newest import of the file that the killed processes read: time stands still, and orders nothing by itself. */
+const runOf = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const run = (yield* (yield* Imports).list).find(({ fileName }) => fileName === basename(file))
+    assert(run !== undefined)
+    return run
+  }).pipe(actingAs({ _tag: "Cli", accountId }))
+
+/** Whether a draft write is refused; nothing is changed by asking. */
+const refusesWrites = (accountId: AccountId) =>
+  Effect.flatMap(CatalogChanges, ({ apply }) => apply([])).pipe(
+    Effect.as(false),
+    Effect.catchTag("PimLocked", () => Effect.succeed(true)),
+    actingAs({ _tag: "Cli", accountId })
+  )
+
+/** The catalog that an import of the same files makes when nothing disturbs it. */
+const undisturbed = (counters: boolean) =>
+  Effect.gen(function* () {
+    const accountId = yield* aMerchant
+    const imports = yield* Imports
+    yield* Effect.flatMap(imports.csv(file, "a.example", quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+      actingAs({ _tag: "Cli", accountId })
+    )
+    return yield* catalogOf(accountId, { counters })
+  })
+
+const wholeImport = { phase: "applied", applied: products, error: null } as const
+
+/** Everything is there once, written once, and the import's record says so. */
+const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
+  Effect.gen(function* () {
+    const run = yield* runOf(accountId)
+    assert.deepInclude(run, wholeImport)
+    assert.deepInclude(run.summary, { created: products - inBase, updated: inBase, unchanged: 0, conflicts: 0 })
+    const found = yield* catalogOf(accountId, { counters: true })
+    assert.deepStrictEqual(judgeImport(found, expected), { lost: [], twice: [], different: [] })
+    assert.deepStrictEqual([found.version, found.changeSeq], [expected.version, expected.changeSeq])
+    assert.isFalse(yield* refusesWrites(accountId))
+  })
+
+const leaseSeconds = 60
+/** How often a server looks for leases that ran out: Sweeper.test.ts holds it. */
+const betweenTakeoversSeconds = 10
+
+const TestLayer = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6)))
+
+describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
+  /** Steps at which importers die, and how many products were applied by then. */
+  const lives: Readonly<Record<string, ReadonlyArray<readonly [death: Death, applied: number]>>> = {
+    "before a transaction ends": [
+      [{ step: "applying", occurrence: 1 }, 0],
+      [{ step: "written", occurrence: 1 }, 0],
+      [{ step: "written", occurrence: 2 }, 250],
+      [{ step: "marked", occurrence: 3 }, 500],
+      [{ step: "unlocked", occurrence: 1 }, 550]
+    ],
+    "between two of them": [
+      [{ step: "written", occurrence: 3 }, 500],
+      [{ step: "marked", occurrence: 1 }, 0],
+      [{ step: "marked", occurrence: 2 }, 250],
+      [{ step: "committed", occurrence: 1 }, 250],
+      [{ step: "committed", occurrence: 3 }, 550]
+    ]
+  }
+
+  for (const [when, deaths] of Object.entries(lives))
+    layer(TestLayer, { excludeTestServices: true })(when, (it) => {
+      it.scoped("is finished by a server beside it, without being asked", () =>
+        Effect.gen(function* () {
+          yield* stopClock
+          const expected = yield* undisturbed(true)
+          assert.lengthOf(expected.entities, 4 * products)
+          const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+          yield* Effect.acquireRelease(
+            Effect.promise(() => serveCatalog({ DATABASE_URL })),
+            (server) => Effect.promise(() => server.stop("SIGKILL"))
+          )
+          const left = yield* Effect.forEach(
+            deaths,
+            ([death]) =>
+              Effect.gen(function* () {
+                const accountId = yield* aMerchant
+                yield* dies(accountId, death, { IMPORT_FILE: file })
+                return accountId
+              }),
+            { concurrency: 2 }
+          )
+          yield* untilQuiet
+          const imports = yield* Imports
+          yield* setClock(leaseSeconds - 1)
+          assert.strictEqual(yield* imports.resume(Option.none()), 0)
+          for (const [index, accountId] of left.entries()) {
+            assert.deepInclude(yield* runOf(accountId), { phase: "applying", applied: deaths[index]?.[1] ?? -1 })
+            assert.isTrue(yield* refusesWrites(accountId))
+          }
+          yield* setClock(leaseSeconds)
+          const sql = yield* SqlClient.SqlClient
+          const open = sql`SELECT id FROM import_run WHERE phase = 'applying'`
+          yield* Effect.repeat(open, { until: (runs) => runs.length === 0, schedule: Schedule.spaced("200 millis") })
+          assert.isAtMost(leaseSeconds + betweenTakeoversSeconds, 75)
+          yield* Effect.forEach(left, (accountId) => assertUndisturbed(accountId, expected), { discard: true })
+          const takeovers = yield* sql`SELECT takeovers FROM import_run WHERE takeovers > 0`
+          assert.deepStrictEqual(
+            takeovers.map((run) => run.takeovers),
+            deaths.map(() => 1)
+          )
+          report(`Import killed ${when}`, { kills: deaths.length, entities: expected.entities.length })
+          assert.lengthOf(deaths, 5)
+        })
+      )
+    })
+
+  layer(TestLayer, { excludeTestServices: true })("and whoever takes over, killed too", (it) => {
+    it.effect("is finished by the next command", () =>
+      Effect.gen(function* () {
+        yield* stopClock
+        const expected = yield* undisturbed(true)
+        const lives: ReadonlyArray<readonly [first: Death, second: Death]> = [
+          [
+            { step: "committed", occurrence: 1 },
+            { step: "committed", occurrence: 2 }
+          ],
+          [
+            { step: "committed", occurrence: 2 },
+            { step: "written", occurrence: 1 }
+          ],
+          [
+            { step: "written", occurrence: 1 },
+            { step: "marked", occurrence: 2 }
+          ],
+          [
+            { step: "committed", occurrence: 3 },
+            { step: "unlocked", occurrence: 1 }
+          ],
+          [
+            { step: "marked", occurrence: 3 },
+            { step: "committed", occurrence: 1 }
+          ]
+        ]
+        const killEach = <A extends { readonly accountId: AccountId; readonly death: Death }>(
+          all: ReadonlyArray<A>,
+          more: Readonly<Record<string, string>>
+        ) =>
+          Effect.zipRight(
+            Effect.forEach(all, ({ accountId, death }) => dies(accountId, death, more), { concurrency: 2 }),
+            untilQuiet
+          )
+        const merchants = yield* Effect.forEach(lives, ([first, second]) =>
+          Effect.map(aMerchant, (accountId) => ({ accountId, first, second }))
+        )
+        yield* killEach(
+          merchants.map(({ accountId, first }) => ({ accountId, death: first })),
+          { IMPORT_FILE: file }
+        )
+        yield* setClock(leaseSeconds)
+        yield* killEach(
+          merchants.map(({ accountId, second }) => ({ accountId, death: second })),
+          {}
+        )
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        for (const [index, { accountId }] of merchants.entries()) {
+          const { id } = yield* runOf(accountId)
+          const command = (...args: ReadonlyArray<string>) =>
+            catalog([...args, "--account", accountId, "--json"], { DATABASE_URL })
+          yield* setClock(2 * leaseSeconds - 1)
+          assert.deepStrictEqual(yield* command("import", "accept", id), {
+            code: 1,
+            stdout: "",
+            stderr: "import: is being applied; if its process is gone, another goes on within 75 s\n"
+          })
+          assert.isTrue(yield* refusesWrites(accountId))
+          yield* setClock(2 * leaseSeconds)
+          if (index % 2 === 0) {
+            const { code, stderr, stdout } = yield* command("import", "accept", id)
+            assert.deepStrictEqual([code, stderr], [0, ""])
+            assert.deepInclude(JSON.parse(stdout), { import_id: id, phase: "applied" })
+          } else {
+            // Any other import finds the account free: it finishes what was left first.
+            const { stderr } = yield* command("import", "csv", join(folder, "absent.csv"), "--store", "a.example")
+            assert.strictEqual(stderr, "There is no such file.\n")
+          }
+        }
+        report("Import killed twice, finished by a command", { kills: 2 * lives.length })
+        assert.lengthOf(lives, 5)
+        yield* Effect.forEach(merchants, ({ accountId }) => assertUndisturbed(accountId, expected), { discard: true })
+      })
+    )
+
+    it.effect("is failed after three takeovers, says how many were applied, and is completed by the same file", () =>
+      Effect.gen(function* () {
+        const accountId = yield* aMerchant
+        yield* dies(accountId, { step: "written", occurrence: 2 }, { IMPORT_FILE: file })
+        for (let takeover = 1; takeover <= 3; takeover++) {
+          yield* setClock((2 + takeover) * leaseSeconds)
+          yield* dies(accountId, { step: "written", occurrence: 1 }, {})
+        }
+        yield* untilQuiet
+        assert.isTrue(yield* refusesWrites(accountId))
+        yield* setClock(6 * leaseSeconds)
+        const imports = yield* Imports
+        assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
+        assert.deepInclude(yield* runOf(accountId), {
+          phase: "failed",
+          applied: 250,
+          error:
+            "Applying it was interrupted 4 times; 250 of 550 products were applied. Import the file again to complete it."
+        })
+        assert.isFalse(yield* refusesWrites(accountId))
+        yield* setClock(7 * leaseSeconds)
+        yield* Effect.flatMap(imports.csv(file, "a.example", quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+          actingAs({ _tag: "Cli", accountId })
+        )
+        const run = yield* runOf(accountId)
+        assert.deepInclude(run, { phase: "applied", applied: products - 250 })
+        assert.deepInclude(run.summary, { created: products - 250, updated: 0, unchanged: 250, conflicts: 0 })
+        assert.deepStrictEqual(
+          judgeImport(yield* catalogOf(accountId, { counters: false }), yield* undisturbed(false)),
+          { lost: [], twice: [], different: [] }
+        )
+      })
+    )
+
+    it.effect("loses products when they are marked as done in a transaction of their own", () =>
+      Effect.gen(function* () {
+        const expected = yield* undisturbed(false)
+        const accountId = yield* aMerchant
+        yield* dies(accountId, { step: "marked", occurrence: 2 }, { IMPORT_FILE: file, IMPORT_CARELESS: "true" })
+        yield* untilQuiet
+        yield* setClock(8 * leaseSeconds)
+        assert.strictEqual(yield* (yield* Imports).resume(Option.some(accountId)), 1)
+        assert.deepInclude(yield* runOf(accountId), wholeImport)
+        const { lost } = judgeImport(yield* catalogOf(accountId, { counters: false }), expected)
+        assert.lengthOf(lost, 250 * 4)
+      })
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("an importer killed before anything was accepted", () => {
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    for (const step of ["created", "checked", "staged"] as const)
+      it.effect(`locks nothing (${step}), and is failed when its lease ran out`, () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          if (step === "created") yield* stopClock
+          yield* setClock(0)
+          const { accountId, actor } = yield* anAccount({ domains: ["a.example"] })
+          yield* dies(accountId, { step, occurrence: 1 }, { IMPORT_FILE: file })
+          assert.strictEqual((yield* runOf(accountId)).phase, "fetching")
+          assert.isFalse(yield* refusesWrites(accountId))
+          yield* setClock(leaseSeconds)
+          const imports = yield* Imports
+          assert.strictEqual(yield* imports.resume(Option.none()), 1)
+          assert.deepInclude(yield* runOf(accountId), {
+            phase: "failed",
+            error: "The process that read the file ended; import it again."
+          })
+          assert.deepStrictEqual(yield* sql`SELECT ordinal FROM import_item WHERE account_id = ${accountId}`, [])
+          yield* setClock(leaseSeconds + 1)
+          const again = yield* imports.csv(file, "a.example", quiet).pipe(actingAs(actor))
+          assert.deepInclude(again.summary, { created: products })
+        })
+      )
+
+    it.effect("leaves a review for whoever decides", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* anAccount({ domains: ["a.example"] })
+        yield* dies(accountId, { step: "reviewing", occurrence: 1 }, { IMPORT_FILE: file })
+        const { id, phase } = yield* runOf(accountId)
+        assert.strictEqual(phase, "reviewing")
+        yield* setClock(10 * leaseSeconds)
+        const imports = yield* Imports
+        assert.strictEqual(yield* imports.resume(Option.none()), 0)
+        assert.isTrue(yield* refusesWrites(accountId))
+        assert.deepInclude(yield* imports.accept(id, quiet).pipe(actingAs(actor)), {
+          phase: "applied",
+          applied: products
+        })
+        assert.isFalse(yield* refusesWrites(accountId))
+      })
+    )
+  })
+})

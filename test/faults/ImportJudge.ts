@@ -1,0 +1,86 @@
+import { SqlClient } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import type { AccountId } from "../../src/domain/Ids.ts"
+
+/** An account's catalog without its ids: entities by what names them in a file, with all that an import writes. */
+export interface ImportedCatalog {
+  /** The account's counters. */
+  readonly version: number
+  readonly changeSeq: number
+  readonly entities: ReadonlyArray<readonly [name: string, content: string]>
+}
+
+const Rows = Schema.Array(
+  Schema.Struct({
+    id: Schema.String,
+    name: Schema.String,
+    content: Schema.String
+  })
+)
+
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+
+/** Reads what an account's catalog holds. With `counters`, revisions and places in the change order count too. */
+export const catalogOf = (accountId: AccountId, { counters }: { readonly counters: boolean }) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [account] = yield* sql`SELECT version, change_seq FROM account WHERE id = ${accountId}`
+    const rows = yield* Schema.decodeUnknown(Rows)(
+      yield* sql`
+        SELECT e.id,
+               concat_ws(' ', e.kind, p.attributes #>> '{handle,value}',
+                         coalesce(e.attributes #>> '{handle,value}', e.attributes #>> '{sku,value}',
+                                  e.attributes #>> '{url,value}')) AS name,
+               json_build_object(
+                 'parent', e.parent_id, 'position', e.position, 'attributes', e.attributes,
+                 'pending', e.pending_publish, 'status', e.last_publish_status, 'stores', e.store_ids,
+                 'search', e.search_text,
+                 'counters', CASE WHEN ${counters} THEN ARRAY[e.draft_revision::bigint, e.change_seq] END,
+                 'versions', (
+                   SELECT json_agg(json_build_object('store', v.store_id, 'overrides', v.overrides, 'accepted', v.accepted,
+                                                     'pending', v.pending_publish, 'status', v.last_publish_status)
+                                   ORDER BY s.domain)
+                   FROM store_version v JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id
+                   WHERE v.account_id = e.account_id AND v.entity_id = e.id
+                 ),
+                 'gallery', (
+                   SELECT json_agg(json_build_object('media', g.media_id, 'stores', g.store_ids) ORDER BY g.position)
+                   FROM entity_media g WHERE g.account_id = e.account_id AND g.entity_id = e.id
+                 )
+               )::text AS content
+        FROM entity e LEFT JOIN entity p ON p.account_id = e.account_id AND p.id = e.parent_id
+        WHERE e.account_id = ${accountId}
+        ORDER BY 2, 3`
+    )
+    const stores = yield* sql`SELECT id, domain FROM store WHERE account_id = ${accountId}`
+    const names = new Map([
+      ...rows.map(({ id, name }) => [id, name] as const),
+      ...stores.map(({ domain, id }) => [String(id), String(domain)] as const)
+    ])
+    return {
+      version: Number(account?.version),
+      changeSeq: Number(account?.change_seq),
+      entities: rows.map(({ content, name }) => [name, content.replace(uuid, (id) => names.get(id) ?? id)] as const)
+    }
+  })
+
+export interface ImportVerdict {
+  /** Entities of the undisturbed import that are not there. */
+  readonly lost: ReadonlyArray<string>
+  /** Entities that are there more than once. */
+  readonly twice: ReadonlyArray<string>
+  /** Entities that the undisturbed import does not have, or has with other content. */
+  readonly different: ReadonlyArray<string>
+}
+
+/** What a disturbed import did wrong, held against an undisturbed one of the same files. */
+export const judgeImport = (found: ImportedCatalog, undisturbed: ImportedCatalog): ImportVerdict => {
+  const expected = new Map(undisturbed.entities)
+  const there = new Map(found.entities)
+  const names = found.entities.map(([name]) => name)
+  return {
+    lost: [...expected.keys()].filter((name) => !there.has(name)),
+    twice: names.filter((name, index) => name === names[index - 1]),
+    different: found.entities.filter(([name, content]) => expected.get(name) !== content).map(([name]) => name)
+  }
+}

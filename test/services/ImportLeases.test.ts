@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
+import { afterAll } from "vitest"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import { FaultInjector, type FaultStep } from "../../src/services/FaultInjector.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "import-leases-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const file = join(folder, "export.csv")
+writeFileSync(file, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\ncap,Cap,C-1,4.00\n")
+
+const quiet = () => Effect.void
+
+/** Where the next import stops until it may go on. */
+interface Hold {
+  readonly step: FaultStep
+  readonly reached: Deferred.Deferred<void>
+  readonly goOn: Deferred.Deferred<void>
+}
+let hold: Hold | null = null
+
+const Holding = Layer.succeed(FaultInjector, {
+  at: (step) =>
+    Effect.suspend(() => {
+      if (hold?.step !== step) return Effect.void
+      const { goOn, reached } = hold
+      hold = null
+      return Effect.zipRight(Deferred.succeed(reached, undefined), Deferred.await(goOn))
+    })
+})
+
+/** Runs until the step is reached; it then waits for `goOn`. */
+const heldAt = <A, E, R>(step: FaultStep, work: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const reached = yield* Deferred.make<void>()
+    const goOn = yield* Deferred.make<void>()
+    hold = { step, reached, goOn }
+    const fiber = yield* Effect.fork(work)
+    yield* Effect.raceFirst(Deferred.await(reached), Effect.zipRight(Fiber.join(fiber), Effect.dieMessage("came past")))
+    return { fiber, goOn: Deferred.succeed(goOn, undefined) }
+  })
+
+const anImport = Effect.gen(function* () {
+  const imports = yield* Imports
+  const { actor } = yield* anAccount({ domains: ["us.example"] })
+  const sql = yield* SqlClient.SqlClient
+  return {
+    imports,
+    actor,
+    csv: imports.csv(file, "us.example", quiet).pipe(actingAs(actor)),
+    /** Lets the lease of the account's import run out. */
+    expire: sql`UPDATE import_run SET lease_until = app_now() WHERE account_id = ${actor.accountId}`,
+    newest: Effect.flatMap(actingAs(actor)(imports.list), ([run]) => Effect.fromNullable(run)),
+    isWritable: anEntity("media", { alt: "free" }).pipe(actingAs(actor))
+  }
+})
+
+for (const engine of engines)
+  describe.skipIf(engine.absent)(`leases of imports on ${engine.name}`, () => {
+    const TestLayer = Imports.layer.pipe(
+      Layer.provide(Holding),
+      Layer.provideMerge(Services),
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(Migrations.layer),
+      Layer.provideMerge(engine.layer),
+      Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
+      Layer.orDie
+    )
+
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("are renewed every 15 s while the work goes on", () =>
+        Effect.gen(function* () {
+          const { actor, csv, expire, imports } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const { id } = yield* csv
+          const { fiber, goOn } = yield* heldAt("committed", imports.accept(id, quiet).pipe(actingAs(actor)))
+          const isExpired = Effect.map(
+            sql`SELECT lease_until <= app_now() AS expired FROM import_run WHERE id = ${id}`,
+            ([row]) => row?.expired
+          )
+          for (let renewal = 0; renewal < 3; renewal++) {
+            yield* expire
+            yield* TestClock.adjust("14 seconds")
+            assert.isTrue(yield* isExpired)
+            yield* TestClock.adjust("1 seconds")
+            // The statement is on its way.
+            yield* Effect.repeat(isExpired, { while: (expired) => expired === true, schedule: Schedule.forever })
+          }
+          yield* goOn
+          assert.deepInclude(yield* Fiber.join(fiber), { phase: "applied", applied: 2 })
+        }).pipe(Effect.provide(TestContext.TestContext))
+      )
+
+      it.effect("that ran out while a file was compared end the import, and it cannot come back", () =>
+        Effect.gen(function* () {
+          const { csv, expire, imports, isWritable, newest } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const { fiber, goOn } = yield* heldAt("staged", csv)
+          yield* expire
+          assert.strictEqual(yield* imports.resume(Option.none()), 1)
+          yield* goOn
+          const refused = yield* Effect.flip(Fiber.join(fiber))
+          assert.strictEqual(refused.message, "import: was given up, its lease ran out: import the file again")
+          const run = yield* newest
+          assert.deepInclude(run, {
+            phase: "failed",
+            error: "The process that read the file ended; import it again."
+          })
+          assert.deepStrictEqual(yield* sql`SELECT ordinal FROM import_item WHERE run_id = ${run.id}`, [])
+          yield* isWritable
+        })
+      )
+
+      it.effect("of an import that somebody interrupts are not waited for", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports, isWritable, newest } = yield* anImport
+          const reading = yield* heldAt("staged", csv)
+          yield* Fiber.interrupt(reading.fiber)
+          assert.deepInclude(yield* newest, { phase: "failed", error: "The import was interrupted." })
+          yield* isWritable
+          assert.strictEqual(yield* imports.resume(Option.none()), 0)
+
+          const { id } = yield* csv
+          const applying = yield* heldAt("committed", imports.accept(id, quiet).pipe(actingAs(actor)))
+          yield* Fiber.interrupt(applying.fiber)
+          assert.strictEqual((yield* newest).phase, "applying")
+          assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+          assert.deepInclude(yield* newest, { phase: "applied", applied: 2 })
+          yield* isWritable
+        })
+      )
+
+      it.effect("that run keep everybody else out, by name", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports } = yield* anImport
+          const { id } = yield* csv
+          const { fiber, goOn } = yield* heldAt("committed", imports.accept(id, quiet).pipe(actingAs(actor)))
+          const refusal = <A, E extends Error, R>(work: Effect.Effect<A, E, R>) =>
+            Effect.map(Effect.flip(work), ({ message }) => message)
+          assert.strictEqual(
+            yield* refusal(imports.accept(id, quiet).pipe(actingAs(actor))),
+            "import: is being applied; if its process is gone, another goes on within 75 s"
+          )
+          assert.strictEqual(
+            yield* refusal(imports.discard(id).pipe(actingAs(actor))),
+            "import: is applying, not under review"
+          )
+          assert.strictEqual(
+            yield* refusal(csv),
+            `import: import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
+          )
+          yield* goOn
+          assert.deepInclude(yield* Fiber.join(fiber), { phase: "applied", applied: 2 })
+        })
+      )
+
+      it.effect("of the second of two imports that are read at once end when the first is under review", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports, newest } = yield* anImport
+          const second = yield* heldAt("staged", csv)
+          const { id } = yield* csv
+          yield* second.goOn
+          assert.strictEqual(
+            (yield* Effect.flip(Fiber.join(second.fiber))).message,
+            `import: import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
+          )
+          const runs = yield* imports.list.pipe(actingAs(actor))
+          assert.sameMembers(
+            runs.map(({ phase }) => phase),
+            ["reviewing", "failed"]
+          )
+          assert.strictEqual((yield* newest).phase, "reviewing")
+        })
+      )
+
+      it.effect("have no part in a review: it is discarded after 7 days, and what imports staged is forgotten", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports, isWritable } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const shown = (id: Effect.Effect.Success<typeof csv>["id"]) => imports.get(id).pipe(actingAs(actor))
+          const age = (span: string) =>
+            sql`UPDATE import_run SET updated_at = app_now() - ${span}::interval WHERE account_id = ${actor.accountId}`
+          const staged = Effect.map(
+            sql`SELECT count(*) AS count FROM import_item WHERE account_id = ${actor.accountId}`,
+            ([row]) => row?.count
+          )
+          yield* sql`UPDATE import_run SET updated_at = app_now()`
+
+          const applied = yield* Effect.flatMap(csv, ({ id }) => imports.accept(id, quiet).pipe(actingAs(actor)))
+          yield* age("6 days 23 hours")
+          assert.strictEqual(yield* imports.forgetStaged, 0)
+          assert.strictEqual(yield* staged, 2)
+          yield* age("7 days")
+          assert.strictEqual(yield* imports.forgetStaged, 2)
+          assert.strictEqual(yield* staged, 0)
+          assert.deepInclude(yield* shown(applied.id), { phase: "applied", applied: 2 })
+          assert.strictEqual(yield* imports.forgetStaged, 0)
+
+          const { id } = yield* csv
+          yield* age("6 days 23 hours")
+          assert.strictEqual(yield* imports.discardAbandoned, 0)
+          assert.strictEqual((yield* shown(id)).phase, "reviewing")
+          yield* age("7 days")
+          assert.strictEqual(yield* imports.forgetStaged, 0)
+          assert.strictEqual(yield* imports.discardAbandoned, 1)
+          assert.deepInclude(yield* shown(id), {
+            phase: "discarded",
+            error: "Nobody accepted or discarded it within 7 days."
+          })
+          yield* isWritable
+          assert.strictEqual(yield* imports.discardAbandoned, 0)
+        })
+      )
+    })
+  })

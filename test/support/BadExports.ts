@@ -1,0 +1,180 @@
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  truncateSync,
+  writeFileSync
+} from "node:fs"
+import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { Effect, Schedule } from "effect"
+
+const lines = (...records: ReadonlyArray<string>) => `${records.join("\n")}\n`
+const head = "Handle,Title,Variant SKU,Variant Price"
+
+/** What the account must hold before: `mug` with the SKU M-1 and `cup` with C-1, from the store us.example. */
+export const goodExport = lines(head, "mug,Mug,M-1,5.00", "cup,Cup,C-1,4.00")
+
+interface BadExport {
+  readonly what: string
+  readonly content: string | Uint8Array
+  /** The whole refusal. */
+  readonly message: string
+}
+
+/** Files that are refused after they were opened, each with the one thing that is said about it. */
+export const badExports: ReadonlyArray<BadExport> = [
+  {
+    what: "other columns",
+    content: lines("id,name", "1,Mug"),
+    message: 'Line 1: This is no header of a Shopify product export: "Handle" and "Title" are missing.'
+  },
+  {
+    what: "an open quote",
+    content: lines(head, "mug,Mug,M-1,5.00", 'pot,"Pot,P-1,3.00'),
+    message: 'Line 3, column "Title": The quote that opens this cell is never closed.'
+  },
+  {
+    what: "invalid UTF-8",
+    content: Buffer.concat([Buffer.from(lines(head, "mug,Mug,M-1,5.00")), Buffer.from([0x63, 0xe9, 0x2c, 0x0a])]),
+    message: "Line 3: The file is no UTF-8 text here: save it as UTF-8."
+  },
+  {
+    what: "binary",
+    content: Buffer.from("PK\u0003\u0004\n\u0014\u0000\u0006"),
+    message: "Line 2: The file holds U+0000: it is no text file."
+  },
+  { what: "nothing", content: "", message: "The file is empty." },
+  { what: "no rows", content: lines(head), message: "The file has a header and no product." },
+  {
+    what: "no title",
+    content: lines(head, "mug,Mug,M-1,5.00", "pot,,P-1,3.00"),
+    message: 'Line 3, column "Title": The first line of a product must have its title.'
+  },
+  {
+    what: "no column of titles, and a product that is not here",
+    content: lines("Handle,Variant SKU,Variant Price", "mug,M-1,9.00", "pot,P-1,3.00"),
+    message: 'Line 3, column "Title": the product is not here yet, and a new one needs a title'
+  },
+  {
+    what: "a misfit price",
+    content: lines(head, "mug,Mug,M-1,9.00", 'pot,Pot,P-1,"3,00 €"'),
+    message: 'Line 3, column "Variant Price": "3,00 €" is no number of 0 or more, written like 12.50.'
+  },
+  {
+    what: "SKUs that lead to different products",
+    content: lines(head, "pot,Pot,P-1,3.00", "mug,Mug,M-1,9.00", "mug,,C-1,9.00"),
+    message:
+      'Line 4, column "Variant SKU": this SKU belongs to another product here than those of the product\'s lines before it'
+  },
+  {
+    what: "two products that lead to one",
+    content: lines(head, "mug,Mug,M-1,9.00", "jug,Jug,M-1,9.00"),
+    message: "Line 3: this product leads to the same product here as the one on line 2"
+  },
+  {
+    what: "a line of 10 MB",
+    content: Buffer.concat([Buffer.from(lines(head, "mug,Mug,M-1,9.00")), Buffer.alloc(10_000_000, "x")]),
+    message: "Line 3: The line is longer than 1 MiB."
+  }
+]
+
+/** Paths that lead to no file that can be read: what to make of a free path, and what is said. */
+export const badPaths: ReadonlyArray<{
+  readonly what: string
+  readonly make: (path: string) => void
+  readonly message: string
+}> = [
+  { what: "no file", make: () => {}, message: "There is no such file." },
+  { what: "a directory", make: (path) => mkdirSync(path), message: "This is a directory, not a file." },
+  {
+    what: "a file of somebody else",
+    make: (path) => {
+      writeFileSync(path, goodExport)
+      chmodSync(path, 0)
+    },
+    message: "The service has no right to read the file."
+  }
+]
+
+/** Nobody keeps the superuser out: such a suite goes on as somebody else meanwhile. */
+export const asNobody = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  process.geteuid?.() !== 0
+    ? work
+    : Effect.acquireUseRelease(
+        Effect.sync(() => process.seteuid?.(65_534)),
+        () => work,
+        () => Effect.sync(() => process.seteuid?.(0))
+      )
+
+/** An export that takes hundreds of reads. */
+export const writeLongExport = (path: string) =>
+  writeFileSync(
+    path,
+    lines(head, ...Array.from({ length: 100_000 }, (_, index) => `long-${index},${"Long ".repeat(12)},L-${index},1.00`))
+  )
+
+export const changedMessage = "The file was changed while it was read."
+
+/** What can happen to a file while it is read. */
+export const disturbances: ReadonlyArray<readonly [what: string, disturb: (path: string) => void]> = [
+  ["shrinks", (path) => truncateSync(path, 4_000_000)],
+  ["grows", (path) => appendFileSync(path, "mug,Mug,M-1,9.00\n")],
+  [
+    "is replaced",
+    (path) => {
+      writeFileSync(`${path}.new`, goodExport)
+      renameSync(`${path}.new`, path)
+    }
+  ]
+]
+
+/** Whether this machine tells what a process reads. */
+export const tellsReads = existsSync("/proc/self/io")
+
+const readBytes = () => Number(/rchar: (\d+)/.exec(readFileSync("/proc/self/io", "utf8"))?.[1])
+
+const isOpen = (path: string) =>
+  readdirSync("/proc/self/fd").some((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === path
+    } catch {
+      return false
+    }
+  })
+
+/** Waits until this process has the file open and has read some of it. */
+export const untilRead = (path: string) =>
+  Effect.gen(function* () {
+    const look = Effect.sync(() => isOpen(path))
+    yield* Effect.repeat(look, { until: (open) => open, schedule: Schedule.spaced("2 millis") })
+    const before = readBytes()
+    const some = Effect.sync(() => readBytes() - before)
+    yield* Effect.repeat(some, { until: (bytes) => bytes > 500_000, schedule: Schedule.spaced("2 millis") })
+  })
+
+/** Every row of the database, and apart from those the records of imports: file, phase and error, oldest first. */
+export const databaseContent = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql`
+    SELECT quote_ident(tablename) AS name FROM pg_tables
+    WHERE schemaname = 'public' AND tablename <> 'import_run' ORDER BY 1`
+  const rows = yield* Effect.forEach(tables, ({ name }) =>
+    Effect.map(
+      sql.unsafe<{ rows: string }>(`SELECT coalesce(json_agg(t ORDER BY t::text), '[]')::text AS rows FROM ${name} t`),
+      ([row]) => [name, row?.rows] as const
+    )
+  )
+  const imports = yield* sql`SELECT file_name, phase, error FROM import_run ORDER BY created_at, id`
+  return { rows, imports }
+})
+
+export const inFolder = (folder: string) => {
+  let count = 0
+  return () => join(folder, `bad-${count++}.csv`)
+}
