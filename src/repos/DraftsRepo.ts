@@ -62,7 +62,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
       const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
       // NO KEY: who refers to an entity (its media, its members) shares a lock on its key, outside of any order of ours,
-      // and must not wait for who writes it.
+      // and must not wait for who writes it. One array of ids, as an OR with a sub-select would scan the table.
       const lockOwners = SqlSchema.findAll({
         Request: Ids,
         Result: EntityColumns,
@@ -70,8 +70,10 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           SELECT ${entityColumns}
           FROM entity e
           WHERE e.account_id = ${accountId}
-            AND (e.id = ANY(${ids}::uuid[])
-              OR e.id IN (SELECT v.parent_id FROM entity v WHERE v.account_id = ${accountId} AND v.id = ANY(${ids}::uuid[])))
+            AND e.id = ANY(${ids}::uuid[] || ARRAY(
+              SELECT v.parent_id FROM entity v
+              WHERE v.account_id = ${accountId} AND v.id = ANY(${ids}::uuid[]) AND v.parent_id IS NOT NULL
+            ))
           ORDER BY e.kind = 'variant', e.id
           FOR NO KEY UPDATE OF e`
       })

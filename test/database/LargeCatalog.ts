@@ -129,9 +129,9 @@ const statements = (products: number): ReadonlyArray<string> => {
      SELECT ${account}, ${id("c", String(collections))}, ${id("a", "2 * n")}, n FROM generate_series(1, ${products} / 2) n`,
     `INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, summary)
      SELECT ${account}, ${id("f", "n")}, '${largeCatalog.stores[0]}', 'csv', 'old.csv', 'applied', '${JSON.stringify(noProducts)}'
-     FROM generate_series(1, 4) n`,
+     FROM generate_series(1, 40) n`,
     `INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, done)
-     SELECT ${account}, ${id("f", "1 + n % 4")}, n, 2, '[]', true FROM generate_series(1, 12000) n`
+     SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]', true FROM generate_series(1, 12000) n`
   ]
 }
 

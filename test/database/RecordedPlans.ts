@@ -4,6 +4,7 @@ import pg from "pg"
 interface PlanNode {
   readonly "Node Type": string
   readonly "Relation Name"?: string
+  readonly "Index Name"?: string
   readonly "Actual Rows"?: number
   readonly "Actual Loops"?: number
   readonly "Rows Removed by Filter"?: number
@@ -64,6 +65,17 @@ export const scannedBy = ({ plan }: RecordedPlan): ReadonlyArray<string> =>
   nodesOf(plan).flatMap((node) =>
     node["Node Type"] === "Seq Scan" && node["Relation Name"] !== undefined ? [node["Relation Name"]] : []
   )
+
+/** A plan in short: a node a line, with the rows that it gave and threw away. */
+export const outline = ({ plan }: RecordedPlan): string => {
+  const lines = (node: PlanNode, depth: number): ReadonlyArray<string> => {
+    const place = [node["Relation Name"], node["Index Name"]].filter((name) => name !== undefined).join(" by ")
+    const rows = `${node["Actual Rows"] ?? 0} rows, ${node["Rows Removed by Filter"] ?? 0} removed`
+    const line = `${"  ".repeat(depth)}${node["Node Type"]} ${place} (${rows}, ${node["Actual Loops"] ?? 0} times)`
+    return [line, ...(node.Plans ?? []).flatMap((child) => lines(child, depth + 1))]
+  }
+  return lines(plan, 0).join("\n")
+}
 
 /** The most rows that any node of the plan read, those that it threw away too. */
 export const mostRowsRead = ({ plan }: RecordedPlan): number =>
