@@ -2,9 +2,10 @@ import { parseArgs } from "node:util"
 import { build } from "./harness/Build.ts"
 import { machine } from "./harness/Report.ts"
 import { distinctPages } from "./scenarios/DistinctPages.ts"
+import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 
-const scenarios: ReadonlyArray<Scenario> = [distinctPages]
+const scenarios: ReadonlyArray<Scenario> = [distinctPages, samePage, notModified]
 
 const usage = `npm run bench -- [--rounds N] [SCENARIO...]
 

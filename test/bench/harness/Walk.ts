@@ -23,17 +23,30 @@ const path = "/api/v1/products"
 const targetOf = (limit: number, cursor: string | null) =>
   cursor === null ? `${path}?limit=${limit}` : `${path}?limit=${limit}&cursor=${encodeURIComponent(cursor)}`
 
-const get = async (url: string, token: string, target: string) => {
-  const response = await fetch(`${url}${target}`, { headers: { authorization: `Bearer ${token}` } })
+const get = async (url: string, token: string, target: string, headers: Readonly<Record<string, string>> = {}) => {
+  const response = await fetch(`${url}${target}`, { headers: { authorization: `Bearer ${token}`, ...headers } })
   const text = await response.text()
-  if (response.status !== 200) throw new Error(`${url}${target} answered ${response.status}: ${text}`)
-  return { text, body: JSON.parse(text) as Body }
+  if (response.status !== 200 && response.status !== 304)
+    throw new Error(`${url}${target} answered ${response.status}: ${text}`)
+  const body = JSON.parse(text === "" ? '{"data":[],"next_cursor":null}' : text) as Body
+  return { text, body, status: response.status, etag: response.headers.get("etag") }
 }
 
 /** Members in the order of their names: contenders may write them in another one. */
 const canonical = (row: Row) => JSON.stringify(row, Object.keys(row).sort())
 
 const digestOf = (rows: ReadonlyArray<Row>) => createHash("sha256").update(rows.map(canonical).join("\n")).digest("hex")
+
+/** One page, with what a comparison needs of it. `rows` is their digest. */
+export const readPage = async (
+  url: string,
+  token: string,
+  target: string,
+  headers?: Readonly<Record<string, string>>
+) => {
+  const { body, etag, status, text } = await get(url, token, target, headers)
+  return { status, etag, length: Buffer.byteLength(text), count: body.data.length, rows: digestOf(body.data) }
+}
 
 /**
  * Walks all products once, behind a first page of `lead` rows: each lead gives other pages, so that several walks give
