@@ -234,7 +234,12 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
             const ids = [...entities.keys()]
             const versions = Arr.groupBy(yield* readVersions({ accountId, ids }), ({ entityId }) => entityId)
             const galleries = Arr.groupBy(yield* readGalleries({ accountId, ids }), ({ entityId }) => entityId)
-            const members = Arr.groupBy(yield* readMembers({ accountId, ids }), ({ collectionId }) => collectionId)
+            // Only of collections: for so many ids the planner expects all members there are, and would scan the table.
+            const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
+            const members = Arr.groupBy(
+              collections.length === 0 ? [] : yield* readMembers({ accountId, ids: collections }),
+              ({ collectionId }) => collectionId
+            )
             const kinds = references.length === 0 ? [] : yield* readKinds({ accountId, ids: references })
             const { now, storeIds } = yield* Effect.orDie(readAccount(accountId))
             return {

@@ -27,7 +27,7 @@ import { layerPool } from "../faults/ServerServices.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { volume } from "../support/Volume.ts"
 import { countsBeside, fillLargeCatalog, largeCatalog } from "./LargeCatalog.ts"
-import { mostRowsRead, outline, type RecordedPlan, recordPlans, reportPlans, scannedBy } from "./RecordedPlans.ts"
+import { outline, type RecordedPlan, recordPlans, reportPlans, scannedBy } from "./RecordedPlans.ts"
 
 const products = volume(20_000, 1_000_000)
 /** No statement may scan a larger table from end to end. */
@@ -265,12 +265,6 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           assert.sameMembers([...called], [...callable], "a repository has a member that nothing here runs")
           const [kept] = yield* sql`SELECT count(*) AS statements FROM pg_prepared_statements WHERE generic_plans > 0`
           const texts = new Set(recorded.map(({ text }) => text))
-          const dear = [...recorded].sort((left, right) => mostRowsRead(right) - mostRowsRead(left)).slice(0, 200)
-          if (process.env.PLANS_OUT)
-            writeFileSync(
-              process.env.PLANS_OUT,
-              JSON.stringify({ dear, slow: [...recorded].sort((l, r) => r.millis - l.millis).slice(0, 100) }, null, 1)
-            )
           report("Plans", { products, runs: recorded.length, texts: texts.size, ...kept })
           assert.isAtLeast(texts.size, 100)
           assert.isAtLeast(Number(kept?.statements), 20)

@@ -14,7 +14,6 @@ interface PlanNode {
 /** A statement that ran, those inside functions and triggers too, with the plan it ran by. */
 export interface RecordedPlan {
   readonly text: string
-  readonly millis: number
   readonly plan: PlanNode
 }
 
@@ -39,7 +38,7 @@ export const reportPlans = async (url: string): Promise<void> => {
   }
 }
 
-const reported = /^duration: ([\d.]+) ms {2}plan:\n(.+)$/s
+const reported = /^duration: [\d.]+ ms {2}plan:\n(.+)$/s
 
 /** Takes what the sessions of this process report, whoever opens them. */
 export const recordPlans = (): Array<RecordedPlan> => {
@@ -48,10 +47,10 @@ export const recordPlans = (): Array<RecordedPlan> => {
   // biome-ignore lint/suspicious/noExplicitAny: connect has two overloads, and both pass.
   pg.Client.prototype.connect = function (this: pg.Client, ...args: ReadonlyArray<any>): any {
     this.on("notice", ({ message }) => {
-      const [, millis, json] = reported.exec(message ?? "") ?? []
+      const [, json] = reported.exec(message ?? "") ?? []
       if (json === undefined) return
       const { Plan: plan, "Query Text": text } = JSON.parse(json)
-      recorded.push({ text, millis: Number(millis), plan })
+      recorded.push({ text, plan })
     })
     return connect.apply(this, args as never)
   }
@@ -76,11 +75,3 @@ export const outline = ({ plan }: RecordedPlan): string => {
   }
   return lines(plan, 0).join("\n")
 }
-
-/** The most rows that any node of the plan read, those that it threw away too. */
-export const mostRowsRead = ({ plan }: RecordedPlan): number =>
-  Math.max(
-    ...nodesOf(plan).map(
-      (node) => ((node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0)) * (node["Actual Loops"] ?? 1)
-    )
-  )
