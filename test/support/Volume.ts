@@ -2,4 +2,4 @@
 export const isLong: boolean = process.env.CATALOG_TEST_LONG === "1"
 
 /** How much a test does: as a rule, and in the long run. */
-export const volume = (usual: number, long: number): number => (isLong ? long : usual)
+export const amount = (usual: number, long: number): number => (isLong ? long : usual)
