@@ -51,7 +51,9 @@ export const longWalk: Scenario = {
       const walks: Array<Awaited<ReturnType<typeof walkOnce>>> = []
       for (let number = 0; number <= rounds; number++) {
         const walk = await walkOnce(server, catalog.token)
-        progress(`walk ${number}: ${whole(walk.seconds)} s, ${ratio(walk.last / walk.first)} last to first`)
+        progress(
+          `walk ${number}: ${whole(walk.seconds)} s, ${ratio(walk.last / walk.first)} last to first, ${whole(walk.grownMegabytes)} MB gained to ${whole(walk.megabytes)}`
+        )
         // The first one only warms up.
         if (number > 0) walks.push(walk)
       }
