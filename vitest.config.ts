@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { amount } from "./test/support/Volume.ts"
 
 const report = process.env.CATALOG_TEST_REPORT
 
@@ -10,8 +11,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // Races and budgets are measured against the clock: a third file at a time would starve them on two cores.
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: amount(60_000, 1_800_000),
+    hookTimeout: amount(120_000, 1_800_000),
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } })
   }

@@ -1,6 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { planCustom } from "../database/Database.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import { Attributes, EntityKind } from "../domain/Attribute.ts"
@@ -59,10 +60,13 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         e.id, e.kind, e.parent_id AS "parentId", e.position, e.attributes, e.pending_publish AS "pendingPublish",
         e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText"`
 
+      // An import fills tables that were empty when a plan was made, and a plan that is kept would go on reading all of them.
+      const grown = sql.literal(planCustom)
+
       const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
       // NO KEY: who refers to an entity (its media, its members) shares a lock on its key, outside of any order of ours,
-      // and must not wait for who writes it.
+      // and must not wait for who writes it. One array of ids, as an OR with a sub-select would scan the table.
       const lockOwners = SqlSchema.findAll({
         Request: Ids,
         Result: EntityColumns,
@@ -70,10 +74,12 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           SELECT ${entityColumns}
           FROM entity e
           WHERE e.account_id = ${accountId}
-            AND (e.id = ANY(${ids}::uuid[])
-              OR e.id IN (SELECT v.parent_id FROM entity v WHERE v.account_id = ${accountId} AND v.id = ANY(${ids}::uuid[])))
+            AND e.id = ANY(${ids}::uuid[] || ARRAY(
+              SELECT v.parent_id FROM entity v
+              WHERE v.account_id = ${accountId} AND v.id = ANY(${ids}::uuid[]) AND v.parent_id IS NOT NULL
+            ))
           ORDER BY e.kind = 'variant', e.id
-          FOR NO KEY UPDATE OF e`
+          FOR NO KEY UPDATE OF e ${grown}`
       })
 
       const lockVariants = SqlSchema.findAll({
@@ -84,7 +90,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           FROM entity e
           WHERE e.account_id = ${accountId} AND e.parent_id = ANY(${ids}::uuid[])
           ORDER BY e.id
-          FOR NO KEY UPDATE OF e`
+          FOR NO KEY UPDATE OF e ${grown}`
       })
 
       const Accepted = Schema.Struct({
@@ -113,7 +119,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           FROM store_version v
           JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
           WHERE v.account_id = ${accountId} AND v.entity_id = ANY(${ids}::uuid[])
-          ORDER BY s.domain COLLATE "C", s.id`
+          ORDER BY s.domain COLLATE "C", s.id ${grown}`
       })
 
       const readGalleries = SqlSchema.findAll({
@@ -232,7 +238,12 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
             const ids = [...entities.keys()]
             const versions = Arr.groupBy(yield* readVersions({ accountId, ids }), ({ entityId }) => entityId)
             const galleries = Arr.groupBy(yield* readGalleries({ accountId, ids }), ({ entityId }) => entityId)
-            const members = Arr.groupBy(yield* readMembers({ accountId, ids }), ({ collectionId }) => collectionId)
+            // Only of collections: for so many ids the planner expects all members there are, and would scan the table.
+            const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
+            const members = Arr.groupBy(
+              collections.length === 0 ? [] : yield* readMembers({ accountId, ids: collections }),
+              ({ collectionId }) => collectionId
+            )
             const kinds = references.length === 0 ? [] : yield* readKinds({ accountId, ids: references })
             const { now, storeIds } = yield* Effect.orDie(readAccount(accountId))
             return {

@@ -181,26 +181,34 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           ORDER BY n.ordinal`
       })
       const Found = Schema.Struct({ key: Schema.String, productId: EntityId })
+      // A look-up a key: of an expression in a partial index the planner knows nothing, and for a list of keys expects so many
+      // rows that it would scan the table.
       const matchSkus = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
         Result: Found,
         execute: ({ accountId, keys }) => sql`
-          SELECT e.attributes #>> '{sku,value}' AS key, min(e.parent_id::text) AS "productId"
-          FROM entity e
-          WHERE e.account_id = ${accountId} AND e.kind = 'variant'
-            AND e.attributes #>> '{sku,value}' = ANY(${keys}::text[])
-          GROUP BY 1
+          SELECT k.key, min(f.parent_id::text) AS "productId"
+          FROM (SELECT DISTINCT unnest(${keys}::text[]) AS key) k
+          CROSS JOIN LATERAL (
+            SELECT e.parent_id FROM entity e
+            WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = k.key
+            LIMIT 2
+          ) f
+          GROUP BY k.key
           HAVING count(*) = 1`
       })
       const matchHandles = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
         Result: Found,
         execute: ({ accountId, keys }) => sql`
-          SELECT e.attributes #>> '{handle,value}' AS key, min(e.id::text) AS "productId"
-          FROM entity e
-          WHERE e.account_id = ${accountId} AND e.kind = 'product'
-            AND e.attributes #>> '{handle,value}' = ANY(${keys}::text[])
-          GROUP BY 1
+          SELECT k.key, min(f.id::text) AS "productId"
+          FROM (SELECT DISTINCT unnest(${keys}::text[]) AS key) k
+          CROSS JOIN LATERAL (
+            SELECT e.id FROM entity e
+            WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.attributes #>> '{handle,value}' = k.key
+            LIMIT 2
+          ) f
+          GROUP BY k.key
           HAVING count(*) = 1`
       })
       const accountVersion = SqlSchema.single({

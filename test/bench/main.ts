@@ -1,10 +1,14 @@
 import { parseArgs } from "node:util"
 import { build } from "./harness/Build.ts"
 import { machine } from "./harness/Report.ts"
+import { coldStart } from "./scenarios/ColdStart.ts"
 import { distinctPages } from "./scenarios/DistinctPages.ts"
+import { importing } from "./scenarios/Import.ts"
+import { longWalk } from "./scenarios/LongWalk.ts"
+import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 
-const scenarios: ReadonlyArray<Scenario> = [distinctPages]
+const scenarios: ReadonlyArray<Scenario> = [distinctPages, samePage, notModified, longWalk, importing, coldStart]
 
 const usage = `npm run bench -- [--rounds N] [SCENARIO...]
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { fold, likePattern, matches, searchText, terms } from "../../src/domain/SearchText.ts"
+import { amount } from "../support/Volume.ts"
 
 const finds = (fields: ReadonlyArray<string>, search: string) => matches(searchText(fields), terms(search))
 
@@ -76,7 +77,7 @@ describe("fold", () => {
   it("is idempotent", () => {
     fc.assert(
       fc.property(texts, (text) => assert.strictEqual(fold(fold(text)), fold(text))),
-      { numRuns: 1000 }
+      { numRuns: amount(1_000, 100_000) }
     )
   })
 
@@ -215,7 +216,7 @@ describe("matches", () => {
           assertFinds(text, piece.toUpperCase())
         }
       }),
-      { numRuns: 3000 }
+      { numRuns: amount(3_000, 300_000) }
     )
     assert.isAbove(found, 500)
   })
@@ -231,7 +232,7 @@ describe("matches", () => {
         )
         assertFinds(text, words.join(" "))
       }),
-      { numRuns: 1000 }
+      { numRuns: amount(1_000, 100_000) }
     )
   })
 
@@ -272,7 +273,7 @@ describe("likePattern", () => {
           assert.strictEqual(like(stored, likePattern(needle)), expected)
         }
       }),
-      { numRuns: 1000 }
+      { numRuns: amount(1_000, 100_000) }
     )
     assert.isAbove(found, 50)
   })

@@ -12,6 +12,7 @@ import { EntityKind } from "../../src/domain/Attribute.ts"
 import { type AccountId, EntityId, nilUuid } from "../../src/domain/Ids.ts"
 import { Accounts, actingAs, anAccount, Catalog } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
 import { bundledProgram, killProgram, startProgram } from "./BundledProgram.ts"
 import { type CrashVerdict, judge, Line } from "./CrashRecord.ts"
 import { wrongDerivations } from "./Derivations.ts"
@@ -172,16 +173,17 @@ describe.skipIf(!serverAnswers)("writers on the server, killed at any moment", (
       Effect.gen(function* () {
         const { accountId } = yield* anAccount({ domains: ["a.example"] })
         yield* dwell({ writeMillis: 6, commitMillis: 3 })
-        const all = yield* killWriters("Crash", 10, {})
+        const kills = amount(10, 100)
+        const all = yield* killWriters("Crash", kills, {})
         const found = yield* findBundles
         const verdict = judge(all.flat(), found)
         const interrupted = all.filter((said) => acknowledgedIn(said) < said.length / 2).length
         const acknowledged = acknowledgedIn(all.flat())
         report("Crash", { kills: all.length, interrupted, acknowledged, bundles: found.length, ...counts(verdict) })
-        assert.lengthOf(all, 10)
-        assert.isAtLeast(interrupted, 5, "kills that came in the middle of a change")
-        assert.isAtLeast(acknowledged, 80)
-        assert.isAtLeast(found.length, 25)
+        assert.lengthOf(all, kills)
+        assert.isAtLeast(interrupted, kills / 2, "kills that came in the middle of a change")
+        assert.isAtLeast(acknowledged, 8 * kills)
+        assert.isAtLeast(found.length, 2.5 * kills)
         assert.deepStrictEqual(verdict, { lost: [], half: [], unexplained: [] }, `seed ${seed}`)
         yield* assertWhole(accountId)
       })
@@ -219,7 +221,7 @@ describe("writers on one embedded data directory", () => {
       const dice = new Dice("Crash, embedded")
       const Embedded = Database.layer({ url: Option.none(), dataDirectory })
       const said: Array<Line> = []
-      const kills = 2
+      const kills = amount(2, 10)
       for (let round = 0; round < kills; round++) {
         const writer = yield* aWriter({ CRASH_DATA_DIR: dataDirectory })
         yield* writer.said(20 + dice.below(40))

@@ -8,12 +8,13 @@ import { mintId } from "../../src/services/Identifiers.ts"
 import { Stores } from "../../src/services/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { dwell, layerDatabase, layerPool } from "./ServerServices.ts"
 
 const writers = 16
-const listsEach = 30
+const listsEach = amount(30, 500)
 /** Every deadlock costs the planted variant its wait. */
 const plantedListsEach = 3
 

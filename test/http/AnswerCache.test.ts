@@ -12,6 +12,7 @@ import {
   Stores,
   testServer
 } from "../../src/testing/index.ts"
+import { amount } from "../support/Volume.ts"
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000_000)
 
@@ -38,7 +39,7 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
   (it) => {
     it.effect("equal a full render after every random operation", () =>
       Effect.gen(function* () {
-        const operations = fc.sample(operation, { numRuns: 120, seed })
+        const operations = fc.sample(operation, { numRuns: amount(120, 1_000), seed })
         const changes = yield* CatalogChanges
         const programs = yield* makePrograms
         const client = yield* HttpClient.HttpClient
@@ -141,8 +142,8 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
             yield* read("/api/v1/stores", yield* programs.listStores())
           }
         }).pipe(actingAs(account.actor))
-        assert.strictEqual(reads, 120 * 5 * 2, `seed ${seed}`)
-        assert.isAbove(shortcuts, 100, `seed ${seed}`)
+        assert.strictEqual(reads, operations.length * 5 * 2, `seed ${seed}`)
+        assert.isAbove(shortcuts, 0.8 * operations.length, `seed ${seed}`)
       }).pipe(
         Effect.tapErrorCause(() => Effect.logError(`TEST_SEED=${seed}`)),
         Effect.scoped

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, FastCheck as fc, Layer, Runtime, TestClock } from "effect"
 import { anAccount, TestServices } from "../../src/testing/index.ts"
+import { amount } from "../support/Volume.ts"
 import { assertHeaders, headerNames, serverWith, shortPatience, talk } from "./Exchange.ts"
 import { codeOfStatus } from "./Fixtures.ts"
 
@@ -196,7 +197,7 @@ layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("whateve
       yield* Effect.promise(() =>
         fc.assert(
           fc.asyncProperty(request, (sent) => Runtime.runPromise(runtime)(judge(sent))),
-          { numRuns: 300 }
+          { numRuns: amount(300, 20_000) }
         )
       )
       // The alphabet reaches what it is for.

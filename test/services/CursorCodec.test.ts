@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import fc from "fast-check"
 import { type CursorBinding, makeCursorCodec } from "../../src/services/CursorCodec.ts"
+import { amount } from "../support/Volume.ts"
 
 const key = Uint8Array.from({ length: 32 }, (_, index) => index)
 const codec = makeCursorCodec(key)
@@ -104,7 +105,7 @@ describe("decode", () => {
         const expected = sameBinding(one, other) ? Option.some(position) : Option.none()
         assert.deepStrictEqual(codec.decode(other, codec.encode(one, position)), expected)
       }),
-      { numRuns: 1000 }
+      { numRuns: amount(1_000, 100_000) }
     )
     assert.isAbove(same, 100)
     assert.isBelow(same, 900)

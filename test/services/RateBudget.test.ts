@@ -2,6 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, FastCheck as fc, TestClock } from "effect"
 import type { AccountId } from "../../src/domain/Ids.ts"
 import { type BudgetSizes, RateBudget, type Spender, type Taken } from "../../src/services/RateBudget.ts"
+import { amount } from "../support/Volume.ts"
 import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
 
 const take = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.take(spender))
@@ -122,7 +123,7 @@ for (const { absent, layer, name } of engines)
             }
           }
         }).pipe(Effect.provide(layer({ perKey, perAccount }))),
-      { fastCheck: { numRuns: 25 } }
+      { fastCheck: { numRuns: amount(25, 500) } }
     )
 
     it("has admitted and refused for both reasons meanwhile", () => {

@@ -9,6 +9,7 @@ import fc from "fast-check"
 import type { ImportedProduct } from "../../src/domain/ImportedProduct.ts"
 import { inspectShopifyCsv, readShopifyCsv, type ShopifyCsvPart } from "../../src/services/ShopifyCsv.ts"
 import { weightIn } from "../../src/services/ShopifyCsvCells.ts"
+import { amount } from "../support/Volume.ts"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-csv-"))),
@@ -446,7 +447,7 @@ describe("any export", () => {
             assert.deepStrictEqual(products, expected)
             variants += products.flatMap((product) => product.variants).length
           }),
-          { numRuns: 200 }
+          { numRuns: amount(200, 5_000) }
         )
       )
       assert.isAbove(variants, 400)

@@ -18,20 +18,22 @@ const serverUrl = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0
 const fillVersion = 1
 const stores = 3
 
-const urlOf = (database: string): string => {
+export const urlOf = (database: string): string => {
   const url = new URL(serverUrl)
   url.pathname = `/${database}`
   return url.href
 }
 
-const connected = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
+/** Runs something on a connection of its own. */
+export const connected = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   return await use(client).finally(() => client.end())
 }
 
 const serve = ["dist/main.js"]
-const catalog = (url: string, ...command: ReadonlyArray<string>) =>
+/** Runs a command of the service on a database; answers its stdout. */
+export const catalog = (url: string, ...command: ReadonlyArray<string>) =>
   mustRun(process.execPath, [...serve, ...command], { DATABASE_URL: url })
 
 const nameOf = (products: number) => `Benchmark of ${products} products, fill ${fillVersion}`
@@ -134,7 +136,8 @@ const fill = (url: string, products: number): Promise<void> =>
     await client.query("CHECKPOINT")
   })
 
-const recreate = (database: string) =>
+/** An empty database of this name, whatever there was before. */
+export const recreate = (database: string) =>
   connected(serverUrl, async (client) => {
     await client.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`)
     await client.query(`CREATE DATABASE ${database}`)
@@ -165,15 +168,17 @@ const filled = async (database: string, products: number): Promise<string> => {
   return accountId
 }
 
+export const postgresVersionOf = (url: string): Promise<string> =>
+  connected(url, async (client) => {
+    const { rows } = await client.query<{ readonly server_version: string }>("SHOW server_version")
+    return rows[0]?.server_version ?? "unknown"
+  })
+
 /** A database of so many products, each on three stores: that of an earlier run if it is right, else a new one. */
 export const openCatalog = async (database: string, products: number): Promise<BenchCatalog> => {
   const accountId = (await kept(database, products)) ?? (await filled(database, products))
   const url = urlOf(database)
   const minted = await catalog(url, "key", "create", "--account", accountId, "--name", "Benchmark", "--json")
   const { key: token } = JSON.parse(minted) as { readonly key: string }
-  const postgresVersion = await connected(url, async (client) => {
-    const { rows } = await client.query<{ readonly server_version: string }>("SHOW server_version")
-    return rows[0]?.server_version ?? "unknown"
-  })
-  return { url, accountId, token, products, postgresVersion }
+  return { url, accountId, token, products, postgresVersion: await postgresVersionOf(url) }
 }

@@ -13,12 +13,22 @@ export const titles: Readonly<Record<ContenderName, string>> = {
 /** As PostgreSQL knows their connections. */
 export const applicationNames: Readonly<Record<ContenderName, string>> = { ours: "catalog", fair: "fair", bare: "bare" }
 
+export type Servers = Readonly<Record<ContenderName, ServerProcess>>
+
 /** More than any run sends: the budgets are kept, and never refuse. */
 const budget = "999999999"
 
-const start = (name: ContenderName, { accountId, url }: BenchCatalog): Promise<ServerProcess> =>
+/** Parameters with which node runs the service. */
+export const serviceParameters = (...command: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...(process.env.BENCH_NODE_FLAGS?.split(" ") ?? []),
+  "dist/main.js",
+  ...command
+]
+
+/** Starts a contender in a process of its own. */
+export const start = (name: ContenderName, { accountId, url }: BenchCatalog): Promise<ServerProcess> =>
   name === "ours"
-    ? ServerProcess.start([...(process.env.BENCH_NODE_FLAGS?.split(" ") ?? []), "dist/main.js", "serve"], {
+    ? ServerProcess.start(serviceParameters("serve"), {
         DATABASE_URL: url,
         RATE_LIMIT_PER_KEY: budget,
         RATE_LIMIT_PER_ACCOUNT: budget
@@ -26,10 +36,7 @@ const start = (name: ContenderName, { accountId, url }: BenchCatalog): Promise<S
     : ServerProcess.start(script(`peers/${name}.ts`), { DATABASE_URL: url, ACCOUNT_ID: accountId })
 
 /** Starts all contenders, each in a process of its own, and stops them when `use` is done. */
-export const withContenders = async <A>(
-  catalog: BenchCatalog,
-  use: (servers: Readonly<Record<ContenderName, ServerProcess>>) => Promise<A>
-): Promise<A> => {
+export const withContenders = async <A>(catalog: BenchCatalog, use: (servers: Servers) => Promise<A>): Promise<A> => {
   const started: Array<ServerProcess> = []
   const open = async (name: ContenderName) => {
     const server = await start(name, catalog)

@@ -5,8 +5,9 @@ import { fileURLToPath } from "node:url"
 /** The root of the repository. */
 export const root = fileURLToPath(new URL("../../../", import.meta.url))
 
-/** The same for every process that is measured. */
-const environment = { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "", LOG_FORMAT: "json" }
+/** The same for every process that is measured: nothing of the shell's settings reaches it but what is given. */
+const { DATABASE_URL: _, DATA_DIR: __, REDIS_URL: ___, ...shell } = process.env
+const environment = { ...shell, NODE_ENV: "production", NODE_OPTIONS: "", LOG_FORMAT: "json" }
 
 /** Arguments with which node runs a TypeScript file of the benchmark. tsx costs time at the start only. */
 export const script = (path: string): ReadonlyArray<string> => ["--import", "tsx", `test/bench/${path}`]
@@ -17,14 +18,16 @@ export interface Exited {
   readonly stderr: string
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end. `started` is given its process id. */
 export const run = (
   command: string,
   parameters: ReadonlyArray<string>,
-  env: Readonly<Record<string, string>> = {}
+  env: Readonly<Record<string, string>> = {},
+  started: (pid: number | undefined) => void = () => {}
 ): Promise<Exited> =>
   new Promise((resolve, reject) => {
     const child = spawn(command, parameters, { cwd: root, env: { ...environment, ...env } })
+    started(child.pid)
     let stdout = ""
     let stderr = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -67,6 +70,16 @@ export const cpuMillisOf = (pid: number | undefined): number => {
     // utime and stime, the 14th and 15th field, in ticks of 10 ms; the name before may hold blanks.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
     return (Number(fields[11]) + Number(fields[12])) * 10
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** A line of /proc/PID/status in MB: VmRSS is what is resident now, VmHWM the most so far; NaN where there is none. */
+export const megabytesOf = (pid: number | undefined, line: "VmRSS" | "VmHWM"): number => {
+  try {
+    const kilobytes = new RegExp(`^${line}:\\s+(\\d+) kB$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
+    return kilobytes === undefined ? Number.NaN : Number(kilobytes) / 1_024
   } catch {
     return Number.NaN
   }

@@ -5,7 +5,9 @@ export interface LoadOrder {
   readonly url: string
   readonly token: string
   readonly connections: number
-  /** Paths with their queries; each is asked for once. */
+  /** Beside those that every request has. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Paths with their queries; each entry is asked for once. */
   readonly targets: ReadonlyArray<string>
   /** The status that every answer must have. */
   readonly status: number
@@ -26,10 +28,10 @@ const endOfHead = Buffer.from("\r\n\r\n")
  * HTTP/1.1 over bare sockets: a request is a buffer made beforehand, of an answer only status and length are read. On a
  * machine that is shared with what is measured, every other client would blur the difference.
  */
-const open = ({ token, url }: LoadOrder) =>
+const open = ({ headers, token, url }: LoadOrder) =>
   new Promise<{ readonly socket: Socket; readonly reader: AnswerReader }>((resolve, reject) => {
     const { hostname, port } = new URL(url)
-    const reader = new AnswerReader(hostname, port, token)
+    const reader = new AnswerReader(hostname, port, { Authorization: `Bearer ${token}`, ...headers })
     const socket: Socket = connect({
       host: hostname,
       port: Number(port),
@@ -56,8 +58,10 @@ class AnswerReader {
   private inBody = false
   private settle: { done: (status: number, length: number) => void; failed: (error: Error) => void } | undefined
 
-  constructor(hostname: string, port: string, token: string) {
-    this.headers = ` HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\n\r\n`
+  constructor(hostname: string, port: string, headers: Readonly<Record<string, string>>) {
+    const all = { Host: `${hostname}:${port}`, Accept: "application/json", ...headers }
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+    this.headers = ` HTTP/1.1\r\n${lines.join("")}\r\n`
   }
 
   requestOf(target: string): string {

@@ -1,34 +1,23 @@
 import { type BenchCatalog, openCatalog } from "../harness/Catalog.ts"
-import { type ContenderName, contenderNames, titles, withContenders } from "../harness/Contenders.ts"
-import { measureCpu } from "../harness/Cpu.ts"
+import { type ContenderName, contenderNames, type Servers, titles, withContenders } from "../harness/Contenders.ts"
 import { Load } from "../harness/Load.ts"
 import type { ServerProcess } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
-import { ratio, table, whole } from "../harness/Report.ts"
-import { median, spreadOf } from "../harness/Statistics.ts"
+import { whole } from "../harness/Report.ts"
+import { type Asked, alternate, connections, type Target, tablesOf } from "../harness/Rounds.ts"
 import { type WalkedPage, walk } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
 const products = 100_000
 const limit = 50
-const connections = 16
 /** The first pages of the walks: with five of them a round asks for 10,000 pages, none of them twice. */
 const leads = [50, 10, 20, 30, 40]
 
-/** What the median of the ratios to a peer should be at least. */
-const targets: ReadonlyArray<{ readonly peer: ContenderName; readonly atLeast: number }> = [
+const targets: ReadonlyArray<Target> = [
   { peer: "fair", atLeast: 0.9 },
   { peer: "bare", atLeast: 0.5 }
 ]
 
-interface Round {
-  readonly pagesPerSecond: number
-  /** Processor time in microseconds a page. */
-  readonly serverMicros: number
-  readonly databaseMicros: number
-}
-
-type Servers = Readonly<Record<ContenderName, ServerProcess>>
 type Pages = Readonly<Record<ContenderName, ReadonlyArray<WalkedPage>>>
 
 const pagesOf = async ({ token }: BenchCatalog, { url }: ServerProcess) =>
@@ -51,56 +40,11 @@ const walkAll = async (catalog: BenchCatalog, servers: Servers): Promise<Pages> 
   return pages
 }
 
-const measure = async (
-  load: Load,
-  catalog: BenchCatalog,
-  name: ContenderName,
-  server: ServerProcess,
-  pages: ReadonlyArray<WalkedPage>
-): Promise<Round> => {
-  const order = {
-    url: server.url,
-    token: catalog.token,
-    connections,
-    targets: pages.map(({ target }) => target),
-    status: 200,
-    lengths: pages.map(({ length }) => length)
-  }
-  const [result, cpu] = await measureCpu(catalog, name, server, () => load.run(order))
-  const { answers, bytes, elapsedMillis } = result
-  if (answers !== pages.length || bytes !== pages.reduce((sum, { length }) => sum + length, 0))
-    throw new Error(`${answers} answers of ${bytes} bytes came back to ${pages.length} requests.`)
-  return {
-    pagesPerSecond: (answers / elapsedMillis) * 1_000,
-    serverMicros: (cpu.serverMillis / answers) * 1_000,
-    databaseMicros: (cpu.databaseMillis / answers) * 1_000
-  }
-}
-
-const reportOf = (rounds: Readonly<Record<ContenderName, ReadonlyArray<Round>>>, pages: number) => {
-  const rates = (name: ContenderName) => rounds[name].map(({ pagesPerSecond }) => pagesPerSecond)
-  const ratios = (peer: ContenderName) => rates("ours").map((rate, index) => rate / (rates(peer)[index] ?? Number.NaN))
-  return [
-    `${whole(products)} products on 3 stores, ${limit} rows a page, ${connections} connections; ${rounds.ours.length} rounds of ${whole(pages)} distinct pages each, contenders alternating.`,
-    table(
-      ["", "pages/s, median", "min", "max", "CPU, µs a page", "of PostgreSQL, µs a page"],
-      contenderNames.map((name) => {
-        const { max, median: middle, min } = spreadOf(rates(name))
-        const cpu = median(rounds[name].map(({ serverMicros }) => serverMicros))
-        const database = median(rounds[name].map(({ databaseMicros }) => databaseMicros))
-        return [titles[name], whole(middle), whole(min), whole(max), whole(cpu), whole(database)]
-      })
-    ),
-    table(
-      ["ratio within a round", "median", "min", "max", "target", "met"],
-      targets.map(({ atLeast, peer }) => {
-        const { max, median: middle, min } = spreadOf(ratios(peer))
-        const met = middle >= atLeast ? "yes" : "no"
-        return [`${titles.ours} / ${titles[peer]}`, ratio(middle), ratio(min), ratio(max), `≥ ${ratio(atLeast)}`, met]
-      })
-    )
-  ].join("\n\n")
-}
+const askedOf = (pages: ReadonlyArray<WalkedPage>): Asked => ({
+  targets: pages.map(({ target }) => target),
+  status: 200,
+  lengths: pages.map(({ length }) => length)
+})
 
 /** A walk in which no page is asked for twice: what a mirror does that catches up. */
 export const distinctPages: Scenario = {
@@ -112,16 +56,12 @@ export const distinctPages: Scenario = {
     const report = await withContenders(catalog, async (servers) => {
       progress("Walking: every contender must give the same rows")
       const pages = await walkAll(catalog, servers)
-      const rounds: Record<ContenderName, Array<Round>> = { ours: [], fair: [], bare: [] }
-      for (let round = 0; round <= count; round++) {
-        for (const name of contenderNames) {
-          const measured = await measure(load, catalog, name, servers[name], pages[name])
-          progress(`round ${round}, ${titles[name]}: ${whole(measured.pagesPerSecond)} pages/s`)
-          // The first one only warms up.
-          if (round > 0) rounds[name].push(measured)
-        }
-      }
-      return reportOf(rounds, pages.ours.length)
+      const asked = new Map(contenderNames.map((name) => [name, askedOf(pages[name])]))
+      const rounds = await alternate(load, catalog, servers, asked, count)
+      return [
+        `${whole(products)} products on 3 stores, ${limit} rows a page, ${connections} connections; ${count} rounds of ${whole(pages.ours.length)} distinct pages each, contenders alternating.`,
+        tablesOf(rounds, targets)
+      ].join("\n\n")
     }).finally(() => load.stop())
     return { report, postgresVersion: catalog.postgresVersion }
   }

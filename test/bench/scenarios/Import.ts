@@ -1,0 +1,184 @@
+import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type pg from "pg"
+import { catalog, connected, postgresVersionOf, recreate, urlOf } from "../harness/Catalog.ts"
+import { serviceParameters } from "../harness/Contenders.ts"
+import { variantsOf, writeExport } from "../harness/Export.ts"
+import { megabytesOf, run } from "../harness/Processes.ts"
+import { progress } from "../harness/Progress.ts"
+import { ratio, table, whole } from "../harness/Report.ts"
+import { spreadOf } from "../harness/Statistics.ts"
+import type { Scenario } from "./Scenario.ts"
+
+const products = 100_000
+/** The same command for so few of them tells what the process needs before the file makes a difference. */
+const fewProducts = 1_000
+const mostRatio = 5
+const mostGrowthMegabytes = 150
+const domain = "store.example"
+
+/** A fresh database with the schema, an account and a store. */
+const prepare = async (database: string): Promise<string> => {
+  const url = urlOf(database)
+  await recreate(database)
+  await catalog(url, "migrate")
+  await catalog(url, "account", "create", "--name", "Import")
+  await catalog(url, "store", "link", domain)
+  return url
+}
+
+const countsOf = (client: pg.Client) =>
+  client
+    .query<{ readonly name: string; readonly rows: number }>(
+      `SELECT relname AS name,
+              (xpath('/row/c/text()', query_to_xml(format('SELECT count(*) AS c FROM %I', relname), false, true, '')))[1]::text::int AS rows
+       FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname`
+    )
+    .then(({ rows }) => new Map(rows.map(({ name, rows }) => [name, rows])))
+
+/** Imports a file; how long the command took, and the most memory that its process held. */
+const importFile = async (url: string, path: string, count: number) => {
+  let megabytes = 0
+  let look: NodeJS.Timeout | undefined
+  const startedAt = performance.now()
+  const { code, stderr, stdout } = await run(
+    process.execPath,
+    serviceParameters("import", "csv", path, "--store", domain, "--accept", "--json"),
+    { DATABASE_URL: url },
+    (pid) => {
+      look = setInterval(() => {
+        megabytes = Math.max(megabytes, megabytesOf(pid, "VmHWM") || 0)
+      }, 20)
+    }
+  ).finally(() => clearInterval(look))
+  const seconds = (performance.now() - startedAt) / 1_000
+  const outcome = code === 0 ? (JSON.parse(stdout) as Record<string, unknown>) : {}
+  if (outcome.phase !== "applied" || outcome.created !== count)
+    throw new Error(`The import ended with ${code} in phase ${outcome.phase}, ${outcome.created} created:\n${stderr}`)
+  return { seconds, megabytes }
+}
+
+/** Tables in an order in which rows may refer to those before; what else an import writes is put at the end. */
+const inOrder = ["entity", "store_version", "entity_media", "import_run", "import_item"]
+
+/**
+ * Copies the tables that an import wrote into an empty database with the same schema, in one transaction that the guards
+ * accept: its own number stands in `stamped_by`. Only the copying in and the commit count; the rows lie in files of the
+ * database server, written before.
+ */
+const copyInto = async (source: string, target: string, written: ReadonlyArray<string>, folder: string) =>
+  connected(source, (from) =>
+    connected(target, async (into) => {
+      await into.query("BEGIN")
+      const one = await into.query<{ readonly id: string }>("SELECT pg_current_xact_id()::text AS id")
+      const columnsOf = async (name: string) => {
+        const { rows } = await from.query<{ readonly name: string }>(
+          `SELECT attname AS name FROM pg_attribute
+           WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`,
+          [name]
+        )
+        return rows.map((row) => row.name)
+      }
+      const dump = async (name: string) => {
+        const columns = await columnsOf(name)
+        const values = columns.map((column) => (column === "stamped_by" ? `'${one.rows[0]?.id}'` : column))
+        // Owners before their variants, as an import writes them.
+        const order = name === "entity" ? "ORDER BY change_seq" : ""
+        await from.query(`COPY (SELECT ${values.join()} FROM ${name} ${order}) TO '${join(folder, name)}'`)
+        return `COPY ${name} (${columns.join()}) FROM '${join(folder, name)}'`
+      }
+      // What was there before the import, under the same ids.
+      for (const name of ["account", "import_lock", "store"]) {
+        await into.query(`TRUNCATE ${name} CASCADE`)
+        await into.query(await dump(name))
+      }
+      const copies: Array<string> = []
+      for (const name of written) copies.push(await dump(name))
+      const startedAt = performance.now()
+      for (const copy of copies) await into.query(copy)
+      await into.query("COMMIT")
+      return (performance.now() - startedAt) / 1_000
+    })
+  )
+
+const round = async (folder: string) => {
+  const source = await prepare("catalog_bench_import")
+  const target = await prepare("catalog_bench_copy")
+  const before = await connected(source, countsOf)
+  await connected(source, (client) => client.query("CHECKPOINT"))
+  const few = await importFile(await prepare("catalog_bench_few"), join(folder, "few.csv"), fewProducts)
+  const imported = await importFile(source, join(folder, "all.csv"), products)
+  const after = await connected(source, countsOf)
+  const written = [...after].flatMap(([name, rows]) => (rows === before.get(name) ? [] : [name]))
+  const place = (name: string) => (inOrder.includes(name) ? inOrder.indexOf(name) : inOrder.length)
+  written.sort((left, right) => place(left) - place(right))
+  await connected(target, (client) => client.query("CHECKPOINT"))
+  const copySeconds = await copyInto(source, target, written, folder)
+  const copied = await connected(target, countsOf)
+  for (const name of written)
+    if (copied.get(name) !== after.get(name)) throw new Error(`${copied.get(name)} rows of ${name} were copied.`)
+  // A product with its variants and its image.
+  if (after.get("entity") !== products * (1 + variantsOf + 1))
+    throw new Error(`The import made ${after.get("entity")} entities.`)
+  return {
+    importSeconds: imported.seconds,
+    copySeconds,
+    grownMegabytes: imported.megabytes - few.megabytes,
+    megabytes: imported.megabytes,
+    rows: written.map((name) => `${whole(after.get(name) ?? 0)} of ${name}`).join(", ")
+  }
+}
+
+/** How much an import costs beside the least that writing its rows costs. */
+export const importing: Scenario = {
+  name: "import",
+  title: "Import",
+  run: async ({ rounds: count }) => {
+    const folder = mkdtempSync(join(tmpdir(), "bench-import-"))
+    // The database server writes here too, as another user.
+    chmodSync(folder, 0o777)
+    try {
+      await writeExport(join(folder, "few.csv"), fewProducts)
+      await writeExport(join(folder, "all.csv"), products)
+      const rounds: Array<Awaited<ReturnType<typeof round>>> = []
+      for (let number = 1; number <= count; number++) {
+        const done = await round(folder)
+        progress(`round ${number}: import ${whole(done.importSeconds)} s, COPY ${whole(done.copySeconds)} s`)
+        rounds.push(done)
+      }
+      const figures = (value: (one: (typeof rounds)[number]) => number, digits: number) => {
+        const { max, median, min } = spreadOf(rounds.map(value))
+        return [median, min, max].map((figure) => figure.toFixed(digits))
+      }
+      const ratios = spreadOf(rounds.map(({ copySeconds, importSeconds }) => importSeconds / copySeconds))
+      const grown = spreadOf(rounds.map(({ grownMegabytes }) => grownMegabytes))
+      const report = [
+        `${whole(products)} products with ${whole(products * variantsOf)} variants and an image each, a file of ${whole(statSync(join(folder, "all.csv")).size / 1e6)} MB, into an empty catalog; ${count} rounds. It writes, and COPY too: ${rounds[0]?.rows}. Memory is the most that the process held, less what it held at most for ${whole(fewProducts)} products.`,
+        table(
+          ["", "median", "min", "max", "target", "met"],
+          [
+            ["import, s", ...figures(({ importSeconds }) => importSeconds, 1), "", ""],
+            ["COPY, s", ...figures(({ copySeconds }) => copySeconds, 1), "", ""],
+            [
+              "import / COPY",
+              ...figures(({ copySeconds, importSeconds }) => importSeconds / copySeconds, 2),
+              `≤ ${ratio(mostRatio)}`,
+              ratios.median <= mostRatio ? "yes" : "no"
+            ],
+            [
+              "memory gained, MB",
+              ...figures(({ grownMegabytes }) => grownMegabytes, 0),
+              `< ${mostGrowthMegabytes}`,
+              grown.max < mostGrowthMegabytes ? "yes" : "no"
+            ],
+            ["memory at most, MB", ...figures(({ megabytes }) => megabytes, 0), "", ""]
+          ]
+        )
+      ].join("\n\n")
+      return { report, postgresVersion: await postgresVersionOf(urlOf("catalog_bench_import")) }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}

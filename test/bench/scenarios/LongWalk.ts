@@ -1,0 +1,88 @@
+import { openCatalog } from "../harness/Catalog.ts"
+import { start } from "../harness/Contenders.ts"
+import { megabytesOf, type ServerProcess } from "../harness/Processes.ts"
+import { progress } from "../harness/Progress.ts"
+import { ratio, table, whole } from "../harness/Report.ts"
+import { median, spreadOf } from "../harness/Statistics.ts"
+import { pagesFrom } from "../harness/Walk.ts"
+import type { Scenario } from "./Scenario.ts"
+
+const products = 1_000_000
+const limit = 250
+/** How many pages at each end are compared. */
+const compared = 100
+const mostRatio = 1.2
+const mostGrowthMegabytes = 100
+
+/** A walk as it was seen: how long each page took, and how much memory the server gained meanwhile at most. */
+const walkOnce = async (server: ServerProcess, token: string) => {
+  const millis: Array<number> = []
+  const seen = new Set<string>()
+  const before = megabytesOf(server.pid, "VmRSS")
+  let most = before
+  let rows = 0
+  let askedAt = performance.now()
+  for await (const { body } of pagesFrom(server.url, token, limit)) {
+    millis.push(performance.now() - askedAt)
+    for (const { id } of body.data) seen.add(id)
+    rows += body.data.length
+    most = Math.max(most, megabytesOf(server.pid, "VmRSS"))
+    askedAt = performance.now()
+  }
+  if (rows !== products || seen.size !== products || millis.length !== products / limit)
+    throw new Error(`A walk saw ${rows} rows of ${seen.size} products on ${millis.length} pages.`)
+  return {
+    first: median(millis.slice(0, compared)),
+    last: median(millis.slice(-compared)),
+    seconds: millis.reduce((sum, one) => sum + one, 0) / 1_000,
+    grownMegabytes: most - before,
+    megabytes: most
+  }
+}
+
+/** Whether the end of a long walk costs more than its beginning, and whether the server keeps anything of it. */
+export const longWalk: Scenario = {
+  name: "long-walk",
+  title: "A long walk",
+  run: async ({ rounds }) => {
+    const catalog = await openCatalog("catalog_bench_million", products)
+    const server = await start("ours", catalog)
+    try {
+      const walks: Array<Awaited<ReturnType<typeof walkOnce>>> = []
+      for (let number = 0; number <= rounds; number++) {
+        const walk = await walkOnce(server, catalog.token)
+        progress(
+          `walk ${number}: ${whole(walk.seconds)} s, ${ratio(walk.last / walk.first)} last to first, ${whole(walk.grownMegabytes)} MB gained to ${whole(walk.megabytes)}`
+        )
+        // The first one only warms up.
+        if (number > 0) walks.push(walk)
+      }
+      const firsts = spreadOf(walks.map(({ first }) => first))
+      const lasts = spreadOf(walks.map(({ last }) => last))
+      const ratios = spreadOf(walks.map(({ first, last }) => last / first))
+      const grown = spreadOf(walks.map(({ grownMegabytes }) => grownMegabytes))
+      const row = (name: string, { max, median: middle, min }: typeof ratios, digits: number) =>
+        [name, middle, min, max].map((cell) => (typeof cell === "number" ? cell.toFixed(digits) : cell))
+      const met = (is: boolean) => (is ? "yes" : "no")
+      const report = [
+        `${whole(products)} products on 3 stores, ${limit} rows a page, one page after the other; ${rounds} walks of ${whole(products / limit)} pages after one that does not count. Times are medians of ${compared} pages; memory is resident memory of the server, at most ${whole(Math.max(...walks.map(({ megabytes }) => megabytes)))} MB.`,
+        table(
+          ["", "median", "min", "max", "target", "met"],
+          [
+            [...row(`first ${compared} pages, ms a page`, firsts, 2), "", ""],
+            [...row(`last ${compared} pages, ms a page`, lasts, 2), "", ""],
+            [...row("last / first", ratios, 2), `≤ ${ratio(mostRatio)}`, met(ratios.median <= mostRatio)],
+            [
+              ...row("memory gained in a walk, MB", grown, 0),
+              `< ${mostGrowthMegabytes}`,
+              met(grown.max < mostGrowthMegabytes)
+            ]
+          ]
+        )
+      ].join("\n\n")
+      return { report, postgresVersion: catalog.postgresVersion }
+    } finally {
+      await server.stop()
+    }
+  }
+}

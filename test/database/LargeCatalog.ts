@@ -1,0 +1,159 @@
+import pg from "pg"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
+import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
+import { noProducts } from "../../src/domain/Import.ts"
+
+/** The entities of the large account by number, from 1 on: the same in every fill. */
+export const largeCatalog = {
+  accountId: AccountId.make("10000000-0000-4000-8000-000000000000"),
+  stores: [1, 2, 3].map((n) => StoreId.make(`30000000-0000-4000-8000-00000000000${n}`)),
+  product: (n: number) => EntityId.make(idOf("a", n)),
+  variant: (n: number) => EntityId.make(idOf("b", n)),
+  collection: (n: number) => EntityId.make(idOf("c", n)),
+  media: (n: number) => EntityId.make(idOf("d", n))
+}
+
+const idOf = (letter: string, n: number) => `${letter}0000000-0000-4000-8000-${String(n).padStart(12, "0")}`
+const id = (letter: string, n: string) => `('${letter}0000000-0000-4000-8000-' || lpad((${n})::text, 12, '0'))::uuid`
+
+const attributes = (values: Readonly<Record<string, string>>) =>
+  `jsonb_build_object(${Object.entries(values)
+    .map(([key, value]) => `'${key}', jsonb_build_object('type', 'single_line_text_field', 'value', ${value})`)
+    .join(", ")})`
+
+const account = `'${largeCatalog.accountId}'::uuid`
+const storeIds = `'{${largeCatalog.stores.join()}}'::uuid[]`
+const firstStore = `'{${largeCatalog.stores[0]}}'::uuid[]`
+const nowhere = "'{}'::uuid[]"
+const at = (seq: string) => `timestamptz '2026-01-05 08:00Z' + (${seq}) * interval '1 millisecond'`
+
+/** Of a hundred products two failed on a store, eight wait for their publication, ten were never published. */
+const status = (n: string) => `
+  CASE WHEN ${n} % 100 < 2 THEN 'failed' WHEN ${n} % 100 < 10 THEN 'pending'
+       WHEN ${n} % 100 < 20 THEN 'never_published' ELSE 'published' END`
+
+/** One kind of entity; all members but the number are SQL, in which `n` is the entity's number. */
+interface Entities {
+  readonly kind: EntityKind
+  readonly letter: string
+  readonly parent: string
+  readonly stores: string
+  readonly search: string
+  readonly values: Readonly<Record<string, string>>
+  /** How many entities come before in the change order. */
+  readonly seqBefore: number
+}
+
+const entities = (count: number, { kind, letter, parent, search, seqBefore, stores, values }: Entities) => `
+  INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, draft_revision, change_seq,
+                      canonical_changed_at, stamped_by, pending_publish, last_publish_status, store_ids, search_text)
+  SELECT ${account}, ${id(letter, "n")}, '${kind}', ${parent}, ${parent === "NULL" ? "NULL" : "0"}, ${attributes(values)},
+         1, n + ${seqBefore}, ${at(`n + ${seqBefore}`)}, pg_current_xact_id(), ${
+           stores === nowhere ? "false, 'never_published'" : `n % 100 < 20, ${status("n")}`
+         }, ${stores},
+         ${search}
+  FROM generate_series(1, ${count}) n`
+
+const versions = (letter: string, stores: string, count: number) => `
+  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, published_at)
+  SELECT ${account}, ${id(letter, "n")}, s, '{"attributes": {}}', n % 100 < 20, ${status("n")},
+         CASE WHEN n % 100 >= 20 THEN ${at("n")} END
+  FROM generate_series(1, ${count}) n, unnest(${stores}) s`
+
+const word = (n: string) =>
+  `(ARRAY['backpack', 'tent', 'lantern', 'bottle', 'jacket', '手 机 壳', 'boots xl'])[1 + ${n} % 7]`
+
+/** How many entities of each kind there are beside so many products and as many variants. */
+export const countsBeside = (products: number) => ({
+  media: Math.ceil(products / 2),
+  collections: Math.ceil(products / 1_000) + 2
+})
+
+/** What fills the tables, each a statement. Collections have a thousand members, the last one half of all products. */
+const statements = (products: number): ReadonlyArray<string> => {
+  const { collections, media } = countsBeside(products)
+  const entitiesInAll = 2 * products + media + collections
+  return [
+    `INSERT INTO account (id, name, version, change_seq, last_changed_at)
+     VALUES (${account}, 'Large', 1, ${entitiesInAll}, ${at(String(entitiesInAll))})`,
+    `INSERT INTO account (id, name) SELECT ${id("e", "n")}, 'Account ' || n FROM generate_series(1, 200) n`,
+    "INSERT INTO import_lock (account_id) SELECT id FROM account",
+    `INSERT INTO api_key (account_id, id, hash, name, last_four, scopes)
+     SELECT ${id("e", "1 + n % 200")}, ${id("f", "n")}, sha256(n::text::bytea), 'Key', 'abcd', '{pim:read}'
+     FROM generate_series(1, 12000) n`,
+    `INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency)
+     SELECT ${account}, s, 'store-' || n || '.example', 'Store', 'none', 'en', '{en}', 'EUR'
+     FROM unnest(${storeIds}) WITH ORDINALITY AS t (s, n)`,
+    entities(products, {
+      kind: "product",
+      letter: "a",
+      parent: "NULL",
+      stores: storeIds,
+      seqBefore: 0,
+      values: { title: `initcap(${word("n")}) || ' ' || n`, handle: "'product-' || n", vendor: "'Fjell'" },
+      search: `' ' || ${word("n")} || ' ' || n || E'\\n fjell'`
+    }),
+    entities(products, {
+      kind: "variant",
+      letter: "b",
+      parent: id("a", "n"),
+      stores: firstStore,
+      seqBefore: products,
+      values: { title: "'Default'", sku: "'sku-' || n", price: "'10.00'" },
+      search: `' default' || E'\\n sku - ' || n || E'\\n ' || ${word("n")}`
+    }),
+    entities(media, {
+      kind: "media",
+      letter: "d",
+      parent: "NULL",
+      stores: nowhere,
+      seqBefore: 2 * products,
+      values: { url: "'https://cdn.example/' || n", file_name: "n || '.jpg'", mime_type: "'image/jpeg'" },
+      search: "' ' || n || ' . jpg'"
+    }),
+    entities(collections, {
+      kind: "collection",
+      letter: "c",
+      parent: "NULL",
+      stores: nowhere,
+      seqBefore: 2 * products + media,
+      values: { title: "'Collection ' || n", handle: "'collection-' || n" },
+      search: "' collection ' || n"
+    }),
+    ...[versions("a", storeIds, products), versions("b", firstStore, products)],
+    `INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
+     SELECT ${account}, ${id("a", "n")}, ${id("d", `1 + n % ${media}`)}, 0, ${storeIds} FROM generate_series(1, ${products}) n`,
+    `INSERT INTO collection_member (account_id, collection_id, product_id, position)
+     SELECT ${account}, ${id("c", "1 + n / 1000")}, ${id("a", "n")}, n % 1000 FROM generate_series(1, ${products}) n
+     UNION ALL
+     SELECT ${account}, ${id("c", String(collections))}, ${id("a", "2 * n")}, n FROM generate_series(1, ${products} / 2) n`,
+    `INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, summary)
+     SELECT ${account}, ${id("f", "n")}, '${largeCatalog.stores[0]}', 'csv', 'old.csv', 'applied', '${JSON.stringify(noProducts)}'
+     FROM generate_series(1, 40) n`,
+    `INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, done)
+     SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]', true FROM generate_series(1, 12000) n`
+  ]
+}
+
+/**
+ * Fills a database that has the schema and nothing else: one large account with so many products, as many variants, and
+ * some 200 empty ones. Without triggers, and with indexes built at the end: a million products take minutes, not an hour.
+ */
+export const fillLargeCatalog = async (url: string, products: number): Promise<void> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows: indexes } = await client.query<{ readonly name: string; readonly definition: string }>(`
+      SELECT indexname AS name, indexdef AS definition FROM pg_indexes
+      WHERE schemaname = 'public' AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
+    await client.query("SET session_replication_role = replica")
+    await client.query("SET synchronous_commit = off")
+    await client.query("SET maintenance_work_mem = '256MB'")
+    for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+    for (const statement of statements(products)) await client.query(statement)
+    for (const { definition } of indexes) await client.query(definition)
+    await client.query("VACUUM (ANALYZE)")
+  } finally {
+    await client.end()
+  }
+}
