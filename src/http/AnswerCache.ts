@@ -4,16 +4,16 @@ import type { AccountId } from "../domain/Ids.ts"
 /** The body of a 200, and the account's version that was read before it. */
 export interface RememberedAnswer {
   readonly version: number
-  readonly text: string
+  readonly body: Buffer
   readonly etag: string
   readonly contentType: string
   readonly contentLength: string
 }
 
-/** In characters: with their keys, some tens of megabytes of memory. */
-const mostCharacters = 16_000_000
+/** Of all answers and their targets. */
+const mostBytes = 16_000_000
 /** A longer answer would push out many. */
-const longestAnswer = 500_000
+const longestAnswerBytes = 500_000
 
 /**
  * Answers of this process that are still true as long as the account's version is the one they were read at: every visible
@@ -22,9 +22,9 @@ const longestAnswer = 500_000
  */
 export class AnswerCache {
   private readonly answers = new LRUCache<string, RememberedAnswer>({
-    maxSize: mostCharacters,
-    maxEntrySize: longestAnswer,
-    sizeCalculation: ({ text }, key) => text.length + key.length
+    maxSize: mostBytes,
+    maxEntrySize: longestAnswerBytes,
+    sizeCalculation: ({ body }, key) => body.length + key.length
   })
 
   /** Hashes of targets that were asked for lately, by place: a power of two of them, without an allocation a request. */

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 
 /** The strong tag of a body: equal bodies have equal tags, whoever asks. */
-export const etagOf = (text: string): string => `"${hash("sha1", text, "base64url")}"`
+export const etagOf = (body: Uint8Array): string => `"${hash("sha1", body, "base64url")}"`
 
 const tags = /(?:W\/)?("[^"]*")/g
 

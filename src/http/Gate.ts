@@ -44,13 +44,13 @@ const routeOf = (methods: Methods | undefined, method: string): Route | NotFound
 
 const isOpen = (methods: Methods | undefined) => methods?.values().next().value?.authenticated === false
 
-/** The body of an answer, if it is text: Node sends it in one piece with the head, which bytes are not. */
-const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined => {
+/** The body of an answer; undefined where it has none or is still being made. */
+const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse): Buffer | undefined => {
   switch (body._tag) {
     case "Raw":
-      return typeof body.body === "string" ? body.body : undefined
+      return body.body instanceof Buffer ? body.body : undefined
     case "Uint8Array":
-      return Buffer.from(body.body.buffer, body.body.byteOffset, body.body.byteLength).toString("utf8")
+      return Buffer.from(body.body.buffer, body.body.byteOffset, body.body.byteLength)
     default:
       return undefined
   }
@@ -58,15 +58,15 @@ const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | undef
 
 /** A 200 with all that is told of it but its own request; undefined for any other answer. */
 const answerOf = (response: HttpServerResponse.HttpServerResponse, version: number): RememberedAnswer | undefined => {
-  const text = response.status === 200 ? textOf(response) : undefined
-  return text === undefined
+  const body = response.status === 200 ? bytesOf(response) : undefined
+  return body === undefined
     ? undefined
     : {
         version,
-        text,
-        etag: etagOf(text),
+        body,
+        etag: etagOf(body),
         contentType: response.headers["content-type"] ?? "",
-        contentLength: response.headers["content-length"] ?? ""
+        contentLength: String(body.length)
       }
 }
 
@@ -82,10 +82,10 @@ const leave = (
   const rate = rateHeaders(standing)
   if (known === undefined)
     return HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rate, "x-request-id": id })
-  const { contentLength, contentType, etag, text } = known
+  const { body, contentLength, contentType, etag } = known
   if (isKnown(request, etag))
     return HttpServerResponse.empty({ status: 304, headers: { ...commonHeaders, ...rate, "x-request-id": id, etag } })
-  return HttpServerResponse.raw(text, {
+  return HttpServerResponse.raw(body, {
     status: 200,
     headers: {
       "content-type": contentType,

@@ -4,11 +4,9 @@ import { RestApi } from "../../api/RestApi.ts"
 import type { JsonText } from "../../domain/JsonText.ts"
 import { makePrograms } from "../../services/Programs.ts"
 
-/** Sends JSON that was built where it was read: encoding it again would cost more than the rest of the request. */
+/** Sends JSON that was built where it was read, as bytes: its tag, its length and the socket would each encode the text. */
 const sent = <A, E, R>(page: Effect.Effect<JsonText<A>, E, R>) =>
-  Effect.map(page, ({ text }) =>
-    HttpServerResponse.raw(text, { contentType: "application/json", contentLength: Buffer.byteLength(text) })
-  )
+  Effect.map(page, ({ text }) => HttpServerResponse.raw(Buffer.from(text), { contentType: "application/json" }))
 
 export const CatalogHandlers = HttpApiBuilder.group(RestApi, "catalog", (handlers) =>
   Effect.map(makePrograms, (programs) =>
