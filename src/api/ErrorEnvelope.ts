@@ -1,8 +1,7 @@
 import { HttpApiSchema } from "@effect/platform"
-import { Effect, ParseResult, Schema } from "effect"
+import { ParseResult, Schema, type SchemaAST } from "effect"
 import { Issue, NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
-import { RequestId } from "./RequestId.ts"
 
 /** At most so many issues, each text cut at so many characters: an answer stays small whatever came in. */
 const mostIssues = 20
@@ -13,22 +12,17 @@ const cut = (text: string) => (text.length <= mostCharacters ? text : `${text.sl
 const cutIssues = (issues: ReadonlyArray<Issue>) =>
   issues.slice(0, mostIssues).map(({ message, path }) => ({ path: cut(path), message: cut(message) }))
 
-const common = <E extends ApiError>(error: E, requestId: string) => ({
-  code: errorCodes[error._tag].code as (typeof errorCodes)[E["_tag"]]["code"],
+const common = (error: ApiError, requestId: string) => ({
+  code: errorCodes[error._tag].code,
   message: cut(error.message),
   request_id: requestId
-})
-
-const withDetails = (error: ValidationFailed, requestId: string) => ({
-  ...common(error, requestId),
-  details: cutIssues(error.issues)
 })
 
 /** The body of an error answer. */
 export const envelopeOf = (error: ApiError, requestId: string) => {
   switch (error._tag) {
     case "ValidationFailed":
-      return { error: withDetails(error, requestId) }
+      return { error: { ...common(error, requestId), details: cutIssues(error.issues) } }
     case "RevisionConflict":
       return {
         error: {
@@ -54,6 +48,12 @@ const onTheWire = <A>(tag: ErrorTag, description: string) =>
     status: errorCodes[tag].status
   })
 
+/** Clients read these: the server writes every error with `envelopeOf`, which knows the request's id. */
+const onlyRead = (error: unknown, _options: unknown, ast: SchemaAST.Transformation) =>
+  ParseResult.fail(
+    new ParseResult.Forbidden(ast, error, "an error is read from the wire, and not written by its schema")
+  )
+
 /** 404 on the wire. */
 export const NotFoundWire = Schema.transformOrFail(
   Schema.Struct({ error: Schema.Struct(fields("NotFound")) }),
@@ -61,7 +61,7 @@ export const NotFoundWire = Schema.transformOrFail(
   {
     strict: true,
     decode: () => ParseResult.succeed(new NotFound()),
-    encode: (_, __, ___, error) => Effect.map(RequestId, (requestId) => ({ error: common(error, requestId) }))
+    encode: onlyRead
   }
 ).annotations(
   onTheWire("NotFound", "Unknown id: absent, of another account, of another kind, or malformed. All read the same.")
@@ -79,7 +79,7 @@ export const ValidationFailedWire = Schema.transformOrFail(
   {
     strict: true,
     decode: ({ error }) => ParseResult.succeed(new ValidationFailed({ issues: error.details })),
-    encode: (_, __, ___, error) => Effect.map(RequestId, (requestId) => ({ error: withDetails(error, requestId) }))
+    encode: onlyRead
   }
 ).annotations(onTheWire("ValidationFailed", "A parameter, a header or the body does not fit its definition."))
 

@@ -14,10 +14,18 @@ const described = (description: string, jsonSchema: { readonly [keyword: string]
   jsonSchema: { ...jsonSchema, description }
 })
 
+/** A parameter's text. What is given more than once comes as a list. */
+const Once = Schema.String.annotations({
+  message: ({ actual }) => ({
+    message: Array.isArray(actual) ? "is given more than once" : "must be text",
+    override: true
+  })
+})
+
 const uuidFormat = { type: "string", format: "uuid" }
 
 /** Rows on a page. Never refused: what is no whole number is the default, what is out of range becomes the nearest bound. */
-const Limit = Schema.transform(Schema.String, Schema.typeSchema(Schema.Number), {
+const Limit = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
   strict: true,
   decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 250) : 50),
   encode: String
@@ -30,11 +38,11 @@ const Limit = Schema.transform(Schema.String, Schema.typeSchema(Schema.Number), 
   })
 )
 
-const Cursor = Schema.String.annotations({
+const Cursor = Once.annotations({
   description: "The `next_cursor` of the previous page, unchanged; repeat the filters, the limit may differ."
 })
 
-const UpdatedSince = Rfc3339Parameter.annotations(
+const UpdatedSince = Schema.compose(Once, Rfc3339Parameter).annotations(
   described(
     "Only entities whose own canonical record changed at or after this time (RFC 3339, encode `+` as `%2B`). Store-version edits do not widen it.",
     { type: "string", format: "date-time" }
@@ -44,11 +52,16 @@ const UpdatedSince = Rfc3339Parameter.annotations(
 const Status = PublishStatus.annotations({
   description: "Only entities whose `last_publish_status` is this.",
   // One rule, in place of one complaint a member.
-  message: () => ({ message: "must be one of never_published, pending, published, failed", override: true })
+  message: ({ actual }) => ({
+    message: Array.isArray(actual)
+      ? "is given more than once"
+      : "must be one of never_published, pending, published, failed",
+    override: true
+  })
 })
 
 const search = (description: string) =>
-  Schema.String.pipe(
+  Once.pipe(
     Schema.filter((text) => [...text].length <= 200 || "must have at most 200 characters"),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(described(description, { type: "string", maxLength: 200 }))
@@ -57,7 +70,7 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 /** The parameters that every cursor list takes. `searched`: what its free text is looked for in. */
 export const listParams = (searched: string) => ({
-  limit: Schema.optionalWith(Limit, { default: () => 50 }),
+  limit: Schema.optionalWith(Limit, { default: () => 50, exact: true }),
   cursor: optional(Cursor),
   updated_since: optional(UpdatedSince),
   status: optional(Status),
@@ -91,5 +104,7 @@ export const StoreIdInPath = idInPath(StoreId).annotations(
 
 /** An id in a query: one that is no UUID is refused. */
 export const CollectionIdParam = optional(
-  Schema.Lowercase.pipe(Schema.compose(EntityId)).annotations(described("Only members of this collection.", uuidFormat))
+  Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(EntityId)).annotations(
+    described("Only members of this collection.", uuidFormat)
+  )
 )

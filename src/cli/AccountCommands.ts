@@ -1,7 +1,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { answer, json } from "./Output.ts"
+import { answer, byFlag, json } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const create = Command.make(
@@ -14,7 +14,7 @@ const create = Command.make(
         `Created the account ${account.name}: ${account.id}`,
         `Next: catalog key create --account ${account.id} --name "My first key" --scopes pim:read`
       ])
-    }).pipe(withAdmin)
+    }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Create a merchant account."))
 
 const list = Command.make("list", { json }, ({ json }) =>

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs"
 import { Command, ValidationError } from "@effect/cli"
-import { Cause, Console, Effect, Exit } from "effect"
+import { Cause, Console, Effect, Exit, Predicate } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
-import { reasonOf } from "./Output.ts"
+import { reasonOf, tidyConsole } from "./Output.ts"
 import { serveCommand } from "./ServeCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 
@@ -27,22 +27,35 @@ const command = Command.make("catalog").pipe(
   ])
 )
 
-const run = Command.run(command, { name: "catalog", version })
-
 /** Ways in which a command ends: done, refused (one line on stderr), used wrongly. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
 /** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
 export const runCli = (argv: ReadonlyArray<string>) =>
-  run(argv).pipe(
-    Effect.as<number>(exitCodes.done),
-    Effect.catchAllCause((cause) => {
-      const error = Cause.squash(cause)
-      // The library has printed what was wrong, and the usage.
-      if (ValidationError.isValidationError(error)) return Effect.succeed(exitCodes.wrongUsage)
-      return Effect.as(Console.error(reasonOf(error)), exitCodes.refused)
-    })
-  )
+  Effect.suspend(() => {
+    // A group of commands without one of them ends in its help, which the library takes for an answer.
+    let misused = false
+    const noting = Command.transformHandler(command, (handler) =>
+      Effect.tapErrorCause(handler, (cause) =>
+        Effect.sync(() => {
+          misused = Predicate.isTagged(Cause.squash(cause), "HelpRequested")
+        })
+      )
+    )
+    const ran = Command.run(noting, { name: "catalog", version })(argv).pipe(
+      Effect.map((): number => (misused ? exitCodes.wrongUsage : exitCodes.done)),
+      Effect.catchAllCause((cause) => {
+        const error = Cause.squash(cause)
+        // The library has printed what was wrong.
+        if (ValidationError.isValidationError(error)) return Effect.succeed(exitCodes.wrongUsage)
+        return Effect.as(Console.error(reasonOf(error)), exitCodes.refused)
+      })
+    )
+    return Effect.flatMap(
+      tidyConsole(() => misused),
+      (console) => Console.withConsole(ran, console)
+    )
+  })
 
 /**
  * The process ends with the exit code that the command line answers. A service that was told to stop has done its work; any

@@ -3,7 +3,7 @@ import { Clock, Effect, Either, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
-import { account, answer, json, Refused } from "./Output.ts"
+import { account, answer, byFlag, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const scopes = Options.text("scopes").pipe(
@@ -45,7 +45,7 @@ const create = Command.make(
         { key_id: key.id, key: token, name: key.name, scopes: key.scopes, last_four: key.lastFour },
         [`Created the key ${key.name} (${key.id}) with ${key.scopes.join(", ")}. It is shown once:`, token]
       )
-    }).pipe(withAdmin)
+    }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Mint an API key."))
 
 const stateOf = (key: ApiKey, now: Timestamp) =>

@@ -1,5 +1,7 @@
+import { stripVTControlCharacters } from "node:util"
 import { Options } from "@effect/cli"
-import { Console, Data, type Effect, Predicate } from "effect"
+import { Config, Console, Data, Effect, Predicate } from "effect"
+import type { ValidationFailed } from "../domain/Errors.ts"
 
 /** What an error says, on one line. */
 export const reasonOf = (error: unknown): string =>
@@ -10,6 +12,10 @@ export const reasonOf = (error: unknown): string =>
 
 /** A command that was refused. `message` is the one line that a person reads. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
+
+/** What does not fit, by the flags that gave it. */
+export const byFlag = ({ issues }: ValidationFailed) =>
+  new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; ") })
 
 export const json = Options.boolean("json").pipe(
   Options.withDescription("Print one JSON object on stdout, and nothing else there.")
@@ -26,3 +32,26 @@ export const account = Options.text("account").pipe(
   Options.withDescription("Id of the account; needed only when there are several."),
   Options.optional
 )
+
+/** Colours are for a terminal, unless whoever sits there wants none (https://no-color.org). */
+const isPlain = (stream: { readonly isTTY?: boolean }) =>
+  Effect.map(
+    Effect.orDie(Config.string("NO_COLOR").pipe(Config.withDefault(""))),
+    (noColor) => stream.isTTY !== true || noColor !== ""
+  )
+
+/** The library ends what it prints with an empty line and knows no stream without colours. `misused`: help is no answer. */
+export const tidyConsole = (misused: () => boolean) =>
+  Effect.gen(function* () {
+    const console = yield* Effect.console
+    const tidy = (plain: boolean) => (word: unknown) =>
+      typeof word === "string" ? (plain ? stripVTControlCharacters(word) : word).replace(/\n+$/, "") : word
+    const toStdout = tidy(yield* isPlain(process.stdout))
+    const toStderr = tidy(yield* isPlain(process.stderr))
+    const error: Console.Console["error"] = (...words) => console.error(...words.map(toStderr))
+    return {
+      ...console,
+      log: (...words: ReadonlyArray<unknown>) => (misused() ? error(...words) : console.log(...words.map(toStdout))),
+      error
+    }
+  })

@@ -8,6 +8,8 @@ export interface RememberedAnswer {
   readonly etag: string
   readonly contentType: string
   readonly contentLength: string
+  /** What a browser may load for a page. */
+  readonly contentSecurityPolicy: string | undefined
 }
 
 /** Of all answers and their targets. */

@@ -1,5 +1,13 @@
-import { HttpApiBuilder, HttpApiScalar, HttpServerResponse, OpenApi } from "@effect/platform"
-import { Layer } from "effect"
+import { hash } from "node:crypto"
+import {
+  HttpApiBuilder,
+  HttpApiScalar,
+  HttpLayerRouter,
+  HttpServerRequest,
+  HttpServerResponse,
+  OpenApi
+} from "@effect/platform"
+import { Effect, Layer } from "effect"
 import { openApiPath } from "../api/openapi/OpenApiDocument.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { openRoute } from "./RouteTable.ts"
@@ -12,8 +20,56 @@ const openApi = HttpApiBuilder.Router.use((router) =>
   router.get(openApiPath, HttpServerResponse.unsafeJson(OpenApi.fromApi(RestApi)))
 )
 
-/** The page holds its script and the document: it works offline. */
-const documentation = HttpApiScalar.layer({ path: documentationPath, scalar: { withDefaultFonts: false } })
+/** Nothing of it asks its maker's hosts: no fonts, no analytics, no sharing there. */
+const scalar = {
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showToolbar: "never",
+  defaultOpenAllTags: true
+}
+
+/** The page that shows the document; it holds its script and the document. */
+const page = HttpLayerRouter.toHttpEffect(
+  HttpApiScalar.layerHttpLayerRouter({ api: RestApi, path: documentationPath, scalar })
+)
+
+const scripts = /<script>([\s\S]*?)<\/script>/g
+
+/** The browser is told to run the page's own scripts only, and to ask nobody but this service. */
+const policyOf = (html: string) => {
+  const own = [...html.matchAll(scripts)].map(([, script = ""]) => `'sha256-${hash("sha256", script, "base64")}'`)
+  return [
+    "default-src 'none'",
+    // It compiles the validators of the document that it shows.
+    `script-src ${own.join(" ")} 'unsafe-eval'`,
+    // Written into the page by its script.
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+  ].join("; ")
+}
+
+const documentation = HttpApiBuilder.Router.use((router) =>
+  Effect.gen(function* () {
+    const request = HttpServerRequest.fromWeb(new Request(new URL(documentationPath, "http://localhost")))
+    const rendered = yield* Effect.orDie(
+      Effect.provideService(yield* page, HttpServerRequest.HttpServerRequest, request)
+    )
+    const html = yield* Effect.promise(() => HttpServerResponse.toWeb(rendered).text())
+    yield* router.get(
+      documentationPath,
+      HttpServerResponse.text(html, {
+        contentType: "text/html; charset=utf-8",
+        headers: { "content-security-policy": policyOf(html) }
+      })
+    )
+  })
+)
 
 /** The OpenAPI document and the page that shows it. */
 export const Documents = Layer.merge(openApi, documentation)

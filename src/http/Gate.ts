@@ -66,7 +66,8 @@ const answerOf = (response: HttpServerResponse.HttpServerResponse, version: numb
         body,
         etag: etagOf(body),
         contentType: response.headers["content-type"] ?? "",
-        contentLength: String(body.length)
+        contentLength: String(body.length),
+        contentSecurityPolicy: response.headers["content-security-policy"]
       }
 }
 
@@ -82,10 +83,10 @@ const leave = (
   const rate = rateHeaders(standing)
   if (known === undefined)
     return HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rate, "x-request-id": id })
-  const { body, contentLength, contentType, etag } = known
+  const { body, contentLength, contentSecurityPolicy, contentType, etag } = known
   if (isKnown(request, etag))
     return HttpServerResponse.empty({ status: 304, headers: { ...commonHeaders, ...rate, "x-request-id": id, etag } })
-  return HttpServerResponse.raw(body, {
+  const answer = HttpServerResponse.raw(body, {
     status: 200,
     headers: {
       "content-type": contentType,
@@ -100,6 +101,9 @@ const leave = (
       "x-request-id": id
     }
   })
+  return contentSecurityPolicy === undefined
+    ? answer
+    : HttpServerResponse.setHeader(answer, "content-security-policy", contentSecurityPolicy)
 }
 
 /** Stands for an answer that is known already. */

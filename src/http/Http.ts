@@ -125,7 +125,12 @@ const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration
     }
     server.on("catalog-answered", settle)
     settle()
-  }).pipe(Effect.timeoutOption(atMost), Effect.ensuring(Effect.sync(() => server.closeAllConnections())))
+    // Finalizers are not interruptible: without this the bound would wait for what it bounds.
+  }).pipe(
+    Effect.interruptible,
+    Effect.timeoutOption(atMost),
+    Effect.ensuring(Effect.sync(() => server.closeAllConnections()))
+  )
 
 /** Serves on a Node server that is drained before it is closed. */
 export const layer = ({

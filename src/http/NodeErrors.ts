@@ -17,24 +17,29 @@ const lingerMillis = 1_000
 
 const notHttp = new ValidationFailed({ issues: [{ path: "", message: "the request is not well-formed HTTP/1.1" }] })
 
-/** The end of a request line, with nothing before it but what is left of the target. */
-const endOfRequestLine = /^[^\r\n]* HTTP\/1\.[01]\r?\n/
-const startOfRequestLine = /^[A-Z]+ \/[^\r\n]*$/
+/** Follows a target, and no word of a header (but for one that ends so on purpose). */
+const endOfTarget = " HTTP/1.1\r\n"
 
-/** Whether it is the target that made a head too large, as far as the packet tells in which it became so. */
-const isLongTarget = (packet: unknown) => {
-  if (!(packet instanceof Uint8Array)) return false
-  const text = Buffer.from(packet).toString("latin1")
-  const end = endOfRequestLine.exec(text)
-  return end === null ? startOfRequestLine.test(text) : end[0].length > targetLimit
+/** What made a head too large, by what comes after those bytes; text: what to put before the next ones, which will tell. */
+const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
+  const end = text.search(/[ \r\n]/)
+  if (end === -1) return ""
+  const rest = text.slice(end, end + endOfTarget.length)
+  if (/^ HTTP\/\d\.\d\r\n$/.test(rest)) return new UriTooLong({ limitBytes: targetLimit })
+  return rest.length === endOfTarget.length || rest.includes("\n")
+    ? new HeadersTooLarge({ limitBytes: headLimit })
+    : rest
 }
 
-const errorOf = (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown }): ApiError => {
+interface ClientError extends NodeJS.ErrnoException {
+  /** The bytes that came in last, at most 64 KiB. */
+  readonly rawPacket?: Uint8Array
+  /** How many of them were read before the error. */
+  readonly bytesParsed?: number
+}
+
+const errorOf = (error: ClientError): ApiError => {
   switch (error.code) {
-    case "HPE_HEADER_OVERFLOW":
-      return isLongTarget(error.rawPacket)
-        ? new UriTooLong({ limitBytes: targetLimit })
-        : new HeadersTooLarge({ limitBytes: headLimit })
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new RequestTimeout()
     default:
@@ -81,6 +86,25 @@ export const answerNodeErrors = (server: Server, untouched: () => Standing): voi
   /** Of each connection the exchanges that are unanswered, or whose body is still coming in, oldest first. */
   const pending = new WeakMap<Socket, Set<Exchange>>()
   const refused = new WeakSet<Socket>()
+  /** Of each connection whose head is too large, and nobody knows yet by what: what is read on from. */
+  const overflowing = new WeakMap<Socket, string>()
+
+  /**
+   * What made a head too large; undefined until more of it has come in. Node says neither what it was reading nor what came
+   * before the packet, and the bytes fall into packets as they like: so the end of the word that was too long decides.
+   */
+  const overflow = (socket: Socket, { bytesParsed = 0, rawPacket }: ClientError) => {
+    const packet = Buffer.from(rawPacket ?? []).toString("latin1")
+    const before = overflowing.get(socket)
+    // The head began in an earlier packet: the limit is that of two. A target has neither blanks nor lines in it.
+    const isHeader = before === undefined && /[ \r\n]/.test(packet.slice(0, bytesParsed))
+    const found = isHeader
+      ? new HeadersTooLarge({ limitBytes: headLimit })
+      : overflowOf(before === undefined ? packet.slice(bytesParsed) : before + packet)
+    if (typeof found !== "string") return found
+    overflowing.set(socket, found)
+    return undefined
+  }
 
   const endWith = (socket: Socket, error: ApiError) => {
     if (!socket.writable) {
@@ -117,12 +141,14 @@ export const answerNodeErrors = (server: Server, untouched: () => Standing): voi
       else request.once("close", () => ofSocket.delete(exchange))
     })
   })
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on("clientError", (error: ClientError, socket: Socket) => {
     if (error.code === "ECONNRESET") socket.destroy()
     // Whatever else comes in after what was refused is an error again.
     if (refused.has(socket)) return
+    const found = error.code === "HPE_HEADER_OVERFLOW" ? overflow(socket, error) : errorOf(error)
+    if (found === undefined) return
     refused.add(socket)
-    refuse(socket, errorOf(error))
+    refuse(socket, found)
   })
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
     const { body, headers, status } = answerOf(new ExpectationFailed(), untouched())

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, it as test } from "vitest"
-import { catalog, catalogProcess, serveCatalog } from "../support/CommandLine.ts"
+import { catalog, catalogProcess, onTerminalOf, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -42,12 +42,17 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 
         assert.strictEqual(
           (yield* run("key", "create", "--name", "x", "--scopes", "pim:delete")).stderr,
-          "scopes: pim:delete cannot be granted to any key; choose from pim:read, pim:write\n"
+          "--scopes: pim:delete cannot be granted to any key; choose from pim:read, pim:write\n"
         )
         assert.match(
           (yield* run("key", "create", "--name", "x", "--expires", "tomorrow")).stderr,
           /^--expires: must be an RFC 3339 date-time with an offset/
         )
+        assert.deepStrictEqual(yield* run("key", "create", "--name", "x", "--expires", "2020-01-01T00:00:00Z"), {
+          code: 1,
+          stdout: "",
+          stderr: "--expires: lies in the past\n"
+        })
 
         assert.notInclude((yield* run("key", "list")).stdout, String(key.key))
         assert.deepStrictEqual(yield* json("key", "revoke", String(key.key_id)), { key_id: key.key_id, revoked: true })
@@ -72,11 +77,20 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     it.effect("wrong usage ends with 2 and shows the usage", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        for (const args of [["nonsense"], ["key", "create"], ["account", "create", "--nmae", "x"]])
-          assert.strictEqual((yield* catalog(args, { DATABASE_URL })).code, 2, args.join(" "))
-        const help = yield* catalog(["--help"], {})
-        assert.strictEqual(help.code, 0)
-        assert.include(help.stdout, "catalog")
+        const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
+          [
+            ["nonsense"],
+            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'key', 'store', 'import'"
+          ],
+          [["key", "create"], "Expected to find option: '--name'"],
+          [["account", "create", "--nmae", "x"], "The flag '--nmae' is not recognized. Did you mean '--name'?"]
+        ]
+        for (const [args, complaint] of wrong)
+          assert.deepStrictEqual(yield* catalog(args, { DATABASE_URL }), {
+            code: 2,
+            stdout: "",
+            stderr: `${complaint}\n`
+          })
       })
     )
   })
@@ -88,6 +102,37 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     assert.match(ended.stderr, /127\.0\.0\.1:1/)
     assert.notInclude(ended.stderr, "hunter2")
     assert.strictEqual(ended.stderr.trimEnd().split("\n").length, 1)
+  })
+})
+
+describe("help", () => {
+  const groups = [[], ["account"], ["key"], ["store"], ["import"]]
+  const colour = "\u001b["
+
+  test("is the answer where it is asked for, and the complaint where a command is missing", async () => {
+    for (const group of groups) {
+      const asked = await Effect.runPromise(catalog([...group, "--help"], {}))
+      assert.deepStrictEqual([asked.code, asked.stderr], [0, ""])
+      assert.include(asked.stdout, `\n$ ${group.at(-1) ?? "catalog"}\n`)
+      assert.match(asked.stdout, /\S\n$/)
+      assert.notInclude(asked.stdout, colour)
+      assert.deepStrictEqual(await Effect.runPromise(catalog(group, {})), {
+        code: 2,
+        stdout: "",
+        stderr: asked.stdout
+      })
+    }
+  })
+
+  test("has colours on a terminal only, and none there for whoever wants none", async () => {
+    const piped = await catalogProcess(["--help"], {})
+    assert.strictEqual(piped.code, 0)
+    assert.notInclude(piped.stdout, colour)
+    const onTerminal = async (env: Readonly<Record<string, string>>) =>
+      (await onTerminalOf(["--help"], env)).replaceAll("\r\n", "\n")
+    assert.include(await onTerminal({}), `${colour}0;1m`)
+    assert.include(await onTerminal({ NO_COLOR: "" }), `${colour}0;1m`)
+    assert.strictEqual(await onTerminal({ NO_COLOR: "1" }), piped.stdout)
   })
 })
 
@@ -187,7 +232,7 @@ describe("commands while a server holds the embedded database", () => {
     assert.deepStrictEqual(await run("account", "create", "--name", " "), {
       code: 1,
       stdout: "",
-      stderr: "name: must have 1 to 200 characters\n"
+      stderr: "--name: must have 1 to 200 characters\n"
     })
   })
 

@@ -7,6 +7,7 @@ import type { Unavailable } from "../../src/domain/Errors.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { TestServices } from "../../src/testing/index.ts"
+import { assertDocumented } from "./Documented.ts"
 
 /** Long enough for any test, short enough to wait for. */
 export const shortPatience: Http.Patience = {
@@ -44,7 +45,7 @@ export const port = Effect.map(HttpServer.HttpServer, ({ address }) =>
 /** Connections of requests without a body are used again. */
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a request; the target goes out as it is. */
+/** Sends a request; the target goes out as it is, and the answer is held against the document. */
 export const ask = (target: string, { body, headers = {}, method = "GET", token }: Asked = {}) =>
   Effect.flatMap(port, (portNumber) =>
     Effect.async<Answer>((resume) => {
@@ -65,15 +66,19 @@ export const ask = (target: string, { body, headers = {}, method = "GET", token 
       sent.on("response", (received) => {
         const chunks: Array<Buffer> = []
         received.on("data", (chunk: Buffer) => chunks.push(chunk))
-        received.on("end", () =>
+        received.on("end", () => {
+          const answer = {
+            status: received.statusCode ?? 0,
+            headers: received.headers,
+            text: Buffer.concat(chunks).toString()
+          }
           resume(
-            Effect.succeed({
-              status: received.statusCode ?? 0,
-              headers: received.headers,
-              text: Buffer.concat(chunks).toString()
-            })
+            Effect.as(
+              Effect.sync(() => assertDocumented(method, target, answer)),
+              answer
+            )
           )
-        )
+        })
       })
       // Harmless once the answer is here; without one, the test sees it.
       sent.on("error", (error) => resume(Effect.die(error)))

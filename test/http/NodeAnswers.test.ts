@@ -103,13 +103,6 @@ layer(MemoryServer)("heads", (it) => {
     }
     for (const [name, [input, refusal]] of Object.entries(inputs))
       it.effect(name, () => Effect.map(tell(input), (answer) => assertRefusal(answer, refusal)))
-
-    it.effect("a target of 1 MB is one of the two", () =>
-      Effect.gen(function* () {
-        const answer = yield* tell(`GET /${"x".repeat(1_000_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
-        assertRefusal(answer, answer.status === 414 ? refusals.longTarget : refusals.longHead)
-      })
-    )
   })
 
   describe("heads that are unusual, and served", () => {

@@ -105,11 +105,23 @@ layer(MemoryServer)("parameters", (it) => {
       }
       for (const list of lists)
         for (const [name, value] of Object.entries(values))
-          assertMisfit(yield* ask(`/api/v1/${list}?${name}=${value}&${name}=${value}`, { token }), name)
+          assertRefusal(
+            yield* ask(`/api/v1/${list}?${name}=${value}&${name}=${value}`, { token }),
+            misfit(name, "is given more than once")
+          )
       const collection = `collection_id=${ids.collection}`
-      assertMisfit(yield* ask(`/api/v1/products?${collection}&${collection}`, { token }), "collection_id")
-      assertMisfit(yield* ask("/api/v1/products?limit=1&%6Cimit=1", { token }), "limit")
-      assertMisfit(yield* ask(`/api/v1/products?${"limit=1&".repeat(900)}`, { token }), "limit")
+      assertRefusal(
+        yield* ask(`/api/v1/products?${collection}&${collection}`, { token }),
+        misfit("collection_id", "is given more than once")
+      )
+      assertRefusal(
+        yield* ask("/api/v1/products?limit=1&%6Cimit=1", { token }),
+        misfit("limit", "is given more than once")
+      )
+      assertRefusal(
+        yield* ask(`/api/v1/products?${"limit=1&".repeat(900)}`, { token }),
+        misfit("limit", "is given more than once")
+      )
     })
   )
 

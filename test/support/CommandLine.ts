@@ -8,7 +8,17 @@ import { runCli } from "../../src/cli/Cli.ts"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /** Settings of the machine that runs the tests must not leak into what they test. */
-const settings = ["HOST", "PORT", "BASE_URL", "DATA_DIR", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "LOG_FORMAT"]
+const settings = [
+  "HOST",
+  "PORT",
+  "BASE_URL",
+  "DATA_DIR",
+  "DATABASE_URL",
+  "REDIS_URL",
+  "SECRET_KEY",
+  "LOG_FORMAT",
+  "NO_COLOR"
+]
 
 const environment = (given: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.includes(name))),
@@ -40,6 +50,19 @@ export const catalogProcess = async (args: ReadonlyArray<string>, env: Readonly<
   const output = collect(child)
   const [code] = (await once(child, "close")) as [number | null]
   return { code, ...output }
+}
+
+/** What `catalog` prints on a terminal. `script` gives it one. */
+export const onTerminalOf = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
+  const command = [process.execPath, "--import", "tsx", `${root}src/main.ts`, ...args].join(" ")
+  const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
+    cwd: root,
+    env: environment(env),
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  const output = collect(child)
+  await once(child, "close")
+  return output.stdout
 }
 
 /** Runs `catalog` to its end in this process, which saves the second that a new one takes to start. */

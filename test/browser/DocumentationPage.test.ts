@@ -1,0 +1,79 @@
+import { hash } from "node:crypto"
+import { OpenApi } from "@effect/platform"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { RestApi } from "../../src/api/RestApi.ts"
+import { documentationPath } from "../../src/http/Documents.ts"
+import { ask, assertHeaders, MemoryServer, port } from "../http/Exchange.ts"
+import { chromiumIsThere, openPage } from "./Chromium.ts"
+
+interface Operations {
+  readonly [path: string]: { readonly [method: string]: { readonly summary: string } }
+}
+
+const summaries = Object.values(OpenApi.fromApi(RestApi).paths as unknown as Operations).flatMap((methods) =>
+  Object.values(methods).map(({ summary }) => summary)
+)
+
+const scriptsOf = (html: string) => [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script = ""]) => script)
+
+layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it) => {
+  it.effect("tells browsers to run its own scripts only, and to ask nobody but the service", () =>
+    Effect.gen(function* () {
+      const page = yield* ask(documentationPath)
+      assert.strictEqual(page.status, 200)
+      assertHeaders(page, ["content-security-policy", "content-type", "etag"])
+      assert.strictEqual(page.headers["content-type"], "text/html; charset=utf-8")
+      const scripts = scriptsOf(page.text)
+      assert.lengthOf(scripts, 2)
+      const own = scripts.map((script) => `'sha256-${hash("sha256", script, "base64")}'`)
+      assert.strictEqual(
+        page.headers["content-security-policy"],
+        `default-src 'none'; script-src ${own.join(" ")} 'unsafe-eval'; style-src 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+      )
+      // A script of somebody else's would be refused: none is there.
+      assert.notMatch(page.text.replaceAll(/<script>[\s\S]*?<\/script>/g, ""), /<(?:script|link|img)[^>]+(?:src|href)=/)
+      const again = yield* ask(documentationPath, { headers: { "if-none-match": String(page.headers.etag) } })
+      assert.deepStrictEqual([again.status, again.text], [304, ""])
+    })
+  )
+
+  describe.skipIf(!chromiumIsThere)("in a browser without a network", () => {
+    it.scoped("shows every operation, and asks no other host", () =>
+      Effect.gen(function* () {
+        const origin = `http://127.0.0.1:${yield* port}`
+        const page = yield* openPage(`${origin}${documentationPath}`)
+        const missing = Effect.map(page.evaluate("document.body.innerText"), (text) =>
+          summaries.filter((summary) => !String(text).includes(summary))
+        )
+        yield* missing.pipe(
+          Effect.repeat({ until: (summaries) => summaries.length === 0, schedule: Schedule.spaced("100 millis") }),
+          Effect.timeout("40 seconds"),
+          Effect.catchTag("TimeoutException", () =>
+            Effect.map(missing, (summaries) => assert.fail(`not shown: ${summaries}; ${page.complaints()}`))
+          )
+        )
+        assert.isAtLeast(summaries.length, 20)
+        const requested = page.requested()
+        assert.include(requested, `${origin}${documentationPath}`)
+        assert.deepStrictEqual(
+          requested.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("data:")),
+          []
+        )
+        // The icon that browsers ask for by themselves is not there.
+        const complaints = page.complaints().filter((text) => !text.includes("404 (Not Found)"))
+        assert.deepStrictEqual(complaints, [])
+
+        /** What comes of a request: the status of its answer, or the directive that forbids it. */
+        const outcome = (url: string) =>
+          page.evaluate(`new Promise((resolve) => {
+            addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective), { once: true })
+            fetch(${JSON.stringify(url)}).then(({ status }) => resolve(status), () => {})
+          })`)
+        assert.strictEqual(yield* outcome(`${origin}/healthz`), 200)
+        for (const elsewhere of ["https://proxy.scalar.com/", "http://127.0.0.1:1/"])
+          assert.strictEqual(yield* outcome(elsewhere), "connect-src")
+      })
+    )
+  })
+})

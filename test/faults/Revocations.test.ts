@@ -1,0 +1,137 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Effect, Layer, type Option } from "effect"
+import { Agent, request } from "undici"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import type { Credential } from "../../src/domain/ApiKey.ts"
+import { AccessRepo } from "../../src/repos/AccessRepo.ts"
+import { RateBudget } from "../../src/services/RateBudget.ts"
+import { ApiKeys, anAccount } from "../../src/testing/index.ts"
+import { port, serverWith } from "../http/Exchange.ts"
+import { aKey } from "../http/Fixtures.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { report } from "./Dice.ts"
+import { layerPool, layerServices } from "./ServerServices.ts"
+
+/** What the database said comes in late: it may be over by then. */
+const LateAccess = Layer.effect(
+  AccessRepo,
+  Effect.map(AccessRepo, (access) => ({
+    ...access,
+    findCredentials: (hashes: ReadonlyArray<string>) =>
+      Effect.tap(access.findCredentials(hashes), () => Effect.sleep("15 millis"))
+  }))
+).pipe(Layer.provide(AccessRepo.layer))
+
+/** The planted look-up: who asks while one runs takes its answer, which may be older than the question. */
+const joining = (keys: ApiKeys["Type"]): ApiKeys["Type"] => {
+  const running = new Map<string, Deferred.Deferred<Option.Option<Credential>>>()
+  return {
+    ...keys,
+    authenticate: (token) =>
+      Effect.gen(function* () {
+        const joined = running.get(token)
+        if (joined !== undefined) return yield* Deferred.await(joined)
+        const answer = yield* Deferred.make<Option.Option<Credential>>()
+        running.set(token, answer)
+        const found = yield* keys.authenticate(token)
+        running.delete(token)
+        yield* Deferred.succeed(answer, found)
+        return found
+      })
+  }
+}
+
+/** A node of the service on the suite's database. */
+const nodeWith = (lookUp: (keys: ApiKeys["Type"]) => ApiKeys["Type"]) =>
+  serverWith().pipe(
+    Layer.provide(RateBudget.layerProcess({ perKey: 1_000_000, perAccount: 10_000_000 })),
+    Layer.provide(Layer.effect(ApiKeys, Effect.map(ApiKeys, lookUp))),
+    Layer.provide(Services),
+    Layer.provide(Layer.merge(RepositoriesOnDatabase, LateAccess)),
+    Layer.provide(layerPool(4)),
+    Layer.fresh
+  )
+
+const rounds = 12
+const clientsEach = 8
+
+interface Answer {
+  readonly status: number
+  /** Whether the key had been revoked, and whoever did so had been told, before the request was begun. */
+  readonly afterwards: boolean
+}
+
+/** Revokes keys one after the other while clients of two nodes use them. */
+const revokeUnderLoad = (name: string, lookUp: (keys: ApiKeys["Type"]) => ApiKeys["Type"]) =>
+  Effect.gen(function* () {
+    const { accountId } = yield* anAccount()
+    const aNode = Effect.flatMap(Layer.build(nodeWith(lookUp)), (node) => Effect.provide(port, node))
+    const nodes = [yield* aNode, yield* aNode]
+    const agent = yield* Effect.acquireRelease(
+      Effect.sync(() => new Agent({ connections: 2 * clientsEach })),
+      (open) => Effect.promise(() => open.destroy())
+    )
+    const answers: Array<Answer> = []
+    for (let round = 0; round < rounds; round++) {
+      const { id, token } = yield* aKey(accountId, ["pim:read"])
+      const used = yield* Deferred.make<void>()
+      const found: Array<Answer> = []
+      let revoked = false
+      const askOnce = (portNumber: number) =>
+        Effect.promise(async () => {
+          const afterwards = revoked
+          const { body, statusCode } = await request(`http://127.0.0.1:${portNumber}/api/v1/ping`, {
+            dispatcher: agent,
+            headers: { authorization: `Bearer ${token}` }
+          })
+          await body.dump()
+          found.push({ status: statusCode, afterwards })
+        })
+      const client = (portNumber: number) =>
+        askOnce(portNumber).pipe(
+          Effect.tap(() => (found.length >= 50 ? Deferred.succeed(used, undefined) : Effect.void)),
+          Effect.repeat({ until: () => found.filter(({ afterwards }) => afterwards).length >= 50 })
+        )
+      const each = (use: (portNumber: number) => Effect.Effect<unknown>) =>
+        nodes.flatMap((node) => Array.from({ length: clientsEach }, () => use(node)))
+      const revoking = Effect.gen(function* () {
+        yield* Deferred.await(used)
+        yield* (yield* ApiKeys).revoke(accountId, id)
+        revoked = true
+        // Clients that were not there before: the others wait for what they asked earlier.
+        yield* Effect.all(each(askOnce), { concurrency: "unbounded", discard: true })
+      })
+      yield* Effect.all([revoking, ...each(client)], { concurrency: "unbounded", discard: true })
+      answers.push(...found)
+    }
+    const count = (afterwards: boolean, status: number) =>
+      answers.filter((answer) => answer.afterwards === afterwards && answer.status === status).length
+    const counts = {
+      admittedBefore: count(false, 200),
+      refusedAfterwards: count(true, 401),
+      stale: count(true, 200)
+    }
+    report(name, counts)
+    return { counts, others: answers.filter(({ status }) => status !== 200 && status !== 401) }
+  }).pipe(Effect.scoped, Effect.orDie)
+
+describe.skipIf(!serverAnswers)("a key that is revoked while 16 clients use it at two nodes", () => {
+  layer(layerServices(2), { excludeTestServices: true })("revoked", (it) => {
+    it.effect("opens no request that begins after the revocation has been answered", () =>
+      Effect.gen(function* () {
+        const { counts, others } = yield* revokeUnderLoad("Revocations", (keys) => keys)
+        assert.deepStrictEqual(others, [])
+        assert.isAtLeast(counts.admittedBefore, rounds * 50)
+        assert.isAtLeast(counts.refusedAfterwards, rounds * 50)
+        assert.strictEqual(counts.stale, 0)
+      })
+    )
+
+    it.effect("opens some where a look-up is joined that runs already", () =>
+      Effect.gen(function* () {
+        const { counts } = yield* revokeUnderLoad("Revocations, planted", joining)
+        assert.isAbove(counts.stale, 0)
+      })
+    )
+  })
+})

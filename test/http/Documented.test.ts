@@ -1,0 +1,101 @@
+import { assert, describe, layer, it as test } from "@effect/vitest"
+import { Effect } from "effect"
+import { openApiPath } from "../../src/api/openapi/OpenApiDocument.ts"
+import { assertDocumented, document, heldAgainst } from "./Documented.ts"
+import { ask, exhaust, MemoryServer } from "./Exchange.ts"
+import { aCatalog, aKey, targetOf } from "./Fixtures.ts"
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, { responses }]) => ({
+    path,
+    method: method.toUpperCase(),
+    statuses: Object.keys(responses).map(Number)
+  }))
+)
+
+/** What a request cannot bring about in a service that is well: other suites see them, these on sockets of their own. */
+const provoked = new Set([200, 304, 400, 401, 403, 404, 414, 417, 429, 431])
+const elsewhere = new Set([408, 500, 503])
+
+layer(MemoryServer)("the document", (it) => {
+  it.effect("is what is served", () =>
+    Effect.map(ask(openApiPath), ({ text }) => assert.deepStrictEqual(JSON.parse(text), document))
+  )
+
+  it.effect("describes every answer of every operation that a request can bring about", () =>
+    Effect.gen(function* () {
+      const { accountId, ids, stores, token } = yield* aCatalog()
+      const { token: withoutRead } = yield* aKey(accountId, ["pim:write"])
+      const { token: spent } = yield* aKey(accountId, ["pim:read"])
+      const { token: second } = yield* aKey(accountId, ["pim:read"])
+      heldAgainst.clear()
+      const x = "x".repeat(9_000)
+      for (const { method, path } of operations) {
+        const pattern = path.replaceAll(/\{(\w+)\}/g, ":$1")
+        const target = pattern.includes(":") ? targetOf(pattern, ids, String(stores[0]?.id)) : path
+        const read = yield* ask(target, { method, token })
+        if (method === "GET") {
+          assert.strictEqual(read.status, 200, read.text)
+          yield* ask(target, { method, token, headers: { "if-none-match": String(read.headers.etag) } })
+          yield* ask(target, { method: "HEAD", token: second })
+        }
+        yield* ask(`${target}?x=%FF`, { method, token: second })
+        yield* ask(target, { method })
+        yield* ask(target, { method, token: withoutRead })
+        yield* ask(`${target}?${x}`, { method })
+        yield* ask(target, { method, headers: { "x-long": "x".repeat(17_000) } })
+        yield* ask(target, { method, headers: { expect: "200-ok" } })
+        if (pattern.includes(":id")) yield* ask(target.replace(/[0-9a-f-]{36}/, "unknown"), { method, token: second })
+        if (path === "/api/v1/products")
+          yield* ask(`${target}?collection_id=${crypto.randomUUID()}`, { method, token: second })
+      }
+      yield* exhaust(spent)
+      for (const { method, path } of operations) yield* ask(path.replaceAll(/\{\w+\}/g, "x"), { method, token: spent })
+
+      const described = operations.flatMap(({ method, path, statuses }) =>
+        statuses.filter((status) => !elsewhere.has(status)).map((status) => `${method} ${path} ${status}`)
+      )
+      assert.isAtLeast(described.length, 150)
+      assert.deepStrictEqual(
+        described.filter((key) => !heldAgainst.has(key)),
+        []
+      )
+      assert.isTrue(
+        operations.every(({ statuses }) => statuses.every((each) => provoked.has(each) || elsewhere.has(each)))
+      )
+    })
+  )
+})
+
+describe("an answer that the document does not describe", () => {
+  const headers = {
+    "content-type": "application/json",
+    "cache-control": "private, no-cache",
+    vary: "Authorization",
+    etag: '"x"',
+    "x-ratelimit-limit": "120",
+    "x-ratelimit-remaining": "119",
+    "x-ratelimit-reset": "1770136920",
+    "x-ratelimit-scope": "key",
+    "x-request-id": "req_1"
+  }
+  const good = { status: 200, headers, text: '{"status":"ok","account_id_present":true}' }
+  const { etag, ...withoutTag } = headers
+  const wrong: Readonly<Record<string, typeof good>> = {
+    "its status": { ...good, status: 202 },
+    "its body": { ...good, text: '{"status":"ok"}' },
+    "the type of a member": { ...good, text: '{"status":"ok","account_id_present":"yes"}' },
+    "a member more": { ...good, text: '{"status":"ok","account_id_present":true,"more":1}' },
+    "a header less": { ...good, headers: withoutTag as typeof headers },
+    "a header more": { ...good, headers: { ...headers, "x-powered-by": "x" } as typeof headers },
+    "a header that is no number": { ...good, headers: { ...headers, "x-ratelimit-limit": "many" } },
+    "a header of none of its values": { ...good, headers: { ...headers, "x-ratelimit-scope": "store" } },
+    "its type of content": { ...good, headers: { ...headers, "content-type": "text/plain" } }
+  }
+  test("is found", () => {
+    assertDocumented("GET", "/api/v1/ping?x=1", good)
+    for (const [what, answer] of Object.entries(wrong))
+      assert.throws(() => assertDocumented("GET", "/api/v1/ping", answer), undefined, undefined, what)
+    assert.throws(() => assertDocumented("GET", "/api/v1/media", { ...good, status: 404 }))
+  })
+})

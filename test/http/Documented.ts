@@ -1,0 +1,163 @@
+import type { IncomingHttpHeaders } from "node:http"
+import { createRequire } from "node:module"
+import { OpenApi } from "@effect/platform"
+import { assert } from "@effect/vitest"
+import { type OpenApiDocument, openApiPath } from "../../src/api/openapi/OpenApiDocument.ts"
+import { RestApi } from "../../src/api/RestApi.ts"
+import { documentationPath } from "../../src/http/Documents.ts"
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+interface Described {
+  readonly headers?: { readonly [name: string]: { readonly $ref: string } }
+  readonly content?: { readonly [type: string]: { readonly schema: object } }
+}
+
+interface Check {
+  (value: unknown): boolean
+  readonly errors?: unknown
+}
+
+/** As a client gets it: `getOpenApi` of the suite answers the same. */
+export const document: OpenApiDocument = JSON.parse(JSON.stringify(OpenApi.fromApi(RestApi)))
+
+/** The validator that fastify brings along: JSON Schema 2020-12, as OpenAPI 3.1 says. */
+const makeValidator = () => {
+  const ofFastify = createRequire(createRequire(import.meta.url).resolve("fastify"))
+  const ofCompiler = createRequire(ofFastify.resolve("@fastify/ajv-compiler"))
+  const { default: Ajv } = ofCompiler("ajv/dist/2020")
+  const { default: addFormats } = ofCompiler("ajv-formats")
+  const ajv = new Ajv({
+    allErrors: true,
+    strict: true,
+    strictRequired: false,
+    strictTypes: false,
+    allowUnionTypes: true
+  })
+  addFormats(ajv)
+  for (const annotation of ["example", "components"]) ajv.addKeyword(annotation)
+  return ajv
+}
+const validator = makeValidator()
+
+/** Clients ignore members that they do not know, the document lets them come: here none may come that it does not name. */
+const closed = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== "object" || schema === null) return schema
+  const within = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]))
+  return "properties" in schema ? { additionalProperties: false, ...within } : within
+}
+
+const components = { schemas: closed(document.components.schemas) }
+
+const checks = new Map<string, Check>()
+/** The check for a schema of the document, its references resolved there. */
+const checkOf = (key: string, schema: object): Check => {
+  const known = checks.get(key)
+  if (known !== undefined) return known
+  const check: Check = validator.compile({ ...schema, components })
+  checks.set(key, check)
+  return check
+}
+
+const transport = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding", "content-type"])
+
+const templates = Object.keys(document.paths).map((path) => ({
+  path,
+  pattern: new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/?;#]+")}$`)
+}))
+
+const resolved = (response: unknown): Described => {
+  const { $ref } = response as { readonly $ref?: string }
+  return $ref === undefined
+    ? (response as Described)
+    : (document.components.responses[$ref.slice("#/components/responses/".length)] as Described)
+}
+
+/** What the document says of a status; undefined where it says nothing, or of another service's path. */
+const described = (
+  method: string,
+  target: string,
+  status: number
+): { key: string; response: Described } | undefined => {
+  const [path = ""] = target.split("?")
+  const template = templates.find(({ pattern }) => pattern.test(path))
+  const operation = template && document.paths[template.path]?.[method === "HEAD" ? "get" : method.toLowerCase()]
+  const response = operation?.responses[status]
+  return response === undefined
+    ? undefined
+    : { key: `${method} ${template?.path} ${status}`, response: resolved(response) }
+}
+
+/** Statuses of what no operation answers: there is none at that path, or none by that method. */
+const ofNoOperation = new Set([400, 404, 405, 414, 429, 431])
+
+const errorEnvelope = {
+  type: "object",
+  required: ["error"],
+  additionalProperties: false,
+  properties: {
+    error: {
+      type: "object",
+      required: ["code", "message", "request_id"],
+      additionalProperties: false,
+      properties: {
+        code: { type: "string" },
+        message: { type: "string", minLength: 1 },
+        request_id: { type: "string", pattern: "^req_[0-9a-f-]{36}$" },
+        details: { type: "array" }
+      }
+    }
+  }
+}
+
+const assertHeader = (where: string, name: string, value: unknown) => {
+  const declared = document.components.headers[name as keyof typeof document.components.headers]
+  assert.isDefined(value, `${where} lacks the header ${name}`)
+  const read = declared.schema.type === "integer" && /^\d+$/.test(String(value)) ? Number(value) : value
+  assert.isTrue(checkOf(`header ${name}`, declared.schema)(read), `${where}: ${name}: ${value}`)
+}
+
+/** Answers that were held against the document, by operation and status. */
+export const heldAgainst = new Map<string, number>()
+
+/**
+ * An answer is one that the document describes: its status, every header and no other, and its body. Paths of the suites'
+ * own servers and the page are no part of it.
+ */
+export const assertDocumented = (method: string, target: string, { headers, status, text }: Answer): void => {
+  const found = described(method, target, status)
+  const where = `${method} ${target.slice(0, 100)} ${status}`
+  if (found === undefined) {
+    const [path = ""] = target.split("?")
+    const isOperation = templates.some(
+      (template) => template.pattern.test(path) && document.paths[template.path]?.[method.toLowerCase()] !== undefined
+    )
+    assert.isFalse(isOperation, `${where} is not in the document`)
+    if (path.endsWith("/echo") || path === documentationPath || method === "HEAD") return
+    assert.isTrue(ofNoOperation.has(status), `${where} has no operation`)
+    assert.isTrue(checkOf("envelope", errorEnvelope)(JSON.parse(text)), where)
+    return
+  }
+  const { key, response } = found
+  heldAgainst.set(key, (heldAgainst.get(key) ?? 0) + 1)
+  const names = Object.keys(response.headers ?? {})
+  for (const name of names) assertHeader(where, name, headers[name.toLowerCase()])
+  const undeclared = Object.keys(headers).filter(
+    (name) => !transport.has(name) && !names.some((declared) => declared.toLowerCase() === name)
+  )
+  assert.deepStrictEqual(undeclared, [], where)
+  const content = response.content?.["application/json"]
+  if (content === undefined || method === "HEAD") {
+    assert.strictEqual(text, "", where)
+    return
+  }
+  assert.match(String(headers["content-type"]), /^application\/json(?:; charset=utf-8)?$/, where)
+  // Of itself the document says only that it is one.
+  const check = checkOf(key, key.includes(openApiPath) ? content.schema : Object(closed(content.schema)))
+  assert.isTrue(check(JSON.parse(text)), `${where}: ${JSON.stringify(check.errors)} ${text.slice(0, 300)}`)
+}
