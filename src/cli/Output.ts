@@ -41,7 +41,7 @@ const isPlain = (stream: { readonly isTTY?: boolean }) =>
   )
 
 /** The library ends what it prints with an empty line and knows no stream without colours. `misused`: help is no answer. */
-export const tidyConsole = (misused: () => boolean) =>
+export const tidyConsole = (misused: () => boolean): Effect.Effect<Console.Console> =>
   Effect.gen(function* () {
     const console = yield* Effect.console
     const tidy = (plain: boolean) => (word: unknown) =>

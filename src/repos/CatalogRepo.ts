@@ -76,20 +76,6 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       const sql = yield* SqlClient.SqlClient
       const direct = yield* DirectQuery
 
-      /** What a kind adds to its rows, as text that ends a JSON object. */
-      const rowEnd = {
-        product: sql``,
-        variant: sql` || ',"product_id":"' || e.parent_id || '","sku":' || to_json(coalesce(e.attributes #>> '{sku,value}', ''))`,
-        collection: sql` || ',"handle":' || to_json(coalesce(e.attributes #>> '{handle,value}', ''))`,
-        media: sql` || ',"url":' || to_json(coalesce(e.attributes #>> '{url,value}', ''))
-          || ',"media_type":"' || CASE
-            WHEN e.attributes #>> '{mime_type,value}' LIKE 'video/%' THEN 'video'
-            WHEN e.attributes #>> '{mime_type,value}' LIKE 'model/%' THEN 'model_3d'
-            WHEN e.attributes #>> '{mime_type,value}' = 'text/html' THEN 'external_video'
-            ELSE 'image'
-          END || '","alt":' || to_json(coalesce(e.attributes #>> '{alt,value}', ''))`
-      }
-
       const PageRow = Schema.Struct({ rows: Schema.String, last: Schema.NullOr(Schema.Number), count: Schema.Number })
       const decodePage = Schema.decodeUnknown(Schema.Tuple(PageRow))
 
@@ -190,15 +176,11 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
         page: (accountId, kind, filters, after, limit) =>
           direct(sql`
             -- The rows arrive in the order of the sub-select, and the aggregates keep it.
-            SELECT coalesce(string_agg(page.row_json, ${rowSeparator}), '') AS rows,
+            SELECT coalesce(string_agg(page.list_row, ${rowSeparator}), '') AS rows,
                    coalesce((array_agg(page.change_seq))[${limit}], max(page.change_seq)) AS last,
                    count(*) AS count
             FROM (
-              SELECT e.change_seq,
-                     '{"id":"' || e.id || '","type":"' || e.kind || '","title":' || to_json(e.title)
-                       || ',"draft_revision":' || e.draft_revision || ',"pending_publish":' || e.pending_publish
-                       || ',"last_publish_status":"' || e.last_publish_status || '","store_ids":' || array_to_json(e.store_ids)
-                       || ',"updated_at":"' || rfc3339(e.canonical_changed_at) || '"'${rowEnd[kind]} || '}' AS row_json
+              SELECT e.change_seq, e.list_row
               FROM entity e
               WHERE e.account_id = ${accountId} AND e.kind = ${sql.literal(`'${kind}'`)}
               ${
