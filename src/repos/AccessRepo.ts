@@ -140,6 +140,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 lastChangedAt: createdAt,
                 keys: [],
                 stores: new Map(),
+                unlinkedStores: new Map(),
                 entities: new Map(),
                 lockedBy: null
               })

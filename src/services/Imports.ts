@@ -3,9 +3,10 @@ import { basename } from "node:path"
 import { Cause, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
+import type { Aggregate } from "../domain/Aggregate.ts"
 import { type CatalogChange, ownersOf } from "../domain/CatalogChange.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
-import { type AccountId, EntityId, ImportId } from "../domain/Ids.ts"
+import { type AccountId, EntityId, ImportId, type StoreId } from "../domain/Ids.ts"
 import { type ImportRun, type ImportSummary, noProducts } from "../domain/Import.ts"
 import { type ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { planImport } from "../domain/ImportPlan.ts"
@@ -114,6 +115,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
       ) =>
         transaction.run(
           Effect.gen(function* () {
+            // Whoever holds it alone takes locks of entities in an order of its own.
+            yield* importLock.share(accountId)
             const skusOf = ({ variants }: ImportedProduct) =>
               variants.flatMap(({ values }) => (values.sku ? [values.sku] : []))
             const { byHandle, bySku } = yield* repo.match(
@@ -155,16 +158,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
               taken.set(target, product.line)
               targets.set(product, target)
             }
-            const products = yield* drafts.lock(accountId, [...targets.values()], [])
-            const mediaIds = [...products.aggregates.values()].flatMap(({ gallery }) =>
-              gallery.map(({ mediaId }) => mediaId)
-            )
+            const { aggregates, storeIds } = yield* drafts.lock(accountId, [...targets.values()], [])
+            const products = new Map([...aggregates].map(([id, aggregate]) => [id, shownBy(storeIds, aggregate)]))
+            const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
             const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
             return yield* Effect.sync(() =>
               batch.map((product) => {
                 const target = targets.get(product)
-                const here = target === undefined ? undefined : products.aggregates.get(target)
-                const variants = [...products.aggregates.values()]
+                const here = target === undefined ? undefined : products.get(target)
+                const variants = [...products.values()]
                   .filter(({ parentId }) => parentId !== null && parentId === target)
                   .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
                 const shown = [here, ...variants].flatMap((entity) => entity?.gallery ?? [])
@@ -185,6 +187,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const stageFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: Report) =>
         Effect.gen(function* () {
           const version = yield* repo.accountVersion(accountId)
+          // After the version: one that is unlinked later moves it.
+          if (Option.isNone(yield* stores.find(accountId, store.id)))
+            return yield* refused("store", `${store.domain} was unlinked while its file was read`)
           yield* repo.clear(accountId, id)
           const taken = new Map<string, number>()
           let summary: ImportSummary = noProducts
@@ -269,8 +274,12 @@ export class Imports extends Context.Tag("catalog/Imports")<
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
             if (items.length === 0) {
+              const { storeId } = yield* found(accountId, id)
               yield* repo.move(accountId, id, { phase: "applied", leased: false })
               yield* importLock.keep(accountId, null)
+              // Answers show when a store was imported last: one that changed nothing is news too.
+              yield* stores.recordImport(accountId, storeId)
+              yield* drafts.raise(accountId, { stamped: [], drafted: [] })
               return 0
             }
             yield* changes.applyImported(items.flatMap((item) => item.changes))
@@ -387,6 +396,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
 }
 
 const entitiesOf = (changes: ReadonlyArray<CatalogChange>) => new Set(changes.flatMap(ownersOf)).size
+
+/** An aggregate whose gallery names these stores only: a change cannot name one that is unlinked. */
+const shownBy = (linked: ReadonlyArray<StoreId>, aggregate: Aggregate): Aggregate => ({
+  ...aggregate,
+  gallery: aggregate.gallery.map(({ mediaId, storeIds }) => ({
+    mediaId,
+    storeIds: storeIds.filter((id) => linked.includes(id))
+  }))
+})
 
 const underReview = (id: ImportId) =>
   refused(
