@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto"
 import { basename } from "node:path"
 import { Cause, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
@@ -16,7 +15,7 @@ import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type LeasedRun, type StagedItem } from "../repos/ImportsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
-import { mintId } from "./Identifiers.ts"
+import { mintId, UuidSource } from "./Identifiers.ts"
 import { readShopifyCsv } from "./ShopifyCsv.ts"
 
 /** How far an import is: bytes of the file while it is checked and compared, products while it is applied. */
@@ -162,6 +161,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const products = new Map([...aggregates].map(([id, aggregate]) => [id, shownBy(storeIds, aggregate)]))
             const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
             const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
+            const nextUuid = yield* UuidSource
             return yield* Effect.sync(() =>
               batch.map((product) => {
                 const target = targets.get(product)
@@ -176,7 +176,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
                 const handle = product.values.handle === undefined ? { handle: product.handle } : {}
                 const given = { ...product, values: { ...product.values, ...handle } }
                 return planImport(given, { product: here, variants, media: files }, store.id, () =>
-                  EntityId.make(randomUUID())
+                  EntityId.make(nextUuid())
                 )
               })
             )
