@@ -14,7 +14,8 @@ import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { Accounts, ApiKeys } from "../../src/testing/index.ts"
 import { report, seed } from "../faults/Dice.ts"
-import { beginning, carryOut, ending, type Operation, observe, operation, type World } from "./sidebyside/Operations.ts"
+import { carryOut, observe, type World } from "./sidebyside/CarryOut.ts"
+import { beginning, ending, type Operation, operation } from "./sidebyside/Operations.ts"
 import {
   clockAt,
   everySide,
