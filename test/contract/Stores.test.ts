@@ -60,7 +60,9 @@ const answers = (shop: Shop) =>
     const kinds = ["product", "variant", "collection", "media"] as const
     const entities = yield* Effect.forEach(kinds, (kind) =>
       Effect.all({
-        row: Effect.map(catalog.list(kind, { limit: 50 }), ({ text }) => JSON.parse(text).data[0]),
+        row: Effect.map(catalog.list(kind, { limit: 50 }), ({ text }) =>
+          JSON.parse(text).data.find(({ id }: { readonly id: EntityId }) => id === shop[kind])
+        ),
         record: catalog.get(kind, shop[kind]),
         versions: catalog.versions(kind, shop[kind])
       })
@@ -180,7 +182,17 @@ for (const engine of serviceEngines) {
             yield* link({ domain: "b.example" })
             assert.deepStrictEqual(yield* states, [false, false, false, false])
 
+            // One without an override, so that nothing but the change itself tells that it must be looked at.
+            const plain = yield* anEntity("product", { title: "Plain" }, { on: stores })
+            yield* apply(CatalogChange.AcceptPublish({ entityId: plain, storeId: second }))
+            const plainIsPending = Effect.map(
+              Effect.flatMap(Catalog, (catalog) => catalog.version("product", plain, second)),
+              (version) => version.pending_publish
+            )
+            assert.isFalse(yield* plainIsPending)
+
             yield* unlink("b.example")
+            yield* apply(CatalogChange.SetAttributes({ entityId: plain, values: { vendor: "Fell" } }))
             const other = yield* anEntity("media", { alt: "Another" })
             yield* apply(
               CatalogChange.SetAttributes({ entityId: shop.variant, values: { price: "12.00", weight: "2" } }),
@@ -188,6 +200,7 @@ for (const engine of serviceEngines) {
               CatalogChange.SetMembers({ collectionId: shop.collection, productIds: [] })
             )
             yield* link({ domain: "b.example" })
+            assert.isTrue(yield* plainIsPending)
             // The product's new title is overridden there.
             assert.deepStrictEqual(yield* states, [false, true, true, false])
             assert.strictEqual(yield* shows, "Stiefel")
