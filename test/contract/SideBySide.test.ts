@@ -17,13 +17,13 @@ import { report, seed } from "../faults/Dice.ts"
 import { carryOut, observe, type World } from "./sidebyside/CarryOut.ts"
 import { beginning, ending, type Operation, operation } from "./sidebyside/Operations.ts"
 import {
-  clockAt,
   everySide,
   memorySide,
   type Plant,
   type Provided,
   runOn,
   type Side,
+  time,
   uuidsOf
 } from "./sidebyside/Sides.ts"
 
@@ -85,15 +85,13 @@ const compare = (
 ) =>
   Effect.gen(function* () {
     const name = `${seed} ${started++}`
-    let millis = Date.UTC(2026, 0, 1)
-    const clock = clockAt(() => millis)
-    const hands = sides.map((side) => ({ side, token: "", on: runOn(side, clock, uuidsOf(name)) }))
+    const hands = sides.map((side) => ({ side, token: "", on: runOn(side, uuidsOf(name)) }))
     type Hand = (typeof hands)[number]
 
     const same = <A, E>(what: () => string, effect: (hand: Hand) => Effect.Effect<A, E, Provided>) =>
       Effect.gen(function* () {
         const outcomes = yield* Effect.forEach(hands, (hand) =>
-          hand.side.tell(millis).pipe(Effect.zipRight(Effect.exit(hand.on(effect(hand)))), Effect.flatMap(outcomeOf))
+          hand.side.tell.pipe(Effect.zipRight(Effect.exit(hand.on(effect(hand)))), Effect.flatMap(outcomeOf))
         )
         const [first, ...others] = outcomes
         if (first === undefined) return yield* Effect.dieMessage("there is no side")
@@ -137,7 +135,7 @@ const compare = (
     const asOurs = Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
 
     for (const [index, each] of [...beginning, ...operations, ...ending].entries()) {
-      millis += each.do === "wait" ? each.millis : 0
+      if (each.do === "wait") time.millis += each.millis
       world = { ...world, fresh: Array.from({ length: 4 }, () => EntityId.make(ids())) }
       const what = () => `seed ${seed}, operation ${index} ${JSON.stringify(each)}`
       const { answer, refusal } = yield* same(what, () => asOurs(carryOut(each, world)))

@@ -18,7 +18,23 @@ export type Provided = Layer.Layer.Success<typeof AllServices>
 export interface Side {
   readonly name: string
   readonly context: Context.Context<Provided>
-  readonly tell: (millis: number) => Effect.Effect<void>
+  /** Tells it what time it is. */
+  readonly tell: Effect.Effect<void>
+}
+
+/** The time of every side. */
+export const time = { millis: Date.UTC(2026, 0, 1) }
+
+const liveClock = Clock.make()
+
+/** Shows that time, and lets others sleep as long as they would. */
+const clock: Clock.Clock = {
+  [Clock.ClockTypeId]: Clock.ClockTypeId,
+  unsafeCurrentTimeMillis: () => time.millis,
+  currentTimeMillis: Effect.sync(() => time.millis),
+  unsafeCurrentTimeNanos: () => BigInt(time.millis) * 1_000_000n,
+  currentTimeNanos: Effect.sync(() => BigInt(time.millis) * 1_000_000n),
+  sleep: (duration) => liveClock.sleep(duration)
 }
 
 const MemoryBelow = layerMemoryImports.pipe(Layer.provideMerge(MemoryRepositories))
@@ -29,8 +45,8 @@ export type Plant = Layer.Layer<never, never, Layer.Layer.Success<typeof MemoryB
 export const memorySide = (name: string, plant: Plant = Layer.empty) =>
   Effect.map(
     Layer.build(Layer.fresh(AllServices.pipe(Layer.provide(plant.pipe(Layer.provideMerge(MemoryBelow)))))),
-    (context): Side => ({ name, context, tell: () => Effect.void })
-  )
+    (context): Side => ({ name, context, tell: Effect.void })
+  ).pipe(Effect.withClock(clock))
 
 /** The database's clock stands where it is put, and cursors are signed as the memory twin does. */
 const told = Layer.effectDiscard(
@@ -60,13 +76,12 @@ const sqlSide = (name: string, database: Layer.Layer<Database.Database, unknown>
     (context): Side => ({
       name,
       context,
-      tell: (millis) =>
-        Effect.flatMap(
-          SqlClient.SqlClient,
-          (sql) => sql`UPDATE test_time SET now = to_timestamp(${millis}::double precision / 1000)`
-        ).pipe(Effect.orDie, Effect.provide(context))
+      tell: Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE test_time SET now = to_timestamp(${time.millis}::double precision / 1000)`
+      ).pipe(Effect.orDie, Effect.provide(context))
     })
-  )
+  ).pipe(Effect.withClock(clock))
 
 /** The memory twins, and SQL on every engine there is here. */
 export const everySide = Effect.gen(function* () {
@@ -76,18 +91,6 @@ export const everySide = Effect.gen(function* () {
     ({ layer, name }) => sqlSide(name, layer)
   )
   return [memory, ...others]
-})
-
-const liveClock = Clock.make()
-
-/** A clock that shows the time it is told, and lets others sleep as long as they would. */
-export const clockAt = (millis: () => number): Clock.Clock => ({
-  [Clock.ClockTypeId]: Clock.ClockTypeId,
-  unsafeCurrentTimeMillis: millis,
-  currentTimeMillis: Effect.sync(millis),
-  unsafeCurrentTimeNanos: () => BigInt(millis()) * 1_000_000n,
-  currentTimeNanos: Effect.sync(() => BigInt(millis()) * 1_000_000n),
-  sleep: (duration) => liveClock.sleep(duration)
 })
 
 /** Ids that follow from a name: every side mints the same. */
@@ -105,8 +108,8 @@ export const uuidsOf = (name: string): (() => string) => {
   }
 }
 
-/** Runs an effect on one side, at a time and with ids of that side. */
+/** Runs an effect on one side, with ids of that side. */
 export const runOn =
-  (side: Side, clock: Clock.Clock, uuids: () => string) =>
+  (side: Side, uuids: () => string) =>
   <A, E>(effect: Effect.Effect<A, E, Provided>) =>
     effect.pipe(Effect.provide(side.context), Effect.provideService(UuidSource, uuids), Effect.withClock(clock))
