@@ -2,7 +2,7 @@ import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { ApiKey } from "../domain/ApiKey.ts"
 import { Scope } from "../domain/ApiKeyToken.ts"
-import { NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { NotFound, PimLocked, ValidationFailed } from "../domain/Errors.ts"
 import { AccountId, ApiKeyId } from "../domain/Ids.ts"
 import { ImportRun } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
@@ -77,20 +77,29 @@ export const KeyRpcs = RpcGroup.make(
   })
 )
 
+/** A store that was linked or unlinked, and how many entities have a version on it. */
+const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
+
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const StoreRpcs = RpcGroup.make(
-  /** ValidationFailed: a domain that is none or is linked already, a platform that cannot be linked. */
+  /** What is not given is as it was, else the default. ValidationFailed, PimLocked: as for `Stores.link`. */
   Rpc.make("linkStore", {
     payload: {
       account,
       domain: Schema.String,
-      name: Schema.String,
-      platform: Schema.String,
-      primaryLocale: Schema.String,
-      currency: Schema.String
+      name: Schema.optional(Schema.String),
+      platform: Schema.optional(Schema.String),
+      primaryLocale: Schema.optional(Schema.String),
+      currency: Schema.optional(Schema.String)
     },
-    success: Store,
-    error: Schema.Union(Refusal, ValidationFailed)
+    success: StoreChange,
+    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
+  }),
+  /** ValidationFailed, PimLocked: as for `Stores.unlink`. */
+  Rpc.make("unlinkStore", {
+    payload: { account, domain: Schema.String },
+    success: StoreChange,
+    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
   }),
   /** By domain. */
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })

@@ -14,6 +14,10 @@ export const StoreHandlers = StoreRpcs.toLayer(
         const accountId = yield* chooseAccount(accounts, account)
         return yield* Effect.provideService(stores.link(store), CurrentActor, { _tag: "Cli", accountId })
       }),
+      unlinkStore: Effect.fnUntraced(function* ({ account, domain }) {
+        const accountId = yield* chooseAccount(accounts, account)
+        return yield* Effect.provideService(stores.unlink(domain), CurrentActor, { _tag: "Cli", accountId })
+      }),
       listStores: Effect.fnUntraced(function* ({ account }) {
         const accountId = yield* chooseAccount(accounts, account)
         return yield* Effect.provideService(stores.list, CurrentActor, { _tag: "Cli", accountId })

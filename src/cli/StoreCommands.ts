@@ -1,37 +1,63 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { account, answer, json } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
+const domain = Args.text({ name: "DOMAIN" }).pipe(
+  Args.withDescription("Host name of the store, for example shop.example.com.")
+)
+
 const link = Command.make(
   "link",
   {
-    domain: Args.text({ name: "DOMAIN" }).pipe(
-      Args.withDescription("Host name of the store, for example shop.example.com.")
+    domain,
+    name: Options.text("name").pipe(
+      Options.withDescription("What the store is called; its domain by default."),
+      Options.optional
     ),
-    name: Options.text("name").pipe(Options.withDescription("What the store is called."), Options.withDefault("")),
     platform: Options.text("platform").pipe(
-      Options.withDescription("none: known by its files alone; demo: a shop of our own making."),
-      Options.withDefault("none")
+      Options.withDescription("none (the default): known by its files alone; demo: a shop of our own making."),
+      Options.optional
     ),
     primaryLocale: Options.text("locale").pipe(
-      Options.withDescription("Its main language."),
-      Options.withDefault("en")
+      Options.withDescription("Its main language; en by default."),
+      Options.optional
     ),
-    currency: Options.text("currency").pipe(Options.withDescription("ISO 4217."), Options.withDefault("USD")),
+    currency: Options.text("currency").pipe(Options.withDescription("ISO 4217; USD by default."), Options.optional),
     account,
     json
   },
-  ({ json, ...given }) =>
+  ({ account, currency, domain, json, name, platform, primaryLocale }) =>
     Effect.gen(function* () {
-      const store = yield* (yield* AdminClient).linkStore(given)
+      const { entities, store } = yield* (yield* AdminClient).linkStore({
+        account,
+        domain,
+        name: Option.getOrUndefined(name),
+        platform: Option.getOrUndefined(platform),
+        primaryLocale: Option.getOrUndefined(primaryLocale),
+        currency: Option.getOrUndefined(currency)
+      })
       yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
-        `Linked ${store.domain} (${store.id}).`,
+        entities === 0
+          ? `Linked ${store.domain} (${store.id}).`
+          : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it back.`,
         `Next: catalog import csv FILE --store ${store.domain}`
       ])
     }).pipe(withAdmin)
-).pipe(Command.withDescription("Link a store to an account."))
+).pipe(Command.withDescription("Link a store to an account, or link one again that was unlinked."))
+
+const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
+  Effect.gen(function* () {
+    const { entities, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
+    yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
+      `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,
+      `Nothing is lost: \`catalog store link ${store.domain}\` restores every version as it was.`
+    ])
+  }).pipe(withAdmin)
+).pipe(Command.withDescription("Take a store out of an account; linking its domain again restores its versions."))
+
+const counted = (entities: number) => (entities === 1 ? "1 entity has" : `${entities} entities have`)
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
@@ -48,5 +74,5 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
 
 export const storeCommand = Command.make("store").pipe(
   Command.withDescription("Linked stores."),
-  Command.withSubcommands([link, list])
+  Command.withSubcommands([link, unlink, list])
 )

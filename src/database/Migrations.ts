@@ -19,7 +19,8 @@ export const names: ReadonlyArray<string> = [
   "0007_relationships",
   "0008_stamp_guards",
   "0009_imports",
-  "0010_list_rows"
+  "0010_list_rows",
+  "0011_unlinked_stores"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

@@ -110,6 +110,9 @@ const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   media: ["alt", "file_name"]
 }
 
+/** The keys whose overrides a search looks into: some kind's. */
+export const everySearchedKey: ReadonlyArray<string> = [...new Set([...Object.values(searchedKeys).flat(), "tags"])]
+
 const layered = (aggregate: Aggregate, key: string) =>
   [aggregate.attributes, ...aggregate.versions.map(({ overrides }) => overrides)].map((layer) => valueOf(layer, key))
 

@@ -355,10 +355,18 @@ class Planner {
       if (mediaIds.some((id) => this.kindOf(id) !== "media")) return Either.left(new NotFound())
       if (entries.some((entry) => entry.storeIds.some((id) => !this.locked.storeIds.includes(id))))
         return Either.left(new NotFound())
-      const before = aggregate.gallery.map(({ mediaId }) => mediaId)
-      if (!sameOrder(before, mediaIds)) this.put({ ...aggregate, gallery: entries }, "canonical")
-      else if (entries.some((entry, index) => !sameOrder(entry.storeIds, aggregate.gallery[index]?.storeIds ?? [])))
-        this.put({ ...aggregate, gallery: entries }, "draft")
+      const shownBy = ({ storeIds }: GalleryEntry) => storeIds.filter((id) => this.locked.storeIds.includes(id))
+      const before = new Map(aggregate.gallery.map((entry) => [entry.mediaId, entry]))
+      // Nobody can name an unlinked store: the entries that it showed are still its own when it is linked again.
+      const unlinked = (mediaId: EntityId) =>
+        (before.get(mediaId)?.storeIds ?? []).filter((id) => !this.locked.storeIds.includes(id))
+      const gallery = entries.map(({ mediaId, storeIds }) => ({
+        mediaId,
+        storeIds: [...storeIds, ...unlinked(mediaId)]
+      }))
+      if (!sameOrder([...before.keys()], mediaIds)) this.put({ ...aggregate, gallery }, "canonical")
+      else if (aggregate.gallery.some((entry, index) => !sameOrder(shownBy(entry), entries[index]?.storeIds ?? [])))
+        this.put({ ...aggregate, gallery }, "draft")
       return done
     })
   }
@@ -458,4 +466,14 @@ export const planChanges = (
     if (Either.isLeft(outcome)) return Either.left(outcome.left)
   }
   return Either.right(planner.plan())
+}
+
+/**
+ * What is derived of everything that was locked, afresh: for whoever changed which stores are linked. It stamps nothing and
+ * raises no revision. Of a product all variants must be among the locked, of a variant its product.
+ */
+export const planDerivations = (locked: Locked): Plan => {
+  const planner = new Planner(locked)
+  for (const id of locked.aggregates.keys()) planner.touched.add(id)
+  return planner.plan()
 }

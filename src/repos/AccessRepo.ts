@@ -140,13 +140,14 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 lastChangedAt: createdAt,
                 keys: [],
                 stores: new Map(),
+                unlinkedStores: new Map(),
                 entities: new Map(),
                 lockedBy: null
               })
             )
           ),
         accounts: Effect.map(Ref.get(store), (state) =>
-          [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt }))
+          [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt })).sort(oldestFirst)
         ),
         createKey: (accountId, key) =>
           Effect.flatMap(now, (createdAt) =>
@@ -156,7 +157,9 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             }))
           ),
         listKeys: (accountId) =>
-          Effect.map(Ref.get(store), (state) => (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key)),
+          Effect.map(Ref.get(store), (state) =>
+            (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key).sort(oldestFirst)
+          ),
         revokeKey: (accountId, id) =>
           Effect.gen(function* () {
             const revokedAt = yield* now
@@ -202,6 +205,17 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
       }
     })
   )
+}
+
+interface Created {
+  readonly createdAt: Timestamp
+  readonly id: string
+}
+
+/** What was created at the same time goes by id. */
+const oldestFirst = (left: Created, right: Created) => {
+  const [earlier, later] = [`${left.createdAt} ${left.id}`, `${right.createdAt} ${right.id}`]
+  return earlier < later ? -1 : earlier > later ? 1 : 0
 }
 
 const minuteOf = (timestamp: Timestamp) => timestamp.slice(0, "2026-01-01T00:00".length)

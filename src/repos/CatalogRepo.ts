@@ -285,15 +285,20 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
             entity(accountId, kind, id),
             Option.map(({ account, found: { aggregate } }) => ({
               attributes: aggregate.attributes,
-              versions: aggregate.versions
-                .filter((version) => storeId === undefined || version.storeId === storeId)
-                .map((version) => ({
-                  storeId: version.storeId,
-                  storeDomain: account.stores.get(version.storeId)?.domain ?? "",
-                  overrides: version.overrides,
-                  pendingPublish: version.pendingPublish,
-                  lastPublishStatus: version.lastPublishStatus
-                }))
+              versions: aggregate.versions.flatMap((version) => {
+                const linked = account.stores.get(version.storeId)
+                return linked === undefined || (storeId !== undefined && version.storeId !== storeId)
+                  ? []
+                  : [
+                      {
+                        storeId: version.storeId,
+                        storeDomain: linked.domain,
+                        overrides: version.overrides,
+                        pendingPublish: version.pendingPublish,
+                        lastPublishStatus: version.lastPublishStatus
+                      }
+                    ]
+              })
             }))
           ),
         cursorKey: Effect.succeed(new TextEncoder().encode("memory twin: a key of 32 bytes.."))

@@ -330,16 +330,22 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               locked.filter(({ kind }) => kind === "product").map(({ id }) => id)
             )
             const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
+            const storeIds = [...(account?.stores.values() ?? [])].sort(compareStores).map(({ id }) => id)
             return {
               now: yield* now,
-              storeIds: [...(account?.stores.values() ?? [])].sort(compareStores).map(({ id }) => id),
+              storeIds,
               kinds: new Map(
                 references.flatMap((id): ReadonlyArray<[EntityId, EntityKind]> => {
                   const kind = account?.entities.get(id)?.aggregate.kind
                   return kind === undefined ? [] : [[id, kind]]
                 })
               ),
-              aggregates: new Map([...locked, ...variants].map((aggregate) => [aggregate.id, aggregate]))
+              aggregates: new Map(
+                [...locked, ...variants].map((aggregate) => [
+                  aggregate.id,
+                  { ...aggregate, versions: versionsOn(storeIds, aggregate) }
+                ])
+              )
             }
           }),
         save: (accountId, plan) =>
@@ -356,7 +362,12 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
                 })
               for (const { after } of plan.updated) {
                 const entity = entities.get(after.id)
-                if (entity !== undefined) entities.set(after.id, { ...entity, aggregate: after })
+                if (entity === undefined) continue
+                const unlinked = entity.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
+                entities.set(after.id, {
+                  ...entity,
+                  aggregate: { ...after, versions: [...after.versions, ...unlinked] }
+                })
               }
               return { ...account, entities }
             })
@@ -392,6 +403,10 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     })
   )
 }
+
+/** The versions on these stores, in their order: those on unlinked stores are kept and not seen. */
+const versionsOn = (storeIds: ReadonlyArray<StoreId>, { versions }: Aggregate) =>
+  storeIds.flatMap((id) => versions.find(({ storeId }) => storeId === id) ?? [])
 
 /** A plan as rows: what the tables must lose, and what they must hold. Rows that stay as they are are left out. */
 const differences = (plan: Plan) => {

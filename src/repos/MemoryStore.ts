@@ -23,7 +23,10 @@ export interface MemoryAccount {
   readonly lastChangedAt: Timestamp
   /** Each with the hash it is looked up by, in hexadecimal. */
   readonly keys: ReadonlyArray<ApiKey & { readonly hash: string }>
+  /** The linked ones. */
   readonly stores: ReadonlyMap<StoreId, Store>
+  /** As they were when they were linked; entities keep their versions on them. */
+  readonly unlinkedStores: ReadonlyMap<StoreId, Store>
   readonly entities: ReadonlyMap<EntityId, MemoryEntity>
   /** The import that keeps the account locked. */
   readonly lockedBy: ImportId | null

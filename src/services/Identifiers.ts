@@ -1,6 +1,11 @@
 import { randomUUID } from "node:crypto"
-import { Effect, type Schema } from "effect"
+import { Context, Effect, type Schema } from "effect"
+
+/** Where new ids come from: the random source of the system, unless a test provides ids that repeat. */
+export class UuidSource extends Context.Reference<UuidSource>()("catalog/UuidSource", {
+  defaultValue: (): (() => string) => randomUUID
+}) {}
 
 /** A new random id. */
 export const mintId = <A>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }): Effect.Effect<A> =>
-  Effect.sync(() => id.make(randomUUID()))
+  Effect.map(UuidSource, (next) => id.make(next()))

@@ -1,15 +1,19 @@
-import { randomUUID } from "node:crypto"
 import { Chunk, Effect, Option, Sink, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
+import type { Aggregate } from "../domain/Aggregate.ts"
 import { type CatalogChange, ownersOf } from "../domain/CatalogChange.ts"
-import { type AccountId, EntityId, type ImportId } from "../domain/Ids.ts"
+import { ValidationFailed } from "../domain/Errors.ts"
+import { type AccountId, EntityId, type ImportId, type StoreId } from "../domain/Ids.ts"
 import { type ImportSummary, noProducts } from "../domain/Import.ts"
 import { type ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { planImport } from "../domain/ImportPlan.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type StagedItem } from "../repos/ImportsRepo.ts"
+import { StoresRepo } from "../repos/StoresRepo.ts"
 import { FaultInjector } from "./FaultInjector.ts"
+import { UuidSource } from "./Identifiers.ts"
 import { readShopifyCsv, type ShopifyCsvPart } from "./ShopifyCsv.ts"
 
 /** Products, variants and images that are matched and planned together: a product may have thousands. */
@@ -37,7 +41,9 @@ export interface Compared {
 export const makeImportComparison = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector
+  const importLock = yield* ImportLockRepo
   const repo = yield* ImportsRepo
+  const stores = yield* StoresRepo
   const transaction = yield* Transaction
 
   /** The products that a batch of the file leads to, with all that planning them reads. */
@@ -49,6 +55,8 @@ export const makeImportComparison = Effect.gen(function* () {
   ) =>
     transaction.run(
       Effect.gen(function* () {
+        // Whoever holds it alone takes locks of entities in an order of its own.
+        yield* importLock.share(accountId)
         const skusOf = ({ variants }: ImportedProduct) =>
           variants.flatMap(({ values }) => (values.sku ? [values.sku] : []))
         const { byHandle, bySku } = yield* repo.match(
@@ -91,16 +99,16 @@ export const makeImportComparison = Effect.gen(function* () {
           lines.set(target, product.line)
           targets.set(product, target)
         }
-        const products = yield* drafts.lock(accountId, [...targets.values()], [])
-        const mediaIds = [...products.aggregates.values()].flatMap(({ gallery }) =>
-          gallery.map(({ mediaId }) => mediaId)
-        )
+        const { aggregates, storeIds } = yield* drafts.lock(accountId, [...targets.values()], [])
+        const products = new Map([...aggregates].map(([id, aggregate]) => [id, shownBy(storeIds, aggregate)]))
+        const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
         const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
+        const nextUuid = yield* UuidSource
         const plans = yield* Effect.sync(() =>
           batch.map((product) => {
             const target = targets.get(product)
-            const here = target === undefined ? undefined : products.aggregates.get(target)
-            const variants = [...products.aggregates.values()]
+            const here = target === undefined ? undefined : products.get(target)
+            const variants = [...products.values()]
               .filter(({ parentId }) => parentId !== null && parentId === target)
               .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
             const shown = [here, ...variants].flatMap((entity) => entity?.gallery ?? [])
@@ -110,7 +118,7 @@ export const makeImportComparison = Effect.gen(function* () {
             const handle = product.values.handle === undefined ? { handle: product.handle } : {}
             const given = { ...product, values: { ...product.values, ...handle } }
             return planImport(given, { product: here, variants, media: files }, store.id, () =>
-              EntityId.make(randomUUID())
+              EntityId.make(nextUuid())
             )
           })
         )
@@ -121,6 +129,11 @@ export const makeImportComparison = Effect.gen(function* () {
   const stageFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
     Effect.gen(function* () {
       const version = yield* repo.accountVersion(accountId)
+      // After the version: one that is unlinked later moves it.
+      if (Option.isNone(yield* stores.find(accountId, store.id)))
+        return yield* new ValidationFailed({
+          issues: [{ path: "store", message: `${store.domain} was unlinked while its file was read` }]
+        })
       yield* repo.clear(accountId, id)
       // Lines of the file by the product here that they lead to.
       const taken = new Map<EntityId, number>()
@@ -188,3 +201,12 @@ export const makeImportComparison = Effect.gen(function* () {
 })
 
 const entitiesOf = (changes: ReadonlyArray<CatalogChange>) => new Set(changes.flatMap(ownersOf)).size
+
+/** An aggregate whose gallery names these stores only: a change cannot name one that is unlinked. */
+const shownBy = (linked: ReadonlyArray<StoreId>, aggregate: Aggregate): Aggregate => ({
+  ...aggregate,
+  gallery: aggregate.gallery.map(({ mediaId, storeIds }) => ({
+    mediaId,
+    storeIds: storeIds.filter((id) => linked.includes(id))
+  }))
+})

@@ -6,6 +6,7 @@ import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, ImportId } from "../domain/Ids.ts"
 import type { ImportPhase, ImportRun } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
@@ -72,6 +73,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const changes = yield* CatalogChanges
       const faults = yield* FaultInjector
       const importLock = yield* ImportLockRepo
+      const drafts = yield* DraftsRepo
       const repo = yield* ImportsRepo
       const stores = yield* StoresRepo
       const stageFile = yield* makeImportComparison
@@ -157,8 +159,12 @@ export class Imports extends Context.Tag("catalog/Imports")<
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
             if (items.length === 0) {
+              const { storeId } = yield* found(accountId, id)
               yield* repo.move(accountId, id, { phase: "applied", leased: false })
               yield* importLock.keep(accountId, null)
+              // Answers show when a store was imported last: one that changed nothing is news too.
+              yield* stores.recordImport(accountId, storeId)
+              yield* drafts.raise(accountId, { stamped: [], drafted: [] })
               yield* faults.at("unlocked")
               return 0
             }

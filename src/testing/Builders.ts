@@ -26,7 +26,7 @@ export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
     const actor: Actor = { _tag: "Cli", accountId }
     const { link } = yield* Stores
     const stores = yield* Effect.forEach(domains ?? [], (domain) =>
-      link({ domain, name: "", platform: "none", primaryLocale: "en", currency: "EUR" })
+      Effect.map(link({ domain, currency: "EUR" }), ({ store }) => store)
     ).pipe(actingAs(actor))
     const key = yield* (yield* ApiKeys).create(accountId, {
       name: "Test",

@@ -82,6 +82,32 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           (imports as ReadonlyArray<{ readonly phase: string }>).map(({ phase }) => phase),
           ["failed", "applied", "applied"]
         )
+
+        const unlinked = yield* json("store", "unlink", "SHOP.example.com")
+        assert.deepStrictEqual(unlinked, { store_id: store.store_id, domain: "shop.example.com", entities: 4 })
+        assert.deepStrictEqual(yield* json("store", "list"), { stores: [] })
+        assert.strictEqual(
+          yield* refusal("store", "unlink", "shop.example.com"),
+          "domain: no store shop.example.com is linked; see `catalog store list`"
+        )
+        const said = (...args: ReadonlyArray<string>) => Effect.map(run(...args), ({ stdout }) => stdout.split("\n"))
+        assert.deepStrictEqual(yield* said("store", "link", "shop.example.com"), [
+          `Linked shop.example.com (${store.store_id}) again: 4 entities have their versions on it back.`,
+          "Next: catalog import csv FILE --store shop.example.com",
+          ""
+        ])
+        assert.deepStrictEqual(yield* said("store", "unlink", "shop.example.com"), [
+          `Unlinked shop.example.com (${store.store_id}): 4 entities have no version on it any more.`,
+          "Nothing is lost: `catalog store link shop.example.com` restores every version as it was.",
+          ""
+        ])
+        assert.deepStrictEqual(yield* json("store", "link", "shop.example.com"), store)
+        const second = yield* json("import", "csv", path, "--store", "shop.example.com")
+        assert.strictEqual(
+          yield* refusal("store", "unlink", "shop.example.com"),
+          "An import is being reconciled; retry after its review is finished."
+        )
+        yield* json("import", "discard", String(second.import_id))
       })
     )
   })

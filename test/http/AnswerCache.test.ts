@@ -2,6 +2,9 @@ import { HttpClient, HttpClientRequest } from "@effect/platform"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
+import type { AccountId, StoreId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { makePrograms } from "../../src/services/Programs.ts"
 import {
   actingAs,
@@ -29,6 +32,8 @@ const operation = fc.record({
     "leave",
     "collect",
     "link",
+    "unlink",
+    "import",
     "nothing"
   ),
   pick: fc.nat({ max: 1_000 })
@@ -43,7 +48,15 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
         const changes = yield* CatalogChanges
         const programs = yield* makePrograms
         const client = yield* HttpClient.HttpClient
-        const { link } = yield* Stores
+        const { link, unlink } = yield* Stores
+        const drafts = yield* DraftsRepo
+        const storesRepo = yield* StoresRepo
+        /** As the last transaction of an import does. */
+        const imported = (accountId: AccountId, storeId: StoreId) =>
+          Effect.zipRight(
+            storesRepo.recordImport(accountId, storeId),
+            drafts.raise(accountId, { stamped: [], drafted: [] })
+          )
         const account = yield* anAccount({ domains: ["a.example", "b.example"] })
         let reads = 0
         let shortcuts = 0
@@ -88,17 +101,14 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
                     })
                   )
                 case "link":
-                  return stores.push(
-                    yield* Effect.orDie(
-                      link({
-                        domain: `s${stores.length}.example`,
-                        name: "",
-                        platform: "none",
-                        primaryLocale: "en",
-                        currency: "EUR"
-                      })
-                    )
+                  return yield* link({ domain: `s${pick % 3}.example` }).pipe(
+                    Effect.map(({ store }) => stores.push(store)),
+                    Effect.ignore
                   )
+                case "unlink":
+                  return yield* Effect.ignore(unlink(`s${pick % 3}.example`))
+                case "import":
+                  return yield* imported(account.accountId, storeId)
                 default:
                   return
               }

@@ -6,7 +6,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
-import type { EntityId } from "../../src/domain/Ids.ts"
+import type { AccountId, EntityId } from "../../src/domain/Ids.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import {
   actingAs,
@@ -15,7 +15,8 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
-  makePrograms
+  makePrograms,
+  Stores
 } from "../../src/testing/index.ts"
 import { engines } from "../support/TestDatabase.ts"
 
@@ -60,8 +61,20 @@ for (const engine of engines) {
           SELECT (SELECT json_agg(e ORDER BY e.id) FROM entity e) AS entities,
                  (SELECT json_agg(v ORDER BY v.entity_id, v.store_id) FROM store_version v) AS versions,
                  (SELECT json_agg(g ORDER BY g.entity_id, g.media_id) FROM entity_media g) AS galleries,
-                 (SELECT json_agg(a ORDER BY a.id) FROM account a) AS accounts`
+                 (SELECT json_agg(to_jsonb(a) - 'version' ORDER BY a.id) FROM account a) AS accounts,
+                 (SELECT json_agg(to_jsonb(s) - 'last_imported_at' ORDER BY s.id) FROM store s) AS stores`
         })
+        /** What the record of an import moves: when its store was imported last, and so the version of the answers. */
+        const recorded = (accountId: AccountId) =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const [account] = yield* sql`SELECT version FROM account WHERE id = ${accountId}`
+            const stores = yield* (yield* Stores).list
+            return {
+              version: Number(account?.version),
+              times: new Map(stores.map((store) => [store.domain, store.last_imported_at]))
+            }
+          })
 
         it.effect("a file makes products, and overrides exactly where a second store's file differs", () =>
           Effect.gen(function* () {
@@ -115,12 +128,17 @@ for (const engine of engines) {
               yield* bring(us, "us.example")
               yield* bring(eu, "eu.example")
               const before = yield* everything
-              for (const [path, domain] of [
-                [us, "us.example"],
-                [eu, "eu.example"]
+              for (const [path, domain, other] of [
+                [us, "us.example", "eu.example"],
+                [eu, "eu.example", "us.example"]
               ] as const) {
+                const was = yield* recorded(actor.accountId)
                 const again = yield* bring(path, domain)
                 assert.deepInclude(again.summary, { created: 0, updated: 0, conflicts: 0 })
+                const is = yield* recorded(actor.accountId)
+                assert.strictEqual(is.version, was.version + 1)
+                assert.isTrue((is.times.get(domain) ?? "") > (was.times.get(domain) ?? "~"))
+                assert.strictEqual(is.times.get(other), was.times.get(other))
               }
               assert.deepStrictEqual(yield* everything, before)
               assert.strictEqual((yield* (yield* Imports).list).length, 4)
@@ -151,7 +169,13 @@ for (const engine of engines) {
                 second.message,
                 `import: import ${run.id} is under review: accept it with \`catalog import accept ${run.id}\` or discard it with \`catalog import discard ${run.id}\` first`
               )
+              const { list, unlink } = yield* Stores
+              assert.strictEqual((yield* Effect.flip(unlink("us.example")))._tag, "PimLocked")
               assert.strictEqual((yield* imports.discard(run.id)).phase, "discarded")
+              assert.deepStrictEqual(
+                (yield* list).map(({ last_imported_at }) => last_imported_at),
+                [null]
+              )
               assert.strictEqual(
                 (yield* Effect.flip(imports.accept(run.id, quiet))).message,
                 "import: is discarded, not under review"
@@ -215,6 +239,53 @@ for (const engine of engines) {
               const product = yield* programs.getProduct({ path: { id: bootsId } })
               assert.strictEqual(product.attributes.find(({ key }) => key === "vendor")?.value, "Our vendor")
               assert.isTrue(product.pending_publish)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("a store that is unlinked while its file is read is not imported", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const { unlink } = yield* Stores
+              const before = yield* everything
+              const refused = yield* Effect.flip(
+                imports.csv(us, "us.example", ({ step }) =>
+                  step === "comparing" ? Effect.ignore(unlink("us.example")).pipe(actingAs(actor)) : Effect.void
+                )
+              )
+              assert.strictEqual(refused.message, "store: us.example was unlinked while its file was read")
+              assert.deepInclude((yield* imports.list)[0], { phase: "failed", error: refused.message, applied: 0 })
+              assert.deepStrictEqual((yield* everything)[0]?.entities, before[0]?.entities)
+              yield* anEntity("media", { alt: "not locked" })
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("a gallery that an unlinked store shows too is imported, and stays that store's", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
+            yield* Effect.gen(function* () {
+              yield* bring(us, "us.example")
+              const { link, unlink } = yield* Stores
+              const shown = (domain: string) =>
+                Effect.gen(function* () {
+                  const sql = yield* SqlClient.SqlClient
+                  return yield* sql`
+                    SELECT g.entity_id, g.media_id, g.position FROM entity_media g
+                    JOIN store s ON s.account_id = g.account_id AND s.domain = ${domain} AND s.id = ANY(g.store_ids)
+                    WHERE g.account_id = ${actor.accountId} ORDER BY 1, 3`
+                })
+              const before = yield* shown("us.example")
+              assert.strictEqual(before.length, 1)
+              assert.deepInclude(yield* unlink("us.example"), { entities: 6 })
+              assert.deepInclude((yield* bring(eu, "eu.example")).summary, { created: 0, updated: 1 })
+              assert.deepStrictEqual(yield* shown("eu.example"), before)
+              yield* link({ domain: "us.example" })
+              assert.deepStrictEqual(yield* shown("us.example"), before)
+              const again = yield* bring(us, "us.example")
+              assert.strictEqual(again.phase, "applied")
             }).pipe(actingAs(actor))
           })
         )

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { Clock, type Context, Effect, Layer } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
+import type * as Database from "../../../src/database/Database.ts"
+import { CatalogRepo } from "../../../src/repos/CatalogRepo.ts"
+import { FaultInjector } from "../../../src/services/FaultInjector.ts"
+import { UuidSource } from "../../../src/services/Identifiers.ts"
+import { Imports } from "../../../src/services/Imports.ts"
+import { MemoryRepositories } from "../../../src/testing/index.ts"
+import { layerMemoryImports } from "../../support/MemoryImports.ts"
+import { engines } from "../../support/TestDatabase.ts"
+
+const AllServices = Imports.layer.pipe(Layer.provide(FaultInjector.layer), Layer.provideMerge(Services))
+
+export type Provided = Layer.Layer.Success<typeof AllServices>
+
+/** An implementation of everything below the services, whose clock is told the time. */
+export interface Side {
+  readonly name: string
+  readonly context: Context.Context<Provided>
+  /** Tells it what time it is. */
+  readonly tell: Effect.Effect<void>
+}
+
+/** The time of every side. */
+export const time = { millis: Date.UTC(2026, 0, 1) }
+
+const liveClock = Clock.make()
+
+/** Shows that time, and lets others sleep as long as they would. */
+const clock: Clock.Clock = {
+  [Clock.ClockTypeId]: Clock.ClockTypeId,
+  unsafeCurrentTimeMillis: () => time.millis,
+  currentTimeMillis: Effect.sync(() => time.millis),
+  unsafeCurrentTimeNanos: () => BigInt(time.millis) * 1_000_000n,
+  currentTimeNanos: Effect.sync(() => BigInt(time.millis) * 1_000_000n),
+  sleep: (duration) => liveClock.sleep(duration)
+}
+
+const MemoryBelow = layerMemoryImports.pipe(Layer.provideMerge(MemoryRepositories))
+
+/** What takes the place of some of the memory twins, built from them. */
+export type Plant = Layer.Layer<never, never, Layer.Layer.Success<typeof MemoryBelow>>
+
+export const memorySide = (name: string, plant: Plant = Layer.empty) =>
+  Effect.map(
+    Layer.build(Layer.fresh(AllServices.pipe(Layer.provide(plant.pipe(Layer.provideMerge(MemoryBelow)))))),
+    (context): Side => ({ name, context, tell: Effect.void })
+  ).pipe(Effect.withClock(clock))
+
+/** The database's clock stands where it is put, and cursors are signed as the memory twin does. */
+const told = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const key = yield* Effect.flatMap(CatalogRepo, ({ cursorKey }) => cursorKey).pipe(
+      Effect.provide(Layer.fresh(MemoryRepositories))
+    )
+    yield* sql.unsafe(`
+      CREATE TABLE test_time (now timestamptz NOT NULL);
+      INSERT INTO test_time VALUES (timestamptz '2026-01-01 00:00Z');
+      CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT now FROM test_time';`)
+    yield* sql`UPDATE installation SET cursor_key = ${Buffer.from(key)}`
+  })
+)
+
+const sqlSide = (name: string, database: Layer.Layer<Database.Database, unknown>) =>
+  Effect.map(
+    Layer.build(
+      AllServices.pipe(
+        Layer.provideMerge(RepositoriesOnDatabase),
+        Layer.provideMerge(told),
+        Layer.provideMerge(database),
+        Layer.orDie
+      )
+    ),
+    (context): Side => ({
+      name,
+      context,
+      tell: Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE test_time SET now = to_timestamp(${time.millis}::double precision / 1000)`
+      ).pipe(Effect.orDie, Effect.provide(context))
+    })
+  ).pipe(Effect.withClock(clock))
+
+/** The memory twins, and SQL on every engine there is here. */
+export const everySide = Effect.gen(function* () {
+  const memory = yield* memorySide("memory")
+  const others = yield* Effect.forEach(
+    engines.filter(({ absent }) => !absent),
+    ({ layer, name }) => sqlSide(name, layer)
+  )
+  return [memory, ...others]
+})
+
+/** Ids that follow from a name: every side mints the same. */
+export const uuidsOf = (name: string): (() => string) => {
+  let count = 0
+  return () => {
+    const hash = createHash("md5").update(`${name} ${count++}`).digest("hex")
+    return [
+      hash.slice(0, 8),
+      hash.slice(8, 12),
+      `4${hash.slice(13, 16)}`,
+      `8${hash.slice(17, 20)}`,
+      hash.slice(20)
+    ].join("-")
+  }
+}
+
+/** Runs an effect on one side, with ids of that side. */
+export const runOn =
+  (side: Side, uuids: () => string) =>
+  <A, E>(effect: Effect.Effect<A, E, Provided>) =>
+    effect.pipe(Effect.provide(side.context), Effect.provideService(UuidSource, uuids), Effect.withClock(clock))

@@ -1,0 +1,279 @@
+import { once } from "node:events"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Exit, Layer, Redacted, Ref, Schedule } from "effect"
+import { RepositoriesOnDatabase } from "../../src/App.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
+import { type AccountId, EntityId, type StoreId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import {
+  Accounts,
+  ApiKeys,
+  actingAs,
+  anAccount,
+  CatalogChange,
+  CatalogChanges,
+  Stores
+} from "../../src/testing/index.ts"
+import { startCatalog } from "../support/CommandLine.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { wrongDerivations } from "./Derivations.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { dwell, layerDatabase } from "./ServerServices.ts"
+
+const writers = 6
+const listsEach = 4
+const products = 12
+const rounds = 20
+const plantedRounds = 100
+
+/** The planted variant: who unlinks keeps nobody out. */
+const unlocked = Layer.effect(
+  ImportLockRepo,
+  Effect.map(ImportLockRepo, (lock) => ({ ...lock, take: lock.share }))
+)
+
+const services = Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer)
+const Linking = Layer.merge(Stores.layer, services).pipe(Layer.provideMerge(RepositoriesOnDatabase))
+const LinkingUnlocked = Layer.merge(Stores.layer.pipe(Layer.provide(unlocked)), services).pipe(
+  Layer.provideMerge(RepositoriesOnDatabase)
+)
+
+interface Shop {
+  readonly accountId: AccountId
+  readonly storeIds: ReadonlyArray<StoreId>
+  readonly products: ReadonlyArray<EntityId>
+  readonly variants: ReadonlyArray<EntityId>
+}
+
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const storeIds = stores.map(({ id }) => id)
+  const ids = (count: number) => Effect.replicateEffect(mintId(EntityId), count)
+  const [productIds, variantIds] = [yield* ids(products), yield* ids(products)]
+  const create = (kind: EntityKind, id: EntityId, parentId: EntityId | null) => [
+    CatalogChange.CreateEntity({ id, kind, parentId, values: { title: id, vendor: "Fell" } }),
+    ...storeIds.map((storeId) => CatalogChange.AddToStore({ entityId: id, storeId }))
+  ]
+  yield* (yield* CatalogChanges)
+    .apply([
+      ...productIds.flatMap((id) => create("product", id, null)),
+      ...variantIds.flatMap((id, index) => create("variant", id, productIds[index] ?? null))
+    ])
+    .pipe(actingAs(actor))
+  const shop: Shop = { accountId, storeIds, products: productIds, variants: variantIds }
+  return { actor, shop }
+})
+
+/** Changes that the derived fields depend on; on a store that is not linked just then they are refused. */
+const aList = (dice: Dice, { products, storeIds, variants }: Shop, nonce: string): ReadonlyArray<CatalogChange> => {
+  const [product, variant, storeId] = [dice.pick(products), dice.pick(variants), dice.pick(storeIds)]
+  return dice.pick<ReadonlyArray<CatalogChange>>([
+    [CatalogChange.SetAttributes({ entityId: product, values: { title: `Product ${nonce}` } })],
+    [CatalogChange.SetAttributes({ entityId: variant, values: { sku: `SKU-${nonce}` } })],
+    [CatalogChange.SetOverrides({ entityId: product, storeId, values: { title: dice.pick([`On ${nonce}`, null]) } })],
+    [CatalogChange.SetOverrides({ entityId: variant, storeId, values: { sku: dice.pick([`ON-${nonce}`, null]) } })],
+    [
+      CatalogChange.AcceptPublish({ entityId: product, storeId }),
+      CatalogChange.AcceptPublish({ entityId: variant, storeId })
+    ],
+    [CatalogChange.AskPublish({ entityId: variant, storeId })]
+  ])
+}
+
+/** What a reader sees of the second store in one statement: all of its entities, or none. */
+const sight = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql`
+    SELECT s.status, count(*) AS all, count(*) FILTER (WHERE s.id = ANY(e.store_ids)) AS shown
+    FROM store s
+    JOIN store_version v ON v.account_id = s.account_id AND v.store_id = s.id
+    JOIN entity e ON e.account_id = v.account_id AND e.id = v.entity_id
+    WHERE s.domain = 'b.example'
+    GROUP BY s.status`
+  const all = Number(row?.all)
+  return { status: String(row?.status), all, isWhole: Number(row?.shown) === (row?.status === "linked" ? all : 0) }
+}).pipe(Effect.orDie)
+
+/** In every round the store is unlinked, or linked again, among lists of all writers; it ends at the first fault. */
+const race = (name: string, linking: typeof Linking, rounds: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe(`
+      DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''50ms''', current_database()); END $$`)
+    yield* dwell({ writeMillis: 10, commitMillis: 2 })
+    return yield* Effect.gen(function* () {
+      const { actor, shop } = yield* aShop
+      const changes = yield* CatalogChanges
+      const { link, unlink } = yield* Stores
+      const record = { rounds: 0, written: 0, refused: 0, failed: 0, linked: 0, unlinked: 0, halves: 0, wrong: 0 }
+      const dice = Array.from({ length: writers }, (_, writer) => new Dice(`${name}, writer ${writer}`))
+      const write = Effect.forEach(
+        dice,
+        (own, writer) =>
+          Effect.forEach(Array.from({ length: listsEach }), (_, list) =>
+            changes.apply(aList(own, shop, `${record.rounds}x${writer}x${list}`)).pipe(
+              Effect.exit,
+              Effect.tap((exit) => {
+                const isRefused =
+                  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error._tag === "NotFound"
+                record[Exit.isSuccess(exit) ? "written" : isRefused ? "refused" : "failed"] += 1
+              })
+            )
+          ),
+        { concurrency: "unbounded" }
+      )
+      while (record.rounds < rounds && record.halves + record.wrong === 0) {
+        const writing = yield* Ref.make(true)
+        const read = Effect.repeat(
+          Effect.map(sight, ({ isWhole, status }) => {
+            record[status === "linked" ? "linked" : "unlinked"] += 1
+            if (!isWhole) record.halves += 1
+          }),
+          { while: () => Ref.get(writing) }
+        )
+        const change = record.rounds % 2 === 0 ? unlink("b.example") : link({ domain: "b.example" })
+        yield* Effect.all(
+          [Effect.ensuring(Effect.zip(write, change, { concurrent: true }), Ref.set(writing, false)), read],
+          { concurrency: "unbounded" }
+        ).pipe(actingAs(actor))
+        record.rounds += 1
+        const { entities, wrong } = yield* wrongDerivations(shop.accountId)
+        assert.strictEqual(entities, 2 * products)
+        record.wrong += wrong.length
+      }
+      report(name, record)
+      return record
+    }).pipe(Effect.provide(linking))
+  })
+
+describe.skipIf(!serverAnswers)("a store that is unlinked and linked again while others write", () => {
+  layer(layerDatabase(writers + 4), { excludeTestServices: true })((it) => {
+    it.effect("is seen whole or not at all, and every derived field is as its sources say", () =>
+      Effect.gen(function* () {
+        const record = yield* race("Unlink", Linking, rounds)
+        assert.deepInclude(record, { rounds, failed: 0, halves: 0, wrong: 0 }, `seed ${seed}`)
+        assert.strictEqual(record.written + record.refused, rounds * writers * listsEach)
+        assert.isAbove(record.written, (rounds * writers * listsEach) / 2)
+        assert.isAbove(Math.min(record.refused, record.linked, record.unlinked), 0)
+        assert.isAbove(record.linked + record.unlinked, rounds)
+      })
+    )
+  })
+
+  layer(layerDatabase(writers + 4), { excludeTestServices: true })((it) => {
+    it.effect("leaves stale fields when writers are not kept out", () =>
+      Effect.gen(function* () {
+        const record = yield* race("Unlink, planted", LinkingUnlocked, plantedRounds)
+        assert.isAbove(record.halves + record.wrong, 0, `seed ${seed}`)
+      })
+    )
+  })
+})
+
+/** Dies at one of the steps of unlinking. */
+const steps = ["unlink", "refresh", "lock", "save", "raise"] as const
+
+const dyingAt = (step: (typeof steps)[number]) => {
+  const death = Effect.dieMessage(`died at ${step}`)
+  const dying = <Service extends object>(service: Service): Service =>
+    step in service ? { ...service, [step]: () => death } : service
+  return Layer.merge(
+    Layer.effect(StoresRepo, Effect.map(StoresRepo, dying)),
+    Layer.effect(DraftsRepo, Effect.map(DraftsRepo, dying))
+  )
+}
+
+/** The planted variant: every statement by itself. */
+const inPieces = Layer.succeed(Transaction, { run: (effect) => effect })
+
+describe.skipIf(!serverAnswers)("a process that dies while it unlinks a store", () => {
+  layer(Linking.pipe(Layer.provideMerge(layerDatabase(2))), { excludeTestServices: true })((it) => {
+    const version = Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      return Number((yield* sql`SELECT version FROM account`)[0]?.version)
+    })
+
+    it.effect("leaves it as it was, at whichever step; in pieces it would not", () =>
+      Effect.gen(function* () {
+        const { actor, shop } = yield* aShop
+        const [storeId] = shop.storeIds.slice(1)
+        assert.isDefined(storeId)
+        yield* Effect.gen(function* () {
+          const [entityId] = shop.products
+          assert.isDefined(entityId)
+          // One that must be derived afresh, so that no step is left out.
+          yield* (yield* CatalogChanges).apply([
+            CatalogChange.SetOverrides({ entityId, storeId, values: { title: "Searched" } })
+          ])
+          const before = yield* version
+          const dies = (step: (typeof steps)[number], ...planted: ReadonlyArray<typeof inPieces>) =>
+            Effect.gen(function* () {
+              const exit = yield* Effect.exit((yield* Stores).unlink("b.example"))
+              assert.include(String(exit), `died at ${step}`)
+            }).pipe(
+              Effect.provide(
+                Layer.fresh(Stores.layer).pipe(
+                  Layer.provide(dyingAt(step)),
+                  Layer.provide(planted[0] ?? Transaction.layer)
+                )
+              )
+            )
+          for (const step of steps) {
+            yield* dies(step)
+            assert.deepStrictEqual(yield* sight, { status: "linked", all: 2 * products, isWhole: true }, step)
+            assert.deepStrictEqual((yield* wrongDerivations(shop.accountId)).wrong, [], step)
+            assert.strictEqual(yield* version, before, step)
+          }
+          yield* dies("refresh", inPieces)
+          assert.deepInclude(yield* sight, { status: "unlinked", isWhole: false })
+        }).pipe(actingAs(actor))
+      })
+    )
+  })
+
+  layer(Linking.pipe(Layer.provideMerge(layerDatabase(2))), { excludeTestServices: true })((it) => {
+    it.effect("by a signal too, and the next one unlinks it", () =>
+      Effect.gen(function* () {
+        const { shop } = yield* aShop
+        const sql = yield* SqlClient.SqlClient
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        yield* sql.unsafe(`
+          CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN
+            PERFORM pg_sleep(25);
+            RETURN NULL;
+          END $$;
+          CREATE TRIGGER linger AFTER UPDATE ON account FOR EACH STATEMENT EXECUTE FUNCTION linger()`)
+        const child = startCatalog(["store", "unlink", "b.example"], { DATABASE_URL })
+        const gone = once(child, "exit")
+        const lingering = sql`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
+        yield* lingering.pipe(
+          Effect.repeat({ until: (found) => found.length > 0, schedule: Schedule.spaced("20 millis") }),
+          Effect.timeout("20 seconds")
+        )
+        child.kill("SIGKILL")
+        yield* Effect.promise(() => gone)
+        assert.strictEqual(child.signalCode, "SIGKILL")
+        // The server notices by itself as soon as it would answer.
+        yield* sql`SELECT pg_terminate_backend(pid) FROM (${lingering}) l`
+        yield* lingering.pipe(
+          Effect.repeat({ until: (found) => found.length === 0, schedule: Schedule.spaced("20 millis") })
+        )
+        yield* sql.unsafe("DROP TRIGGER linger ON account")
+        assert.deepStrictEqual(yield* sight, { status: "linked", all: 2 * products, isWhole: true })
+        assert.deepStrictEqual((yield* wrongDerivations(shop.accountId)).wrong, [])
+
+        const next = startCatalog(["store", "unlink", "b.example"], { DATABASE_URL })
+        const [code] = yield* Effect.promise(() => once(next, "exit"))
+        assert.strictEqual(code, 0)
+        assert.deepStrictEqual(yield* sight, { status: "unlinked", all: 2 * products, isWhole: true })
+        assert.deepStrictEqual((yield* wrongDerivations(shop.accountId)).wrong, [])
+      })
+    )
+  })
+})

@@ -1,0 +1,130 @@
+import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { valueOf } from "../../src/domain/Attribute.ts"
+import type { AccountId, EntityId, ImportId } from "../../src/domain/Ids.ts"
+import { type ImportRun, noProducts } from "../../src/domain/Import.ts"
+import { fromMillis, type Timestamp } from "../../src/domain/Timestamp.ts"
+import { ImportsRepo, type StagedItem } from "../../src/repos/ImportsRepo.ts"
+import { MemoryStore } from "../../src/repos/MemoryStore.ts"
+
+interface StagedRun {
+  readonly accountId: AccountId
+  readonly run: ImportRun
+  readonly items: ReadonlyArray<StagedItem & { readonly done: boolean }>
+}
+
+/** Imports beside the memory twins, for the comparison with SQL. It knows no leases: nobody else works on an import. */
+export const layerMemoryImports = Layer.effect(
+  ImportsRepo,
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    const runs = yield* Ref.make<ReadonlyArray<StagedRun>>([])
+    const now = Effect.map(Clock.currentTimeMillis, fromMillis)
+
+    const update = (
+      accountId: AccountId,
+      id: ImportId,
+      change: (staged: StagedRun, time: Timestamp) => StagedRun
+    ): Effect.Effect<void> =>
+      Effect.flatMap(now, (time) =>
+        Ref.update(runs, (all) =>
+          all.map((staged) => (staged.accountId === accountId && staged.run.id === id ? change(staged, time) : staged))
+        )
+      )
+    const shown = ({ items, run }: StagedRun): ImportRun => ({
+      ...run,
+      applied: items.filter(({ done }) => done).length
+    })
+    const ofAccount = (accountId: AccountId) =>
+      Effect.map(Ref.get(runs), (all) => all.filter((staged) => staged.accountId === accountId))
+    const one = (accountId: AccountId, id: ImportId) =>
+      Effect.map(ofAccount(accountId), (all) => Option.fromNullable(all.find(({ run }) => run.id === id)))
+
+    return {
+      create: (accountId, { fileName, id, storeId }) =>
+        Effect.gen(function* () {
+          const time = yield* now
+          const account = (yield* Ref.get(store)).get(accountId)
+          const run: ImportRun = {
+            id,
+            storeId,
+            storeDomain: account?.stores.get(storeId)?.domain ?? "",
+            fileName,
+            phase: "fetching",
+            summary: noProducts,
+            applied: 0,
+            error: null,
+            createdAt: time,
+            updatedAt: time
+          }
+          yield* Ref.update(runs, (all) => [...all, { accountId, run, items: [] }])
+        }),
+      find: (accountId, id) => Effect.map(one(accountId, id), Option.map(shown)),
+      list: (accountId) =>
+        Effect.map(ofAccount(accountId), (all) =>
+          all
+            .map(shown)
+            .sort((left, right) =>
+              left.createdAt === right.createdAt
+                ? left.id < right.id
+                  ? -1
+                  : 1
+                : left.createdAt < right.createdAt
+                  ? 1
+                  : -1
+            )
+        ),
+      move: (accountId, id, { error, phase, summary }) =>
+        update(accountId, id, (staged, updatedAt) => ({
+          ...staged,
+          run: {
+            ...staged.run,
+            phase,
+            updatedAt,
+            summary: summary ?? staged.run.summary,
+            error: error ?? staged.run.error
+          }
+        })),
+      renew: (accountId, id, phase) =>
+        Effect.map(one(accountId, id), (found) => Option.exists(found, ({ run }) => run.phase === phase)),
+      release: () => Effect.void,
+      takeOver: () => Effect.succeedNone,
+      abandoned: Effect.succeed([]),
+      forgetStaged: Effect.succeed(0),
+      stage: (accountId, id, items) =>
+        update(accountId, id, (staged) => ({
+          ...staged,
+          items: [...staged.items, ...items.map((item) => ({ ...item, done: false }))]
+        })),
+      nextItems: (accountId, id, mostEntities) =>
+        Effect.map(one(accountId, id), (found) => {
+          const open = Option.getOrElse(found, () => ({ items: [] })).items.filter(({ done }) => !done)
+          let total = 0
+          return open.filter(({ entities }, index) => {
+            total += entities
+            return index === 0 || total <= mostEntities
+          })
+        }),
+      markDone: (accountId, id, ordinals) =>
+        update(accountId, id, (staged) => ({
+          ...staged,
+          items: staged.items.map((item) => ({ ...item, done: item.done || ordinals.includes(item.ordinal) }))
+        })),
+      clear: (accountId, id) => update(accountId, id, (staged) => ({ ...staged, items: [] })),
+      match: (accountId, skus, handles) =>
+        Effect.map(Ref.get(store), (state) => {
+          const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+          const leading = (kind: "product" | "variant", key: string, asked: ReadonlyArray<string>) => {
+            const found = new Map<string, EntityId>()
+            for (const value of asked) {
+              const bearers = all.filter((each) => each.kind === kind && valueOf(each.attributes, key) === value)
+              const [only] = bearers
+              if (only !== undefined && bearers.length === 1) found.set(value, only.parentId ?? only.id)
+            }
+            return found
+          }
+          return { bySku: leading("variant", "sku", skus), byHandle: leading("product", "handle", handles) }
+        }),
+      accountVersion: (accountId) => Effect.map(Ref.get(store), (state) => state.get(accountId)?.version ?? 0)
+    }
+  })
+)
