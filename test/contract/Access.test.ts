@@ -17,10 +17,12 @@ for (const engine of serviceEngines) {
           const first = yield* accounts.create("  First  ")
           const second = yield* accounts.create("Second")
           const listed = (yield* accounts.list).filter(({ id }) => id === first.id || id === second.id)
-          assert.deepStrictEqual(
+          assert.sameMembers(
             listed.map(({ name }) => name),
             ["First", "Second"]
           )
+          const places = listed.map(({ createdAt, id }) => `${createdAt} ${id}`)
+          assert.deepStrictEqual(places, [...places].sort())
         })
       )
 
