@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { type HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
@@ -72,42 +73,48 @@ const answerOf = (response: HttpServerResponse.HttpServerResponse, version: numb
 }
 
 /**
- * What an answer leaves with: the rate headers, its id and, where it is a 200, its ETag, for which it may shrink to a 304.
- * The headers of a 200 are one literal: put together from parts, the same object costs Node and the library 20 µs.
+ * Gives a 200 that is known whole, or its 304, on Node's own response; the library sees that it is given. Put together as
+ * an answer of the library's and taken apart again, the same would cost a tenth of a request.
  */
-const leave = (
-  { id, known, request }: Passage,
-  response: HttpServerResponse.HttpServerResponse,
-  standing: Standing
-): HttpServerResponse.HttpServerResponse => {
-  const rate = rateHeaders(standing)
-  if (known === undefined)
-    return HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rate, "x-request-id": id })
-  const { body, contentLength, contentSecurityPolicy, contentType, etag } = known
-  if (isKnown(request, etag))
-    return HttpServerResponse.empty({ status: 304, headers: { ...commonHeaders, ...rate, "x-request-id": id, etag } })
-  const answer = HttpServerResponse.raw(body, {
-    status: 200,
-    headers: {
-      "content-type": contentType,
-      "content-length": contentLength,
-      etag,
-      "cache-control": commonHeaders["cache-control"],
-      vary: commonHeaders.vary,
-      "x-ratelimit-limit": rate["x-ratelimit-limit"],
-      "x-ratelimit-remaining": rate["x-ratelimit-remaining"],
-      "x-ratelimit-reset": rate["x-ratelimit-reset"],
-      "x-ratelimit-scope": rate["x-ratelimit-scope"],
-      "x-request-id": id
-    }
-  })
-  return contentSecurityPolicy === undefined
-    ? answer
-    : HttpServerResponse.setHeader(answer, "content-security-policy", contentSecurityPolicy)
+const give = (
+  { id, request }: Passage,
+  known: RememberedAnswer,
+  { limit, remaining, resetAtSeconds, scope }: Standing
+) => {
+  const isFresh = isKnown(request, known.etag)
+  const headers = [
+    "etag",
+    known.etag,
+    "cache-control",
+    commonHeaders["cache-control"],
+    "vary",
+    commonHeaders.vary,
+    "x-ratelimit-limit",
+    String(limit),
+    "x-ratelimit-remaining",
+    String(remaining),
+    "x-ratelimit-reset",
+    String(resetAtSeconds),
+    "x-ratelimit-scope",
+    scope,
+    "x-request-id",
+    id
+  ]
+  if (!isFresh) headers.push("content-type", known.contentType, "content-length", known.contentLength)
+  if (!isFresh && known.contentSecurityPolicy !== undefined)
+    headers.push("content-security-policy", known.contentSecurityPolicy)
+  const response = toServerResponse(request)
+  response.writeHead(isFresh ? 304 : 200, headers)
+  response.end(isFresh ? undefined : known.body)
+  return given
 }
 
-/** Stands for an answer that is known already. */
-const noResponse = HttpServerResponse.empty({ status: 200 })
+/** What every other answer leaves with: the rate headers and its id. */
+const leave = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
+  HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
+
+/** Stands for an answer that is known, or given, without the library. */
+const given = HttpServerResponse.empty({ status: 200 })
 
 /**
  * What every request passes, in this order: its head, the credential (if one is sent), that credential's budget, route and
@@ -135,7 +142,7 @@ export const makeGate = (routes: RouteTable) =>
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
         if (route.method === "GET") {
           passage.known = cache.find(accountId, request.originalUrl, accountVersion)
-          if (passage.known !== undefined) return Effect.succeed(noResponse)
+          if (passage.known !== undefined) return Effect.succeed(given)
           passage.reading = { accountId, version: accountVersion }
         }
         letPass(request, { _tag: "Key", accountId, keyId })
@@ -186,9 +193,11 @@ export const makeGate = (routes: RouteTable) =>
         ).pipe(
           Effect.flatMap((response) => {
             note(passage, response)
+            const answer = (standing: Standing) =>
+              passage.known === undefined ? leave(passage, response, standing) : give(passage, passage.known, standing)
             return passage.standing === undefined
-              ? Effect.map(budget.untouched, (standing) => leave(passage, response, standing))
-              : Effect.succeed(leave(passage, response, passage.standing))
+              ? Effect.map(budget.untouched, answer)
+              : Effect.succeed(answer(passage.standing))
           })
         )
       })
