@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { serveCatalog } from "../support/CommandLine.ts"
+import { environment, serveCatalog } from "../support/CommandLine.ts"
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const readme = readFileSync(at("README.md"), "utf8")
@@ -60,7 +60,8 @@ describe("the README", () => {
   })
 
   describe("walk", () => {
-    const DATA_DIR = join(mkdtempSync(join(tmpdir(), "catalog-")), "data")
+    const folder = mkdtempSync(join(tmpdir(), "catalog-"))
+    const DATA_DIR = join(folder, "data")
     let service: Awaited<ReturnType<typeof serveCatalog>>
 
     beforeAll(async () => {
@@ -68,27 +69,47 @@ describe("the README", () => {
     })
     afterAll(async () => {
       await service.stop()
-      rmSync(DATA_DIR, { recursive: true, force: true })
+      rmSync(folder, { recursive: true, force: true })
     })
 
-    it("runs as it is printed, and answers what is printed", async () => {
-      const [given, ...steps] = blocksOf(section("A walk through it"))
-      assert.match(given?.text ?? "", /^BASE=.*\nKEY=/)
-      let done = 0
-      for (let index = 0; index + 1 < steps.length; index += 2) {
+    /** What `npm run -s catalog --` runs, from the sources: dist may be older. */
+    const prelude = `npm() { shift 4; "${process.execPath}" --import tsx src/main.ts "$@"; }\n`
+
+    /** Pairs of commands and what they print. What a step puts into variables, those after it find there. */
+    const follow = async (steps: ReadonlyArray<Block>) => {
+      const variables = join(mkdtempSync(join(folder, "walk-")), "variables")
+      writeFileSync(variables, "")
+      for (let index = 0; index < steps.length; index += 2) {
         const [command, printed] = [steps[index], steps[index + 1]]
         assert(command !== undefined && printed !== undefined)
         assert.strictEqual(command.language, "sh")
-        const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", command.text], {
-          env: { ...process.env, BASE: service.baseUrl, KEY: service.key ?? "" }
+        const assigned = [...command.text.matchAll(/^([A-Z]+)=/gm)].map(
+          ([, name]) => `declare -p ${name} >> ${variables}`
+        )
+        const text = [prelude, `source ${variables}`, command.text, ...assigned].join("\n")
+        const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", text], {
+          cwd: at(""),
+          env: environment({ DATA_DIR, BASE: service.baseUrl, KEY: service.key ?? "" })
         })
         if (printed.language === "json")
           assert.deepStrictEqual(shapeOf(JSON.parse(stdout)), shapeOf(JSON.parse(printed.text)), command.text)
         // Ids of the demo follow from its account's.
         else assert.strictEqual(anonymous(stdout), anonymous(printed.text), command.text)
-        done += 1
       }
-      assert.strictEqual(done, 5)
+    }
+
+    it("runs as it is printed, and answers what is printed", async () => {
+      const [given, ...steps] = blocksOf(section("A walk through it"))
+      assert.match(given?.text ?? "", /^BASE=.*\nKEY=/)
+      assert.lengthOf(steps, 10)
+      await follow(steps)
+    })
+
+    it("imports two exports into two stores, walks them and imports again", async () => {
+      const text = section("Your own account")
+      const steps = blocksOf(text.slice(text.indexOf("### Your own export")))
+      assert.lengthOf(steps, 8)
+      await follow(steps)
     })
   })
 })

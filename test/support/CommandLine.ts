@@ -7,7 +7,7 @@ import { runCli } from "../../src/cli/Cli.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
-/** Settings of the machine that runs the tests must not leak into what they test. */
+/** Settings of the service: those of the machine that runs the tests must not leak into what they test. */
 const settings = [
   "HOST",
   "PORT",
@@ -20,7 +20,8 @@ const settings = [
   "NO_COLOR"
 ]
 
-const environment = (given: Readonly<Record<string, string>>) => ({
+/** The environment of this process with these settings and no others. */
+export const environment = (given: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.includes(name))),
   ...given
 })
