@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http"
-import { createRequire } from "node:module"
 import { OpenApi } from "@effect/platform"
 import { assert } from "@effect/vitest"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import addFormats from "ajv-formats"
 import { type OpenApiDocument, openApiPath } from "../../src/api/openapi/OpenApiDocument.ts"
 import { RestApi } from "../../src/api/RestApi.ts"
 import { documentationPath } from "../../src/http/Documents.ts"
@@ -25,24 +26,16 @@ interface Check {
 /** As a client gets it: `getOpenApi` of the suite answers the same. */
 export const document: OpenApiDocument = JSON.parse(JSON.stringify(OpenApi.fromApi(RestApi)))
 
-/** The validator that fastify brings along: JSON Schema 2020-12, as OpenAPI 3.1 says. */
-const makeValidator = () => {
-  const ofFastify = createRequire(createRequire(import.meta.url).resolve("fastify"))
-  const ofCompiler = createRequire(ofFastify.resolve("@fastify/ajv-compiler"))
-  const { default: Ajv } = ofCompiler("ajv/dist/2020")
-  const { default: addFormats } = ofCompiler("ajv-formats")
-  const ajv = new Ajv({
-    allErrors: true,
-    strict: true,
-    strictRequired: false,
-    strictTypes: false,
-    allowUnionTypes: true
-  })
-  addFormats(ajv)
-  for (const annotation of ["example", "components"]) ajv.addKeyword(annotation)
-  return ajv
-}
-const validator = makeValidator()
+/** JSON Schema 2020-12, as OpenAPI 3.1 says. */
+const validator = new Ajv2020({
+  allErrors: true,
+  strict: true,
+  strictRequired: false,
+  strictTypes: false,
+  allowUnionTypes: true
+})
+addFormats.default(validator)
+for (const annotation of ["example", "components"]) validator.addKeyword(annotation)
 
 /** Clients ignore members that they do not know, the document lets them come: here none may come that it does not name. */
 const closed = (schema: unknown): unknown => {
