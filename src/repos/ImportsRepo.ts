@@ -141,18 +141,18 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
           ORDER BY updated_at, id`
       })
-      // In small statements, each with its import's count: none runs long, and none may leave a wrong count behind.
+      // In small statements, each with its import's count: none runs long, and none may leave a wrong count behind. By their
+      // place, as a join with so many rows would scan the table.
       const forgetSome = Effect.map(
         sql`
           WITH gone AS (
             DELETE FROM import_item d
-            USING (
-              SELECT t.account_id, t.run_id, t.ordinal
+            WHERE d.ctid = ANY(ARRAY(
+              SELECT t.ctid
               FROM import_run r JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
               WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
               LIMIT 10000
-            ) old
-            WHERE d.account_id = old.account_id AND d.run_id = old.run_id AND d.ordinal = old.ordinal
+            ))
             RETURNING d.account_id, d.run_id
           ), counted AS (
             UPDATE import_run r SET summary = r.summary || jsonb_build_object('applied', (
