@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { Cause, Context, Effect, Exit, Layer, Option, Schedule } from "effect"
+import { Array as Arr, Cause, Context, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
@@ -156,7 +156,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const holder = yield* importLock.take(accountId)
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
-            if (items.length === 0) {
+            if (!Arr.isNonEmptyReadonlyArray(items)) {
               yield* repo.move(accountId, id, { phase: "applied", leased: false })
               yield* importLock.keep(accountId, null)
               yield* faults.at("unlocked")
@@ -164,11 +164,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             }
             yield* changes.applyImported(items.flatMap((item) => item.changes))
             yield* faults.at("written")
-            yield* repo.markDone(
-              accountId,
-              id,
-              items.map(({ ordinal }) => ordinal)
-            )
+            yield* repo.markDone(accountId, id, items)
             yield* faults.at("marked")
             return items.length
           })
