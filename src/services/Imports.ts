@@ -13,6 +13,7 @@ import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
 import { type Compared, makeImportComparison, type ReportProgress } from "./ImportComparison.ts"
+import { leanHeap } from "./LeanHeap.ts"
 import { inspectShopifyCsv } from "./ShopifyCsv.ts"
 
 /** Entities that one transaction writes at most: decisions on imports. */
@@ -92,7 +93,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
         lost: Effect.Effect<A, E2, R2>
       ) =>
         Effect.raceFirst(
-          work,
+          leanHeap(work),
           repo
             .renew(accountId, id, phase)
             .pipe(Effect.repeat({ schedule: renewal, while: (isHeld) => isHeld }), Effect.zipRight(lost))
