@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { Array as Arr, Cause, Context, Effect, Exit, Layer, Option, Schedule } from "effect"
+import { Array as Arr, Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
@@ -18,8 +18,8 @@ import { inspectShopifyCsv } from "./ShopifyCsv.ts"
 
 /** Entities that one transaction writes at most: decisions on imports. */
 const entitiesAtOnce = 1_000
-/** A lease of 60 s is renewed so often. */
-const renewal = Schedule.spaced("15 seconds")
+/** A lease of 60 s is renewed so often, first so long after it was taken. */
+const betweenRenewals = "15 seconds"
 const mostTakeovers = 3
 /** How often the catalog may change while a file is compared with it before we give up. */
 const mostComparisons = 5
@@ -96,7 +96,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           leanHeap(work),
           repo
             .renew(accountId, id, phase)
-            .pipe(Effect.repeat({ schedule: renewal, while: (isHeld) => isHeld }), Effect.zipRight(lost))
+            .pipe(Effect.delay(betweenRenewals), Effect.repeat({ while: (isHeld) => isHeld }), Effect.zipRight(lost))
         )
 
       /** Ends an import that is still in this phase; what was applied stays. */
