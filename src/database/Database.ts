@@ -145,7 +145,8 @@ const openServer = (options: { readonly url: Redacted.Redacted; readonly maxConn
       keepAlive: true,
       // Part of the start-up packet: no round trip.
       statement_timeout: 30_000,
-      options: "-c timezone=UTC"
+      // Statements here are short; compiling one took 180 ms where an estimate without statistics was high.
+      options: "-c timezone=UTC -c jit=off"
     })
     // A rollback that was itself cancelled leaves its transaction open: such a connection must not be used again.
     pool.on("release", (_, client) => {

@@ -20,7 +20,8 @@ export const names: ReadonlyArray<string> = [
   "0008_stamp_guards",
   "0009_imports",
   "0010_list_rows",
-  "0011_unlinked_stores"
+  "0011_unlinked_stores",
+  "0012_import_progress"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

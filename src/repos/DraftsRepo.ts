@@ -1,5 +1,4 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import type { SqlError } from "@effect/sql/SqlError"
 import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { planCustom } from "../database/Database.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -10,15 +9,8 @@ import { AccountId, EntityId, StoreId } from "../domain/Ids.ts"
 import { PublishError, PublishStatus } from "../domain/PublishState.ts"
 import { compareStores } from "../domain/Store.ts"
 import { fromMillis, max, plusMicros, Timestamp } from "../domain/Timestamp.ts"
+import { makeDraftWrites, type Raise } from "./DraftWrites.ts"
 import { type MemoryEntity, MemoryStore, updateAccount } from "./MemoryStore.ts"
-
-/** What the account's counter is raised for. */
-export interface Raise {
-  /** Entities that take a new place in the change order, in this order. */
-  readonly stamped: ReadonlyArray<EntityId>
-  /** Entities whose draft changed on a store only. */
-  readonly drafted: ReadonlyArray<EntityId>
-}
 
 /** The three steps of every write to the catalog. They belong into one transaction, in this order. */
 export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
@@ -36,6 +28,11 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     ) => Effect.Effect<Locked>
     /** Writes a plan, all but its stamps. */
     readonly save: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
+    /**
+     * Raises the account first and writes a plan with its stamps: an entity that is new is written once (reliability 1).
+     * Only for an import, which keeps every other write of the account out.
+     */
+    readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /** Raises the account's version, and with it stamps: the last statement of a transaction (a walk must not skip). */
     readonly raise: (accountId: AccountId, raise: Raise) => Effect.Effect<void>
   }
@@ -60,37 +57,53 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         e.id, e.kind, e.parent_id AS "parentId", e.position, e.attributes, e.pending_publish AS "pendingPublish",
         e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText"`
 
-      // An import fills tables that were empty when a plan was made, and a plan that is kept would go on reading all of them.
+      // A look-up a key, planned each time: an import fills tables of which nothing is known yet, and for a list of keys any
+      // index that begins with the account may look better than theirs, and then reads all of the account.
       const grown = sql.literal(planCustom)
 
       const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
       // NO KEY: who refers to an entity (its media, its members) shares a lock on its key, outside of any order of ours,
-      // and must not wait for who writes it. One array of ids, as an OR with a sub-select would scan the table.
+      // and must not wait for who writes it. Rows are locked as they come out of the ordered sub-select.
       const lockOwners = SqlSchema.findAll({
         Request: Ids,
         Result: EntityColumns,
         execute: ({ accountId, ids }) => sql`
-          SELECT ${entityColumns}
-          FROM entity e
-          WHERE e.account_id = ${accountId}
-            AND e.id = ANY(${ids}::uuid[] || ARRAY(
-              SELECT v.parent_id FROM entity v
-              WHERE v.account_id = ${accountId} AND v.id = ANY(${ids}::uuid[]) AND v.parent_id IS NOT NULL
-            ))
-          ORDER BY e.kind = 'variant', e.id
-          FOR NO KEY UPDATE OF e ${grown}`
+          WITH named AS MATERIALIZED (
+            SELECT n.id, n.kind, n.parent_id
+            FROM unnest(${ids}::uuid[]) AS k (id)
+            CROSS JOIN LATERAL (
+              SELECT e.id, e.kind, e.parent_id FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id OFFSET 0
+            ) n
+          )
+          SELECT l.*
+          FROM (
+            SELECT id, kind = 'variant' AS is_variant FROM named
+            UNION
+            SELECT parent_id, false FROM named WHERE parent_id IS NOT NULL
+            ORDER BY is_variant, id
+          ) k
+          CROSS JOIN LATERAL (
+            SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
+          ) l ${grown}`
       })
 
       const lockVariants = SqlSchema.findAll({
         Request: Ids,
         Result: EntityColumns,
         execute: ({ accountId, ids }) => sql`
-          SELECT ${entityColumns}
-          FROM entity e
-          WHERE e.account_id = ${accountId} AND e.parent_id = ANY(${ids}::uuid[])
-          ORDER BY e.id
-          FOR NO KEY UPDATE OF e ${grown}`
+          SELECT l.*
+          FROM (
+            SELECT v.id
+            FROM unnest(${ids}::uuid[]) AS p (id)
+            CROSS JOIN LATERAL (
+              SELECT e.id FROM entity e WHERE e.account_id = ${accountId} AND e.parent_id = p.id OFFSET 0
+            ) v
+            ORDER BY v.id
+          ) k
+          CROSS JOIN LATERAL (
+            SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
+          ) l ${grown}`
       })
 
       const Accepted = Schema.Struct({
@@ -116,9 +129,11 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
                  v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
                  rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError"
-          FROM store_version v
+          FROM unnest(${ids}::uuid[]) AS k (id)
+          CROSS JOIN LATERAL (
+            SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
+          ) v
           JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-          WHERE v.account_id = ${accountId} AND v.entity_id = ANY(${ids}::uuid[])
           ORDER BY s.domain COLLATE "C", s.id ${grown}`
       })
 
@@ -127,9 +142,11 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         Result: Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) }),
         execute: ({ accountId, ids }) => sql`
           SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
-          FROM entity_media g
-          WHERE g.account_id = ${accountId} AND g.entity_id = ANY(${ids}::uuid[])
-          ORDER BY g.entity_id, g.position, g.media_id`
+          FROM unnest(${ids}::uuid[]) AS k (id)
+          CROSS JOIN LATERAL (
+            SELECT o.* FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
+          ) g
+          ORDER BY g.entity_id, g.position, g.media_id ${grown}`
       })
 
       const readMembers = SqlSchema.findAll({
@@ -146,7 +163,11 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         Request: Ids,
         Result: Schema.Struct({ id: EntityId, kind: EntityKind }),
         execute: ({ accountId, ids }) => sql`
-          SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])`
+          SELECT n.id, n.kind
+          FROM unnest(${ids}::uuid[]) AS k (id)
+          CROSS JOIN LATERAL (
+            SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id OFFSET 0
+          ) n ${grown}`
       })
 
       const readAccount = SqlSchema.single({
@@ -161,71 +182,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
                  ) AS "storeIds"`
       })
 
-      const insertEntities = (accountId: AccountId, created: ReadonlyArray<Aggregate>) => sql`
-        INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
-                            store_ids, search_text)
-        SELECT ${accountId}::uuid, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
-               r."lastPublishStatus", r."storeIds", r."searchText"
-        FROM jsonb_to_recordset(${JSON.stringify(created)}::jsonb) AS r (
-          id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
-          "lastPublishStatus" text, "storeIds" uuid[], "searchText" text
-        )`
-
-      const updateEntities = (accountId: AccountId, updated: ReadonlyArray<Aggregate>) => sql`
-        UPDATE entity e
-        SET attributes = r.attributes, position = r.position, pending_publish = r."pendingPublish",
-            last_publish_status = r."lastPublishStatus", store_ids = r."storeIds", search_text = r."searchText"
-        FROM jsonb_to_recordset(${JSON.stringify(updated)}::jsonb) AS r (
-          id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
-          "storeIds" uuid[], "searchText" text
-        )
-        WHERE e.account_id = ${accountId} AND e.id = r.id`
-
-      const upsertVersions = (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
-        INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
-                                   last_publish_status, published_at, last_publish_error)
-        SELECT ${accountId}::uuid, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
-               r."lastPublishStatus", r."publishedAt", nullif(r."lastPublishError", 'null')
-        FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
-          "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "pendingPublish" boolean,
-          "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb
-        )
-        ON CONFLICT (account_id, entity_id, store_id) DO UPDATE
-        SET overrides = excluded.overrides, accepted = excluded.accepted, pending_publish = excluded.pending_publish,
-            last_publish_status = excluded.last_publish_status, published_at = excluded.published_at,
-            last_publish_error = excluded.last_publish_error`
-
-      const deleteVersions = (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
-        DELETE FROM store_version v
-        USING jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r ("entityId" uuid, "storeId" uuid)
-        WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`
-
-      const upsertGalleries = (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
-        INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
-        SELECT ${accountId}::uuid, r."entityId", r."mediaId", r.position, r."storeIds"
-        FROM jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r (
-          "entityId" uuid, "mediaId" uuid, position integer, "storeIds" uuid[]
-        )
-        ON CONFLICT (account_id, entity_id, media_id) DO UPDATE
-        SET position = excluded.position, store_ids = excluded.store_ids`
-
-      const deleteGalleries = (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
-        DELETE FROM entity_media g
-        USING jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r ("entityId" uuid, "mediaId" uuid)
-        WHERE g.account_id = ${accountId} AND g.entity_id = r."entityId" AND g.media_id = r."mediaId"`
-
-      const upsertMembers = (accountId: AccountId, members: ReadonlyArray<unknown>) => sql`
-        INSERT INTO collection_member (account_id, collection_id, product_id, position)
-        SELECT ${accountId}::uuid, r."collectionId", r."productId", r.position
-        FROM jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r (
-          "collectionId" uuid, "productId" uuid, position integer
-        )
-        ON CONFLICT (account_id, collection_id, product_id) DO UPDATE SET position = excluded.position`
-
-      const deleteMembers = (accountId: AccountId, members: ReadonlyArray<unknown>) => sql`
-        DELETE FROM collection_member m
-        USING jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r ("collectionId" uuid, "productId" uuid)
-        WHERE m.account_id = ${accountId} AND m.collection_id = r."collectionId" AND m.product_id = r."productId"`
+      const { raise, saveStamped, write } = makeDraftWrites(sql)
 
       return {
         lock: (accountId, owners, references) =>
@@ -263,51 +220,9 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               )
             }
           }).pipe(orDie),
-        save: (accountId, plan) =>
-          Effect.gen(function* () {
-            const written = differences(plan)
-            const run = <Row>(
-              rows: ReadonlyArray<Row>,
-              statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
-            ) => (rows.length === 0 ? Effect.void : statement(rows))
-            yield* run(plan.created, (rows) => insertEntities(accountId, rows))
-            yield* run(written.entities, (rows) => updateEntities(accountId, rows))
-            yield* run(written.versions.removed, (rows) => deleteVersions(accountId, rows))
-            yield* run(written.versions.kept, (rows) => upsertVersions(accountId, rows))
-            yield* run(written.galleries.removed, (rows) => deleteGalleries(accountId, rows))
-            yield* run(written.galleries.kept, (rows) => upsertGalleries(accountId, rows))
-            yield* run(written.members.removed, (rows) => deleteMembers(accountId, rows))
-            yield* run(written.members.kept, (rows) => upsertMembers(accountId, rows))
-          }).pipe(orDie),
-        raise: (accountId, { drafted, stamped }) =>
-          sql`
-            WITH stamp AS (
-              SELECT id, ordinality AS n FROM unnest(${stamped}::uuid[]) WITH ORDINALITY AS t (id, ordinality)
-            ), raised AS (
-              UPDATE account
-              SET version = version + 1,
-                  change_seq = change_seq + ${stamped.length},
-                  last_changed_at = CASE
-                    WHEN ${stamped.length} = 0 THEN last_changed_at
-                    ELSE greatest(last_changed_at + interval '1 microsecond', app_now())
-                         + (${stamped.length} - 1) * interval '1 microsecond'
-                  END
-              WHERE id = ${accountId}
-              RETURNING change_seq - ${stamped.length} AS seq_before,
-                        last_changed_at - ${stamped.length} * interval '1 microsecond' AS time_before
-            ), drafts AS (
-              UPDATE entity e
-              SET draft_revision = e.draft_revision + 1
-              FROM raised
-              WHERE e.account_id = ${accountId} AND e.id = ANY(${drafted}::uuid[])
-            )
-            UPDATE entity e
-            SET draft_revision = e.draft_revision + 1,
-                change_seq = raised.seq_before + stamp.n,
-                canonical_changed_at = raised.time_before + stamp.n * interval '1 microsecond',
-                stamped_by = pg_current_xact_id()
-            FROM raised, stamp
-            WHERE e.account_id = ${accountId} AND e.id = stamp.id`.pipe(Effect.asVoid, orDie)
+        save: (accountId, plan) => orDie(write(accountId, plan)),
+        saveStamped: (accountId, plan) => orDie(saveStamped(accountId, plan)),
+        raise: (accountId, stamped) => orDie(raise(accountId, stamped))
       }
     })
   )
@@ -318,7 +233,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     Effect.gen(function* () {
       const store = yield* MemoryStore
       const now = Effect.map(Clock.currentTimeMillis, fromMillis)
-      return {
+      const twin: Context.Tag.Service<DraftsRepo> = {
         lock: (accountId, owners, references) =>
           Effect.gen(function* () {
             const account = (yield* Ref.get(store)).get(accountId)
@@ -348,6 +263,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               )
             }
           }),
+        saveStamped: (accountId, plan) => Effect.zipRight(twin.save(accountId, plan), twin.raise(accountId, plan)),
         save: (accountId, plan) =>
           Effect.flatMap(now, (createdAt) =>
             updateAccount(store, accountId, (account) => {
@@ -400,6 +316,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
             })
           )
       }
+      return twin
     })
   )
 }
@@ -407,40 +324,3 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
 /** The versions on these stores, in their order: those on unlinked stores are kept and not seen. */
 const versionsOn = (storeIds: ReadonlyArray<StoreId>, { versions }: Aggregate) =>
   storeIds.flatMap((id) => versions.find(({ storeId }) => storeId === id) ?? [])
-
-/** A plan as rows: what the tables must lose, and what they must hold. Rows that stay as they are are left out. */
-const differences = (plan: Plan) => {
-  const pairs = [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]
-  const rows = <Row extends object>(
-    rowsOf: (aggregate: Aggregate) => ReadonlyArray<Row>,
-    keyOf: (row: Row) => string
-  ) => {
-    const removed: Array<Row> = []
-    const kept: Array<Row> = []
-    for (const { after, before } of pairs) {
-      const old = new Map((before === undefined ? [] : rowsOf(before)).map((row) => [keyOf(row), row]))
-      for (const row of rowsOf(after)) {
-        const previous = old.get(keyOf(row))
-        if (previous === undefined || JSON.stringify(previous) !== JSON.stringify(row)) kept.push(row)
-        old.delete(keyOf(row))
-      }
-      removed.push(...old.values())
-    }
-    return { removed, kept }
-  }
-  return {
-    entities: plan.updated.map(({ after }) => after),
-    versions: rows(
-      ({ id, versions }) => versions.map((version) => ({ entityId: id, ...version })),
-      ({ entityId, storeId }) => `${entityId} ${storeId}`
-    ),
-    galleries: rows(
-      ({ gallery, id }) => gallery.map((entry, position) => ({ entityId: id, position, ...entry })),
-      ({ entityId, mediaId }) => `${entityId} ${mediaId}`
-    ),
-    members: rows(
-      ({ id, members }) => members.map((productId, position) => ({ collectionId: id, productId, position })),
-      ({ collectionId, productId }) => `${collectionId} ${productId}`
-    )
-  }
-}

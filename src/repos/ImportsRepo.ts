@@ -1,5 +1,5 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Context, Effect, Layer, type Option, Schema } from "effect"
+import { Array as Arr, Context, Effect, Layer, type Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import type { CatalogChange } from "../domain/CatalogChange.ts"
 import { CatalogChangeJson } from "../domain/CatalogChangeJson.ts"
@@ -59,7 +59,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     }) => Effect.Effect<Option.Option<LeasedRun>>
     /** Imports that nobody decided about within 7 days of the beginning of their review. */
     readonly abandoned: Effect.Effect<ReadonlyArray<{ readonly accountId: AccountId; readonly id: ImportId }>>
-    /** Deletes the items of imports that ended more than 7 days ago, and keeps how many were done; how many items. */
+    /** Deletes the items of imports that ended more than 7 days ago; how many items. */
     readonly forgetStaged: Effect.Effect<number>
     readonly stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) => Effect.Effect<void>
     /** Items that are not done, in order, at most so many entities together but at least one item. */
@@ -68,7 +68,12 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       id: ImportId,
       mostEntities: number
     ) => Effect.Effect<ReadonlyArray<StagedItem>>
-    readonly markDone: (accountId: AccountId, id: ImportId, ordinals: ReadonlyArray<number>) => Effect.Effect<void>
+    /** These, which follow those done before, and with them all before them. */
+    readonly markDone: (
+      accountId: AccountId,
+      id: ImportId,
+      items: Arr.NonEmptyReadonlyArray<StagedItem>
+    ) => Effect.Effect<void>
     /** Forgets what an import would still do. */
     readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
     /** Products that these SKUs (of variants) and handles lead to. A SKU of two variants leads nowhere. */
@@ -90,11 +95,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
 
       const runColumns = sql`
         i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.file_name AS "fileName", i.phase, i.summary, i.error,
-        rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt",
-        coalesce(
-          (i.summary ->> 'applied')::integer,
-          (SELECT count(*) FROM import_item d WHERE d.account_id = i.account_id AND d.run_id = i.id AND d.done)
-        ) AS applied`
+        i.applied, rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
       const find = SqlSchema.findOne({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
@@ -141,28 +142,24 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
           ORDER BY updated_at, id`
       })
-      // In small statements, each with its import's count: none runs long, and none may leave a wrong count behind.
+      // In statements that do not run long; by their place, as a join with so many rows would scan the table.
       const forgetSome = Effect.map(
         sql`
           WITH gone AS (
             DELETE FROM import_item d
-            USING (
-              SELECT t.account_id, t.run_id, t.ordinal
+            WHERE d.ctid = ANY(ARRAY(
+              SELECT t.ctid
               FROM import_run r JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
               WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
               LIMIT 10000
-            ) old
-            WHERE d.account_id = old.account_id AND d.run_id = old.run_id AND d.ordinal = old.ordinal
-            RETURNING d.account_id, d.run_id
-          ), counted AS (
-            UPDATE import_run r SET summary = r.summary || jsonb_build_object('applied', (
-              SELECT count(*) FROM import_item d WHERE d.account_id = r.account_id AND d.run_id = r.id AND d.done
             ))
-            WHERE (r.account_id, r.id) IN (SELECT account_id, run_id FROM gone) AND NOT r.summary ? 'applied'
+            RETURNING d.ordinal
           )
           SELECT count(*)::integer AS count FROM gone`,
         ([row]) => Number(row?.count ?? 0)
       )
+      const doneThrough = (accountId: string, id: string) =>
+        sql`(SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id})`
       const nextItems = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId, most: Schema.Int }),
         Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(CatalogChangeJson) }),
@@ -172,9 +169,9 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             SELECT f.ordinal, f.entities, f.changes, sum(f.entities) OVER (ORDER BY f.ordinal) AS total,
                    row_number() OVER (ORDER BY f.ordinal) AS place
             FROM (
-              SELECT ordinal, entities, changes FROM import_item
-              WHERE account_id = ${accountId} AND run_id = ${id} AND NOT done
-              ORDER BY ordinal LIMIT ${most}
+              SELECT t.ordinal, t.entities, t.changes FROM import_item t
+              WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal > ${doneThrough(accountId, id)}
+              ORDER BY t.ordinal LIMIT ${most}
             ) f
           ) n
           WHERE n.total <= ${most} OR n.place = 1
@@ -271,15 +268,14 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             orDie
           ),
         nextItems: (accountId, id, most) => orDie(nextItems({ accountId, id, most })),
-        markDone: (accountId, id, ordinals) =>
+        markDone: (accountId, id, items) =>
           sql`
-            UPDATE import_item SET done = true
-            WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal = ANY(${ordinals}::integer[])`.pipe(
-            Effect.asVoid,
-            orDie
-          ),
+            UPDATE import_run SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.length}
+            WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
         clear: (accountId, id) =>
-          sql`DELETE FROM import_item WHERE account_id = ${accountId} AND run_id = ${id} AND NOT done`.pipe(
+          sql`
+            DELETE FROM import_item
+            WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal > ${doneThrough(accountId, id)}`.pipe(
             Effect.asVoid,
             orDie
           ),

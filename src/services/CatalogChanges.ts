@@ -33,7 +33,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const importLock = yield* ImportLockRepo
       const transaction = yield* Transaction
 
-      const write = (changes: ReadonlyArray<CatalogChange>): Outcome =>
+      const write = (changes: ReadonlyArray<CatalogChange>, carryOut: typeof drafts.save): Outcome =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const owners = [...new Set(changes.flatMap(ownersOf))]
@@ -41,9 +41,11 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           const locked = yield* drafts.lock(accountId, owners, references)
           const plan = yield* planChanges(locked, changes)
           if (isEmpty(plan)) return
-          yield* drafts.save(accountId, plan)
-          yield* drafts.raise(accountId, plan)
+          yield* carryOut(accountId, plan)
         })
+      // The counter last: a walk must not pass what is not committed, and no writer may wait for one that waits for it.
+      const saveAndRaise: typeof drafts.save = (accountId, plan) =>
+        Effect.zipRight(drafts.save(accountId, plan), drafts.raise(accountId, plan))
 
       return {
         apply: Effect.fn("CatalogChanges.apply")(function* (changes) {
@@ -51,11 +53,11 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           yield* transaction.run(
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-              yield* write(changes)
+              yield* write(changes, saveAndRaise)
             })
           )
         }),
-        applyImported: write
+        applyImported: (changes) => write(changes, drafts.saveStamped)
       }
     })
   )

@@ -1,5 +1,5 @@
 import { basename } from "node:path"
-import { Cause, Context, Effect, Exit, Layer, Option, Schedule } from "effect"
+import { Array as Arr, Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
@@ -14,12 +14,13 @@ import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
 import { type Compared, makeImportComparison, type ReportProgress } from "./ImportComparison.ts"
+import { leanHeap } from "./LeanHeap.ts"
 import { inspectShopifyCsv } from "./ShopifyCsv.ts"
 
 /** Entities that one transaction writes at most: decisions on imports. */
 const entitiesAtOnce = 1_000
-/** A lease of 60 s is renewed so often. */
-const renewal = Schedule.spaced("15 seconds")
+/** A lease of 60 s is renewed so often, first so long after it was taken. */
+const betweenRenewals = "15 seconds"
 const mostTakeovers = 3
 /** How often the catalog may change while a file is compared with it before we give up. */
 const mostComparisons = 5
@@ -94,10 +95,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
         lost: Effect.Effect<A, E2, R2>
       ) =>
         Effect.raceFirst(
-          work,
+          leanHeap(work),
           repo
             .renew(accountId, id, phase)
-            .pipe(Effect.repeat({ schedule: renewal, while: (isHeld) => isHeld }), Effect.zipRight(lost))
+            .pipe(Effect.delay(betweenRenewals), Effect.repeat({ while: (isHeld) => isHeld }), Effect.zipRight(lost))
         )
 
       /** Ends an import that is still in this phase; what was applied stays. */
@@ -158,7 +159,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const holder = yield* importLock.take(accountId)
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
-            if (items.length === 0) {
+            if (!Arr.isNonEmptyReadonlyArray(items)) {
               const { storeId } = yield* found(accountId, id)
               yield* repo.move(accountId, id, { phase: "applied", leased: false })
               yield* importLock.keep(accountId, null)
@@ -170,11 +171,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             }
             yield* changes.applyImported(items.flatMap((item) => item.changes))
             yield* faults.at("written")
-            yield* repo.markDone(
-              accountId,
-              id,
-              items.map(({ ordinal }) => ordinal)
-            )
+            yield* repo.markDone(accountId, id, items)
             yield* faults.at("marked")
             return items.length
           })

@@ -16,7 +16,9 @@ Prints Markdown on stdout, progress on stderr. Scenarios (default: all):
 ${scenarios.map(({ name, title }) => `  ${name.padEnd(16)} ${title}`).join("\n")}
 
 BENCH_DATABASE_URL  any database of a PostgreSQL server where databases can be created
-                    (default postgres://postgres@127.0.0.1:5432/test)`
+                    (default postgres://postgres@127.0.0.1:5432/test)
+BENCH_IMPORT_PRODUCTS
+                    products that \`import\` imports (default 100000)`
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { Transaction } from "../../src/database/Transaction.ts"
 import type { EntityKind } from "../../src/domain/Attribute.ts"
 import {
   Collection,
@@ -14,6 +15,7 @@ import {
 } from "../../src/domain/Entity.ts"
 import { EntityId, nilUuid, type StoreId } from "../../src/domain/Ids.ts"
 import type { ListQuery } from "../../src/services/Catalog.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
 import {
   actingAs,
   anAccount,
@@ -441,6 +443,86 @@ for (const engine of serviceEngines) {
             yield* apply(CatalogChange.SetAttributes({ entityId: product, values: { title: "1", vendor: "" } }))
             assert.deepStrictEqual(yield* pageOf("product"), before)
           }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("an import's changes leave what the same changes leave from anywhere else", () =>
+        Effect.gen(function* () {
+          const service = yield* CatalogChanges
+          const transaction = yield* Transaction
+          /** What an account holds in the end, its ids as their place in the order in which they were made. */
+          const written = (carryOut: (changes: ReadonlyArray<CatalogChange>) => ReturnType<typeof service.apply>) =>
+            Effect.gen(function* () {
+              const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+              const [first, second] = stores.map(({ id }) => id)
+              assert(first !== undefined && second !== undefined)
+              const [product, small, large, image, untouched] = yield* Effect.all([
+                mintId(EntityId),
+                mintId(EntityId),
+                mintId(EntityId),
+                mintId(EntityId),
+                mintId(EntityId)
+              ])
+              const create = (kind: EntityKind, id: EntityId, title: string, parentId: EntityId | null = null) =>
+                CatalogChange.CreateEntity({ id, kind, parentId, values: { title } })
+              return yield* Effect.gen(function* () {
+                yield* carryOut([
+                  create("product", untouched, "Socks"),
+                  create("product", product, "Boots"),
+                  create("variant", small, "S", product),
+                  create("media", image, ""),
+                  ...[product, small].map((entityId) => CatalogChange.AddToStore({ entityId, storeId: first }))
+                ])
+                yield* carryOut([
+                  // Written and stamped; only stamped, by its new variant; only drafted; new, behind those.
+                  CatalogChange.SetAttributes({ entityId: small, values: { sku: "B-S" } }),
+                  create("variant", large, "L", product),
+                  CatalogChange.AddToStore({ entityId: untouched, storeId: second })
+                ])
+                yield* carryOut([
+                  CatalogChange.SetGallery({ entityId: product, entries: [{ mediaId: image, storeIds: [] }] })
+                ])
+                yield* carryOut([
+                  CatalogChange.SetOverrides({ entityId: product, storeId: first, values: { title: "B" } })
+                ])
+                yield* carryOut([
+                  CatalogChange.SetOverrides({ entityId: product, storeId: first, values: { title: "B" } })
+                ])
+                const lists = yield* Effect.forEach(["product", "variant", "media"] as const, (kind) =>
+                  Effect.map(pageOf(kind), ({ data }) => data)
+                )
+                for (const rows of lists) {
+                  const times = rows.map(({ updated_at }) => updated_at)
+                  assert.deepStrictEqual(times, [...new Set(times)].sort())
+                }
+                const detail = yield* (yield* makePrograms).getProduct({ path: { id: product } })
+                const names = [product, small, large, image, untouched, first, second]
+                return names.reduce<string>(
+                  (text, id, index) => text.replaceAll(id, `#${index}`),
+                  JSON.stringify({ lists, detail }).replace(/"(created_at|updated_at)":"[^"]+"/g, '"$1":""')
+                )
+              }).pipe(actingAs(actor))
+            })
+          const elsewhere = yield* written(service.apply)
+          const imported = yield* written((changes) => transaction.run(service.applyImported(changes)))
+          assert.deepStrictEqual(JSON.parse(imported), JSON.parse(elsewhere))
+          assert.deepStrictEqual(
+            JSON.parse(imported).lists.map(
+              (rows: ReadonlyArray<{ readonly id: string; readonly draft_revision: number }>) =>
+                rows.map(({ draft_revision, id }) => [id, draft_revision])
+            ),
+            [
+              [
+                ["#4", 2],
+                ["#0", 4]
+              ],
+              [
+                ["#1", 2],
+                ["#2", 1]
+              ],
+              [["#3", 1]]
+            ]
+          )
         })
       )
 

@@ -256,11 +256,12 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
             SELECT
               current_setting('application_name') AS application,
               current_setting('statement_timeout') AS statement,
+              current_setting('jit') AS jit,
               current_setting('TimeZone') AS zone
           `
         )
         assert.deepStrictEqual(yield* Effect.provide(settings, Database.layerServer({ url })), [
-          { application: "catalog", statement: "30s", zone: "UTC" }
+          { application: "catalog", statement: "30s", jit: "off", zone: "UTC" }
         ])
       })
     )

@@ -127,11 +127,12 @@ const statements = (products: number): ReadonlyArray<string> => {
      SELECT ${account}, ${id("c", "1 + n / 1000")}, ${id("a", "n")}, n % 1000 FROM generate_series(1, ${products}) n
      UNION ALL
      SELECT ${account}, ${id("c", String(collections))}, ${id("a", "2 * n")}, n FROM generate_series(1, ${products} / 2) n`,
-    `INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, summary)
-     SELECT ${account}, ${id("f", "n")}, '${largeCatalog.stores[0]}', 'csv', 'old.csv', 'applied', '${JSON.stringify(noProducts)}'
+    `INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, summary, done_through, applied)
+     SELECT ${account}, ${id("f", "n")}, '${largeCatalog.stores[0]}', 'csv', 'old.csv', 'applied', '${JSON.stringify(noProducts)}',
+            12000, 300
      FROM generate_series(1, 40) n`,
-    `INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, done)
-     SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]', true FROM generate_series(1, 12000) n`
+    `INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
+     SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]' FROM generate_series(1, 12000) n`
   ]
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Context, Effect, Layer, Logger, Redacted } from "effect"
+import { Array as Arr, Context, Effect, Layer, Logger, Option, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
@@ -19,8 +19,10 @@ import { CatalogRepo, type ListFilters } from "../../src/repos/CatalogRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
 import { Imports } from "../../src/services/Imports.ts"
+import { Stores } from "../../src/services/Stores.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { report } from "../faults/Dice.ts"
 import { layerPool } from "../faults/ServerServices.ts"
@@ -68,6 +70,7 @@ const Filled = Layer.effectDiscard(
 
 /** All services on one connection, whose statements are all planned as often as they run. */
 const Live = Imports.layer.pipe(
+  Layer.provide(FaultInjector.layer),
   Layer.provideMerge(Services),
   Layer.provideMerge(Watched),
   Layer.provideMerge(layerPool(1)),
@@ -217,7 +220,20 @@ const importing = (round: number) =>
     const { applied } = yield* imports.accept(accepted.id, quiet)
     assert.strictEqual(applied, known.length + unknown.length)
     yield* imports.list
-    yield* imports.resume
+    yield* imports.resume(Option.none())
+    yield* imports.discardAbandoned
+    yield* imports.forgetStaged
+    // What only an interrupted process says.
+    yield* (yield* ImportsRepo).release(owner.accountId, accepted.id)
+
+    const stores = yield* Stores
+    const domain = "store-of-few.example"
+    yield* stores.link({ domain })
+    yield* imports.accept((yield* imports.csv(path, domain, quiet)).id, quiet)
+    yield* stores.unlink(domain)
+    const { entities } = yield* stores.link({ domain })
+    assert.isAtLeast(entities, lines.length)
+    yield* stores.unlink(domain)
   }).pipe(actingAs(owner))
 
 /** Tables of more rows than may be scanned, with their rows. */

@@ -104,10 +104,13 @@ export const layerMemoryImports = Layer.effect(
             return index === 0 || total <= mostEntities
           })
         }),
-      markDone: (accountId, id, ordinals) =>
+      markDone: (accountId, id, done) =>
         update(accountId, id, (staged) => ({
           ...staged,
-          items: staged.items.map((item) => ({ ...item, done: item.done || ordinals.includes(item.ordinal) }))
+          items: staged.items.map((item) => ({
+            ...item,
+            done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
+          }))
         })),
       clear: (accountId, id) => update(accountId, id, (staged) => ({ ...staged, items: [] })),
       match: (accountId, skus, handles) =>
