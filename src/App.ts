@@ -11,6 +11,7 @@ import * as Http from "./http/Http.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
+import { HistoryRepo } from "./repos/HistoryRepo.ts"
 import { ImportLockRepo } from "./repos/ImportLockRepo.ts"
 import { ImportsRepo } from "./repos/ImportsRepo.ts"
 import { StoresRepo } from "./repos/StoresRepo.ts"
@@ -29,6 +30,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
   DraftsRepo.layer,
+  HistoryRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
   StoresRepo.layer,

@@ -141,6 +141,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 keys: [],
                 stores: new Map(),
                 entities: new Map(),
+                history: [],
                 lockedBy: null
               })
             )

@@ -54,11 +54,13 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         pendingPublish: Schema.Boolean,
         lastPublishStatus: PublishStatus,
         storeIds: Schema.Array(StoreId),
-        searchText: Schema.String
+        searchText: Schema.String,
+        draftRevision: Schema.Number
       })
       const entityColumns = sql`
         e.id, e.kind, e.parent_id AS "parentId", e.position, e.attributes, e.pending_publish AS "pendingPublish",
-        e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText"`
+        e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText",
+        e.draft_revision AS "draftRevision"`
 
       // An import fills tables that were empty when a plan was made, and a plan that is kept would go on reading all of them.
       const grown = sql.literal(planCustom)
@@ -250,8 +252,9 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               now,
               storeIds,
               kinds: new Map(kinds.map(({ id, kind }) => [id, kind])),
+              revisions: new Map([...entities].map(([id, { draftRevision }]) => [id, draftRevision])),
               aggregates: new Map(
-                [...entities].map(([id, entity]): [EntityId, Aggregate] => [
+                [...entities].map(([id, { draftRevision: _, ...entity }]): [EntityId, Aggregate] => [
                   id,
                   {
                     ...entity,
@@ -339,6 +342,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
                   return kind === undefined ? [] : [[id, kind]]
                 })
               ),
+              revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
               aggregates: new Map([...locked, ...variants].map((aggregate) => [aggregate.id, aggregate]))
             }
           }),
