@@ -20,6 +20,7 @@ import { ApiKeys } from "./services/ApiKeys.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
 import { Demo } from "./services/Demo.ts"
+import { Drafts } from "./services/Drafts.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
 import { RateBudget } from "./services/RateBudget.ts"
@@ -40,7 +41,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
 const CoreServices = Layer.mergeAll(Accounts.layer, ApiKeys.layer, Catalog.layer, CatalogChanges.layer, Stores.layer)
 
 /** Everything but the surfaces, on repositories of any kind. */
-export const Services = Demo.layer.pipe(Layer.provideMerge(CoreServices))
+export const Services = Layer.mergeAll(Demo.layer, Drafts.layer).pipe(Layer.provideMerge(CoreServices))
 
 /** Everything but the surfaces, on a migrated database: imports are staged there and nowhere else. */
 export const ServicesOnDatabase = Imports.layer.pipe(
