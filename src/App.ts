@@ -11,6 +11,7 @@ import * as Http from "./http/Http.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
+import { HistoryRepo } from "./repos/HistoryRepo.ts"
 import { ImportLockRepo } from "./repos/ImportLockRepo.ts"
 import { ImportsRepo } from "./repos/ImportsRepo.ts"
 import { StoresRepo } from "./repos/StoresRepo.ts"
@@ -19,6 +20,7 @@ import { ApiKeys } from "./services/ApiKeys.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
 import { Demo } from "./services/Demo.ts"
+import { Drafts } from "./services/Drafts.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
 import { RateBudget } from "./services/RateBudget.ts"
@@ -29,6 +31,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
   DraftsRepo.layer,
+  HistoryRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
   StoresRepo.layer,
@@ -38,7 +41,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
 const CoreServices = Layer.mergeAll(Accounts.layer, ApiKeys.layer, Catalog.layer, CatalogChanges.layer, Stores.layer)
 
 /** Everything but the surfaces, on repositories of any kind. */
-export const Services = Demo.layer.pipe(Layer.provideMerge(CoreServices))
+export const Services = Layer.mergeAll(Demo.layer, Drafts.layer).pipe(Layer.provideMerge(CoreServices))
 
 /** Everything but the surfaces, on a migrated database: imports are staged there and nowhere else. */
 export const ServicesOnDatabase = Imports.layer.pipe(

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
+import { DraftHandlers } from "./DraftHandlers.ts"
 import { ImportHandlers } from "./ImportHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
@@ -12,4 +13,11 @@ const HelloHandlers = HelloRpcs.toLayer({
 })
 
 /** What carries out the commands of `AdminRpcs`, over the services. */
-export const AdminHandlers = Layer.mergeAll(HelloHandlers, AccountHandlers, KeyHandlers, StoreHandlers, ImportHandlers)
+export const AdminHandlers = Layer.mergeAll(
+  HelloHandlers,
+  AccountHandlers,
+  KeyHandlers,
+  StoreHandlers,
+  ImportHandlers,
+  DraftHandlers
+)

@@ -2,8 +2,11 @@ import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { ApiKey } from "../domain/ApiKey.ts"
 import { Scope } from "../domain/ApiKeyToken.ts"
-import { NotFound, PimLocked, ValidationFailed } from "../domain/Errors.ts"
-import { AccountId, ApiKeyId } from "../domain/Ids.ts"
+import { AttributeEdit } from "../domain/AttributeRules.ts"
+import { Draft, DraftState } from "../domain/DraftWrite.ts"
+import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
+import { HistoryEntry } from "../domain/History.ts"
+import { AccountId, ApiKeyId, EntityId } from "../domain/Ids.ts"
 import { ImportRun } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { Store } from "../domain/Store.ts"
@@ -145,5 +148,40 @@ export const ImportRpcs = RpcGroup.make(
   Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
 )
 
+/** `entity`: its id; `store`: a domain; both as a person wrote them. */
+const aboutDraft = { account, entity: Schema.String }
+const onStore = Schema.optionalWith(Schema.String, { as: "Option" })
+
+/**
+ * Refusal: which account is meant is not clear, there is no such account, or no such store is linked. NotFound: the account
+ * has no such entity, or no version of it on the store.
+ */
+export const DraftRpcs = RpcGroup.make(
+  /** The canonical values, or with `store` those of one store. */
+  Rpc.make("showDraft", {
+    payload: { ...aboutDraft, store: onStore },
+    success: Draft,
+    error: Schema.Union(Refusal, NotFound)
+  }),
+  /** As `showDraft`; `revision`: the one that the new values are based on. */
+  Rpc.make("setDraft", {
+    payload: { ...aboutDraft, store: onStore, revision: Schema.Int, attributes: Schema.Array(AttributeEdit) },
+    success: DraftState,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked, RevisionConflict)
+  }),
+  /** ValidationFailed: it is there already, or it is a variant whose product is not. */
+  Rpc.make("addStoreVersion", {
+    payload: { ...aboutDraft, store: Schema.String },
+    success: DraftState,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
+  }),
+  /** Newest first, 250 at most. */
+  Rpc.make("showHistory", {
+    payload: { ...aboutDraft, limit: Schema.Int },
+    success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }),
+    error: Schema.Union(Refusal, NotFound)
+  })
+)
+
 /** What an operator can ask of the process that has the database open: this one, or another over its socket. */
-export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs, StoreRpcs, ImportRpcs)
+export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs, StoreRpcs, ImportRpcs, DraftRpcs)

@@ -3,6 +3,8 @@ import { Command, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Predicate } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
+import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
+import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
@@ -23,7 +25,10 @@ const command = Command.make("catalog").pipe(
     accountCommand,
     keyCommand,
     storeCommand,
-    importCommand
+    importCommand,
+    draftCommand,
+    storeVersionCommand,
+    historyCommand
   ])
 )
 

@@ -17,6 +17,16 @@ export class Refused extends Data.TaggedError("Refused")<{ readonly message: str
 export const byFlag = ({ issues }: ValidationFailed) =>
   new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; ") })
 
+/** Most characters of a value that a line shows. */
+const mostShown = 100
+
+/** A value on one line, cut where it is long, without what would speak to a terminal. */
+export const quoted = (value: string): string =>
+  JSON.stringify(value.length > mostShown ? `${value.slice(0, mostShown)}…` : value).replaceAll(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+
 export const json = Options.boolean("json").pipe(
   Options.withDescription("Print one JSON object on stdout, and nothing else there.")
 )

@@ -21,7 +21,8 @@ export const names: ReadonlyArray<string> = [
   "0009_imports",
   "0010_list_rows",
   "0011_unlinked_stores",
-  "0012_import_progress"
+  "0012_import_progress",
+  "0013_entity_history"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

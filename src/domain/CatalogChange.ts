@@ -61,8 +61,17 @@ export interface Locked {
   readonly storeIds: ReadonlyArray<StoreId>
   /** Every entity the changes own, the products of variants among them, and the variants of products among them. */
   readonly aggregates: ReadonlyMap<EntityId, Aggregate>
+  /** The draft's revision of each of them. */
+  readonly revisions: ReadonlyMap<EntityId, number>
   /** Kinds of the entities that the changes only refer to. */
   readonly kinds: ReadonlyMap<EntityId, EntityKind>
+}
+
+/** What is to be changed, once what is there was seen. */
+export interface Decision {
+  readonly changes: ReadonlyArray<CatalogChange>
+  /** The draft revisions that the changes are based on; another current one refuses them. */
+  readonly basedOn: ReadonlyMap<EntityId, number>
 }
 
 /** What to write. Empty lists mean that nothing changed. */
@@ -477,3 +486,18 @@ export const planDerivations = (locked: Locked): Plan => {
   for (const id of locked.aggregates.keys()) planner.touched.add(id)
   return planner.plan()
 }
+
+/** What was locked, once a plan for it is carried out. */
+export const carriedOut = (locked: Locked, plan: Plan): Locked => ({
+  ...locked,
+  aggregates: new Map([
+    ...locked.aggregates,
+    ...[...plan.created, ...plan.updated.map(({ after }) => after)].map(
+      (aggregate) => [aggregate.id, aggregate] as const
+    )
+  ]),
+  revisions: new Map([
+    ...locked.revisions,
+    ...[...plan.stamped, ...plan.drafted].map((id) => [id, (locked.revisions.get(id) ?? 0) + 1] as const)
+  ])
+})

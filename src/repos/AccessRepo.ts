@@ -142,6 +142,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 stores: new Map(),
                 unlinkedStores: new Map(),
                 entities: new Map(),
+                history: [],
                 lockedBy: null
               })
             )

@@ -51,11 +51,13 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         pendingPublish: Schema.Boolean,
         lastPublishStatus: PublishStatus,
         storeIds: Schema.Array(StoreId),
-        searchText: Schema.String
+        searchText: Schema.String,
+        draftRevision: Schema.Number
       })
       const entityColumns = sql`
         e.id, e.kind, e.parent_id AS "parentId", e.position, e.attributes, e.pending_publish AS "pendingPublish",
-        e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText"`
+        e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText",
+        e.draft_revision AS "draftRevision"`
 
       // A look-up a key, planned each time: an import fills tables of which nothing is known yet, and for a list of keys any
       // index that begins with the account may look better than theirs, and then reads all of the account.
@@ -207,8 +209,9 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               now,
               storeIds,
               kinds: new Map(kinds.map(({ id, kind }) => [id, kind])),
+              revisions: new Map([...entities].map(([id, { draftRevision }]) => [id, draftRevision])),
               aggregates: new Map(
-                [...entities].map(([id, entity]): [EntityId, Aggregate] => [
+                [...entities].map(([id, { draftRevision: _, ...entity }]): [EntityId, Aggregate] => [
                   id,
                   {
                     ...entity,
@@ -255,6 +258,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
                   return kind === undefined ? [] : [[id, kind]]
                 })
               ),
+              revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
               aggregates: new Map(
                 [...locked, ...variants].map((aggregate) => [
                   aggregate.id,

@@ -6,7 +6,9 @@ import { MemoryStore, updateAccount } from "./MemoryStore.ts"
 
 /**
  * The lock between imports and every other write of an account: one row an account, in a table of its own (on the account's
- * row the same scheme deadlocked 103 of 200). It is the first lock of a transaction.
+ * row the same scheme deadlocked 103 of 200). It is the first lock of a transaction. An advisory lock before it makes it
+ * fair: whoever shares a row's lock joins those who have it and passes who waits to take it, so under steady writes an
+ * import waited for it until the time of its statement was over.
  */
 export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
   ImportLockRepo,
@@ -23,17 +25,21 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
     ImportLockRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const queueOf = (accountId: string) => sql`hashtextextended('import_lock ' || ${accountId}, 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
       const share = SqlSchema.findOne({
         Request: AccountId,
         Result: Row,
-        execute: (accountId) => sql`SELECT run_id AS "runId" FROM import_lock WHERE account_id = ${accountId} FOR SHARE`
+        execute: (accountId) => sql`
+          WITH queue AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(${queueOf(accountId)}))
+          SELECT l.run_id AS "runId" FROM queue, import_lock l WHERE l.account_id = ${accountId} FOR SHARE OF l`
       })
       const take = SqlSchema.findOne({
         Request: AccountId,
         Result: Row,
-        execute: (accountId) =>
-          sql`SELECT run_id AS "runId" FROM import_lock WHERE account_id = ${accountId} FOR UPDATE`
+        execute: (accountId) => sql`
+          WITH queue AS MATERIALIZED (SELECT pg_advisory_xact_lock(${queueOf(accountId)}))
+          SELECT l.run_id AS "runId" FROM queue, import_lock l WHERE l.account_id = ${accountId} FOR UPDATE OF l`
       })
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
       return {

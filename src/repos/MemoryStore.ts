@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
+import type { HistoryEntry } from "../domain/History.ts"
 import type { AccountId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
@@ -12,6 +13,11 @@ export interface MemoryEntity {
   readonly changeSeq: number
   readonly canonicalChangedAt: Timestamp
   readonly createdAt: Timestamp
+}
+
+/** A change of a draft, and of what; the store by its id alone. */
+export interface MemoryHistory extends HistoryEntry {
+  readonly entityId: EntityId
 }
 
 export interface MemoryAccount {
@@ -28,6 +34,8 @@ export interface MemoryAccount {
   /** As they were when they were linked; entities keep their versions on them. */
   readonly unlinkedStores: ReadonlyMap<StoreId, Store>
   readonly entities: ReadonlyMap<EntityId, MemoryEntity>
+  /** Oldest first. */
+  readonly history: ReadonlyArray<MemoryHistory>
   /** The import that keeps the account locked. */
   readonly lockedBy: ImportId | null
 }

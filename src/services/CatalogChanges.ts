@@ -1,14 +1,26 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, type Either, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
-import { type CatalogChange, isEmpty, ownersOf, planChanges, referencesOf } from "../domain/CatalogChange.ts"
-import { type NotFound, PimLocked, type ValidationFailed } from "../domain/Errors.ts"
+import {
+  type CatalogChange,
+  carriedOut,
+  type Decision,
+  isEmpty,
+  type Locked,
+  ownersOf,
+  planChanges,
+  referencesOf
+} from "../domain/CatalogChange.ts"
+import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../domain/Errors.ts"
+import { layerChanges } from "../domain/History.ts"
+import type { EntityId, ImportId } from "../domain/Ids.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 
-type Outcome = Effect.Effect<void, NotFound | ValidationFailed, CurrentActor>
+type Refused = NotFound | ValidationFailed
 
-/** The one way in which the catalog is written. */
+/** The one way in which the catalog is written. Whatever raises a draft's revision is in the history of its entity. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
   CatalogChanges,
   {
@@ -19,33 +31,58 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      * NotFound: an entity, store or store version that is not there. ValidationFailed: a change that cannot hold.
      * PimLocked: an import of the account is under review or being applied.
      */
-    readonly apply: (
+    readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
+    /**
+     * The same for changes, of nothing but `owners`, that depend on what is there: `decide` sees it under the locks, and may
+     * be asked again when the transaction lost to another. Answers what is there afterwards.
+     *
+     * What `decide` refuses comes first, then PimLocked, then RevisionConflict: a revision that the decision is based on is
+     * not the current one.
+     */
+    readonly applyDecided: <E>(
+      owners: ReadonlyArray<EntityId>,
+      decide: (locked: Locked) => Either.Either<Decision, E>
+    ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
+    /** As `apply`, by the import that keeps the account locked, inside its transaction. */
+    readonly applyImported: (
+      importId: ImportId,
       changes: ReadonlyArray<CatalogChange>
-    ) => Effect.Effect<void, NotFound | ValidationFailed | PimLocked, CurrentActor>
-    /** The same, by the import that keeps the account locked, inside its transaction. */
-    readonly applyImported: (changes: ReadonlyArray<CatalogChange>) => Outcome
+    ) => Effect.Effect<void, Refused, CurrentActor>
   }
 >() {
   static readonly layer = Layer.effect(
     CatalogChanges,
     Effect.gen(function* () {
       const drafts = yield* DraftsRepo
+      const history = yield* HistoryRepo
       const importLock = yield* ImportLockRepo
       const transaction = yield* Transaction
 
-      const write = (changes: ReadonlyArray<CatalogChange>, carryOut: typeof drafts.save): Outcome =>
+      const carryOut = (locked: Locked, changes: ReadonlyArray<CatalogChange>, importId: ImportId | null) =>
+        Effect.gen(function* () {
+          const actor = yield* CurrentActor
+          const plan = yield* planChanges(locked, changes)
+          if (isEmpty(plan)) return locked
+          const record = history.record({ actor, importId }, layerChanges(plan, locked.revisions))
+          if (importId === null) {
+            yield* drafts.save(actor.accountId, plan)
+            yield* record
+            // The counter last: a walk must not pass what is not committed, and no writer may wait for one that waits for it.
+            yield* drafts.raise(actor.accountId, plan)
+          } else {
+            yield* drafts.saveStamped(actor.accountId, plan)
+            yield* record
+          }
+          return carriedOut(locked, plan)
+        })
+
+      const write = (changes: ReadonlyArray<CatalogChange>, importId: ImportId | null) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const owners = [...new Set(changes.flatMap(ownersOf))]
           const references = [...new Set(changes.flatMap(referencesOf))]
-          const locked = yield* drafts.lock(accountId, owners, references)
-          const plan = yield* planChanges(locked, changes)
-          if (isEmpty(plan)) return
-          yield* carryOut(accountId, plan)
+          yield* carryOut(yield* drafts.lock(accountId, owners, references), changes, importId)
         })
-      // The counter last: a walk must not pass what is not committed, and no writer may wait for one that waits for it.
-      const saveAndRaise: typeof drafts.save = (accountId, plan) =>
-        Effect.zipRight(drafts.save(accountId, plan), drafts.raise(accountId, plan))
 
       return {
         apply: Effect.fn("CatalogChanges.apply")(function* (changes) {
@@ -53,11 +90,27 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           yield* transaction.run(
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-              yield* write(changes, saveAndRaise)
+              yield* write(changes, null)
             })
           )
         }),
-        applyImported: (changes) => write(changes, drafts.saveStamped)
+        applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide) {
+          const { accountId } = yield* CurrentActor
+          return yield* transaction.run(
+            Effect.gen(function* () {
+              const holder = yield* importLock.share(accountId)
+              const locked = yield* drafts.lock(accountId, owners, [])
+              const { basedOn, changes } = yield* decide(locked)
+              if (Option.isSome(holder)) return yield* new PimLocked()
+              for (const [entityId, revision] of basedOn) {
+                const currentRevision = locked.revisions.get(entityId) ?? 0
+                if (revision !== currentRevision) return yield* new RevisionConflict({ entityId, currentRevision })
+              }
+              return yield* carryOut(locked, changes, null)
+            })
+          )
+        }),
+        applyImported: (importId, changes) => write(changes, importId)
       }
     })
   )

@@ -169,7 +169,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
               yield* faults.at("unlocked")
               return 0
             }
-            yield* changes.applyImported(items.flatMap((item) => item.changes))
+            yield* changes.applyImported(
+              id,
+              items.flatMap((item) => item.changes)
+            )
             yield* faults.at("written")
             yield* repo.markDone(accountId, id, items)
             yield* faults.at("marked")

@@ -6,6 +6,7 @@ import { HttpLive } from "../http/Http.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { MemoryStore } from "../repos/MemoryStore.ts"
 import { layerMemoryTransaction } from "../repos/MemoryTransaction.ts"
@@ -17,6 +18,7 @@ export const MemoryRepositories = Layer.mergeAll(
   AccessRepo.layerMemory,
   CatalogRepo.layerMemory,
   DraftsRepo.layerMemory,
+  HistoryRepo.layerMemory,
   ImportLockRepo.layerMemory,
   StoresRepo.layerMemory,
   layerMemoryTransaction

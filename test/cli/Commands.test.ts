@@ -80,7 +80,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
           [
             ["nonsense"],
-            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'key', 'store', 'import'"
+            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'key', 'store', 'import', 'draft', 'store-version', 'history'"
           ],
           [["key", "create"], "Expected to find option: '--name'"],
           [["account", "create", "--nmae", "x"], "The flag '--nmae' is not recognized. Did you mean '--name'?"]
@@ -106,7 +106,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 })
 
 describe("help", () => {
-  const groups = [[], ["account"], ["key"], ["store"], ["import"]]
+  const groups = [[], ["account"], ["key"], ["store"], ["import"], ["draft"], ["store-version"]]
   const colour = "\u001b["
 
   test("is the answer where it is asked for, and the complaint where a command is missing", async () => {
@@ -190,6 +190,10 @@ describe("commands while a server holds the embedded database", () => {
   }
   const ping = async (key: unknown) =>
     (await fetch(`${server.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${key}` } })).status
+  const read = async (path: string) => {
+    const answer = await fetch(`${server.baseUrl}${path}`, { headers: { authorization: `Bearer ${server.key}` } })
+    return (await answer.json()) as Record<string, unknown> & { readonly data: ReadonlyArray<Record<string, unknown>> }
+  }
 
   beforeAll(async () => {
     server = await serveCatalog({ DATA_DIR })
@@ -219,6 +223,33 @@ describe("commands while a server holds the embedded database", () => {
       stdout: "",
       stderr: "The account has no key nonsense: see `catalog key list`.\n"
     })
+  })
+
+  test("write drafts that the server's next answer shows, on the demo that it came with", async () => {
+    const { data: stores } = await read("/api/v1/stores")
+    const isOn = (product: Record<string, unknown>, store: Record<string, unknown>) =>
+      (product.store_ids as ReadonlyArray<unknown>).includes(store.id)
+    const { data: products } = await read("/api/v1/products?limit=250")
+    const product = products.find((product) => stores.some((store) => !isOn(product, store)))
+    assert.isDefined(product)
+    const { draft_revision: revision, id } = product
+    const written = await json("draft", "set", String(id), "--revision", String(revision), "title=手机 😀")
+    assert.strictEqual(written.draft_revision, Number(revision) + 1)
+    const detail = await read(`/api/v1/products/${id}`)
+    assert.deepStrictEqual([detail.title, detail.draft_revision], ["手机 😀", Number(revision) + 1])
+
+    assert.deepStrictEqual(await run("draft", "set", String(id), "--revision", String(revision), "title=x"), {
+      code: 1,
+      stdout: "",
+      stderr: `Somebody changed it meanwhile: its draft revision is ${Number(revision) + 1}, not ${revision}. See \`catalog draft show ${id}\` and repeat with --revision ${Number(revision) + 1}.\n`
+    })
+    const { history } = (await json("history", String(id))) as { history: ReadonlyArray<Record<string, unknown>> }
+    assert.deepInclude(history[0], { draft_revision: Number(revision) + 1, action: "attributes", store_id: null })
+    assert.strictEqual(history.at(-1)?.action, "created")
+
+    const store = stores.find((store) => !isOn(product, store))
+    const added = await json("store-version", "add", String(id), "--store", String(store?.domain))
+    assert.strictEqual(added.draft_revision, Number(revision) + 2)
   })
 
   test("make accounts and demos, and are refused as ever", async () => {

@@ -13,7 +13,7 @@ import {
   Variant,
   VariantRow
 } from "../../src/domain/Entity.ts"
-import { EntityId, nilUuid, type StoreId } from "../../src/domain/Ids.ts"
+import { EntityId, ImportId, nilUuid, type StoreId } from "../../src/domain/Ids.ts"
 import type { ListQuery } from "../../src/services/Catalog.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
 import {
@@ -504,7 +504,9 @@ for (const engine of serviceEngines) {
               }).pipe(actingAs(actor))
             })
           const elsewhere = yield* written(service.apply)
-          const imported = yield* written((changes) => transaction.run(service.applyImported(changes)))
+          const imported = yield* written((changes) =>
+            transaction.run(service.applyImported(ImportId.make(nilUuid), changes))
+          )
           assert.deepStrictEqual(JSON.parse(imported), JSON.parse(elsewhere))
           assert.deepStrictEqual(
             JSON.parse(imported).lists.map(

@@ -17,6 +17,7 @@ import { fromMillis, type Timestamp } from "../../src/domain/Timestamp.ts"
 import { AccessRepo } from "../../src/repos/AccessRepo.ts"
 import { CatalogRepo, type ListFilters } from "../../src/repos/CatalogRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
@@ -116,6 +117,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.versions(accountId, kind, ids[kind], storeId)
     }
     yield* stores.list(accountId)
+    yield* (yield* HistoryRepo).list(accountId, ids.product, 50)
     yield* stores.find(accountId, storeId)
   })
 

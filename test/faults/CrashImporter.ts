@@ -11,6 +11,7 @@ import { Transaction } from "../../src/database/Transaction.ts"
 import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
@@ -76,7 +77,16 @@ process.stdin.on("end", () => process.exit(1)).resume()
 const Importing = Imports.layer.pipe(
   Layer.provide(Deadly),
   Layer.provide(CatalogChanges.layer),
-  Layer.provide(Layer.mergeAll(DraftsRepo.layer, ImportLockRepo.layer, Marking, StoresRepo.layer, Transaction.layer)),
+  Layer.provide(
+    Layer.mergeAll(
+      DraftsRepo.layer,
+      HistoryRepo.layer,
+      ImportLockRepo.layer,
+      Marking,
+      StoresRepo.layer,
+      Transaction.layer
+    )
+  ),
   Layer.provide(DatabaseLive)
 )
 

@@ -12,6 +12,7 @@ import { CatalogChange } from "../../src/domain/CatalogChange.ts"
 import { EntityId, StoreId } from "../../src/domain/Ids.ts"
 import { AccessRepo } from "../../src/repos/AccessRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
@@ -119,7 +120,14 @@ process.stdin.on("end", () => process.exit(1)).resume()
 
 const Writing = Layer.mergeAll(Accounts.layer, CatalogChanges.layer).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(AccessRepo.layer, DraftsRepo.layer, ImportLockRepo.layer, StoresRepo.layer, Transaction.layer)
+    Layer.mergeAll(
+      AccessRepo.layer,
+      DraftsRepo.layer,
+      HistoryRepo.layer,
+      ImportLockRepo.layer,
+      StoresRepo.layer,
+      Transaction.layer
+    )
   ),
   Layer.provideMerge(Migrations.layer),
   Layer.provide(DatabaseLive)

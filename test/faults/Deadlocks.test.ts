@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Ref, Schedule } from "effect"
+import { Context, Effect, Layer, Ref } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
 import { type AccountId, EntityId, type StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
@@ -11,7 +11,7 @@ import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
-import { dwell, layerDatabase, layerPool } from "./ServerServices.ts"
+import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 16
 const listsEach = amount(30, 500)
@@ -134,27 +134,10 @@ const aList = (dice: Dice, shop: Shop, nonce: string): ReadonlyArray<CatalogChan
   return dice.some(all, 6).flat()
 }
 
-/** Deadlocks of this database. A connection reports its own when it ends, so those of the writers must be gone. */
-const deadlocks = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-  `.pipe(
-    Effect.repeat({
-      until: (others) => others.length === 0,
-      schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo("10 seconds"))
-    })
-  )
-  const [row] = yield* sql`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
-  return Number(row?.deadlocks)
-})
-
 const race = (name: string, writing: typeof Writing, listsEach: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    // Deadlocks are looked for after this long; the default is a second for each.
-    yield* sql.unsafe(`
-      DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''50ms''', current_database()); END $$`)
+    yield* noticeDeadlocksSoon
     yield* dwell({ writeMillis: 3, commitMillis: 1 })
     const calls = yield* Ref.make(0)
     const result = yield* Effect.gen(function* () {

@@ -58,3 +58,25 @@ export const untilQuiet = Effect.gen(function* () {
       AND pid <> pg_backend_pid()
   `.pipe(Effect.repeat({ until: (open) => open.length === 0, schedule: Schedule.spaced("20 millis") }))
 }).pipe(Effect.timeout("20 seconds"))
+
+/** Deadlocks are looked for after this long; the default is a second for each. For connections that begin from now on. */
+export const noticeDeadlocksSoon = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.unsafe(`
+    DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''50ms''', current_database()); END $$`)
+})
+
+/** Deadlocks of this database. A connection reports its own when it ends, so those of the writers must be gone. */
+export const deadlocks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+  `.pipe(
+    Effect.repeat({
+      until: (others) => others.length === 0,
+      schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo("10 seconds"))
+    })
+  )
+  const [row] = yield* sql`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
+  return Number(row?.deadlocks)
+})

@@ -1,0 +1,172 @@
+import { readFile } from "node:fs/promises"
+import { Args, Command, HelpDoc, Options } from "@effect/cli"
+import { Effect, Either, Option, Schema } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import type { AttributeEdit } from "../domain/AttributeRules.ts"
+import type { DraftState } from "../domain/DraftWrite.ts"
+import type { ValidationFailed } from "../domain/Errors.ts"
+import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { withAdmin } from "./Running.ts"
+
+export const entity = Args.text({ name: "ENTITY" }).pipe(
+  Args.withDescription("Id of a product, variant, collection or media file.")
+)
+
+const store = Options.text("store").pipe(
+  Options.withDescription("Domain of a store: its own values in place of the canonical ones."),
+  Options.optional
+)
+
+/** What is not there: the entity, or its version on the store. */
+const missing = (id: string, domain: Option.Option<string> = Option.none()) =>
+  new Refused({
+    message: Option.match(domain, {
+      onNone: () => `The account has no entity ${id}.`,
+      onSome: (on) =>
+        `The account has no entity ${id} on ${on}: \`catalog store-version add ${id} --store ${on}\` adds one that is not there yet.`
+    })
+  })
+
+/** What does not fit, by the keys that were written. */
+const byKey = ({ issues }: ValidationFailed) =>
+  new Refused({
+    message: issues.map(({ message, path }) => `${path.replace(/^attributes\./, "")}: ${message}`).join("; ")
+  })
+
+const locked = () =>
+  new Refused({ message: "An import is being reconciled, nothing is written: see `catalog import list`." })
+
+const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
+  Args.withDescription("New values, each key once; after `=` everything is the value, nothing is an empty one."),
+  Args.mapEffect((text): Effect.Effect<AttributeEdit, HelpDoc.HelpDoc> => {
+    const end = text.indexOf("=")
+    if (end < 1)
+      return Effect.fail(HelpDoc.p(`Expected KEY=VALUE, for example title="New title"; received ${quoted(text)}`))
+    // The arguments of a process that are not UTF-8 come with U+FFFD in place of what they said.
+    if (text.includes("\uFFFD")) return Effect.fail(HelpDoc.p(`${quoted(text)} is not valid UTF-8; use --from FILE`))
+    return Effect.succeed({ key: text.slice(0, end), value: text.slice(end + 1) })
+  }),
+  Args.repeated
+)
+
+const unset = Options.text("unset").pipe(
+  Options.withDescription("Key to empty, or on a store to return to the canonical value; may be given often."),
+  Options.repeated
+)
+
+const from = Options.text("from").pipe(
+  Options.withDescription('JSON file of more values, {"key": "text", "other": null}; null is --unset.'),
+  Options.optional
+)
+
+const parsed = Schema.decodeUnknownEither(Schema.parseJson())
+const isText = (value: unknown) => typeof value === "string" || value === null
+
+/** The values in a file, in its order. Not by a schema of records: it would drop a key named __proto__. */
+const readEdits = (path: string) =>
+  Effect.gen(function* () {
+    const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
+    const bytes = yield* Effect.tryPromise({ try: () => readFile(path), catch: () => refused("cannot be read") })
+    const text = yield* Effect.try({
+      try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
+      catch: () => refused("is not valid UTF-8")
+    })
+    const value = yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      return yield* refused('must hold one object, {"key": "text", "other": null}')
+    const wrong = Object.entries(value).find(([, member]) => !isText(member))
+    if (wrong !== undefined) return yield* refused(`must hold text or null for ${quoted(wrong[0])}`)
+    return Object.entries(value).map(([key, member]): AttributeEdit => ({ key, value: member }))
+  })
+
+const linesOf = (state: DraftState, before: number) => [
+  state.draft_revision === before
+    ? `Nothing changed: draft revision ${before}.`
+    : `Saved ${state.entity_type} ${state.entity_id}: draft revision ${state.draft_revision}, ${state.pending_publish ? "waiting to be published" : "nothing to publish"}.`
+]
+
+const set = Command.make(
+  "set",
+  {
+    entity,
+    assignments: assignment,
+    revision: Options.integer("revision").pipe(
+      Options.withDescription("The draft revision that the values are based on, as `draft show` gives it.")
+    ),
+    store,
+    unset,
+    from,
+    account,
+    json
+  },
+  ({ account, assignments, entity, from, json, revision, store, unset }) =>
+    Effect.gen(function* () {
+      const read = yield* Option.match(from, { onNone: () => Effect.succeed([]), onSome: readEdits })
+      const attributes = [...read, ...assignments, ...unset.map((key) => ({ key, value: null }))]
+      if (attributes.length === 0)
+        return yield* new Refused({ message: "Nothing to set: give KEY=VALUE, --unset KEY or --from FILE." })
+      const state = yield* (yield* AdminClient).setDraft({ account, entity, store, revision, attributes })
+      yield* answer(json, state, linesOf(state, revision))
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () => missing(entity, store),
+        ValidationFailed: byKey,
+        PimLocked: locked,
+        RevisionConflict: ({ currentRevision }) =>
+          new Refused({
+            message: `Somebody changed it meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`catalog draft show ${entity}\` and repeat with --revision ${currentRevision}.`
+          })
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Write values of a draft: the canonical ones, or with --store those of one store."))
+
+const show = Command.make("show", { entity, store, account, json }, ({ account, entity, json, store }) =>
+  Effect.gen(function* () {
+    const draft = yield* (yield* AdminClient).showDraft({ account, entity, store })
+    yield* answer(json, draft, [
+      `${draft.entity_type} ${draft.entity_id}: draft revision ${draft.draft_revision}, ${draft.last_publish_status}${draft.pending_publish ? ", waiting to be published" : ""}`,
+      ...draft.attributes
+        .filter(({ key, value }) => value !== "" || draft.overridden.includes(key))
+        .map(({ key, value }) => `  ${key}${draft.overridden.includes(key) ? " (this store's)" : ""}: ${quoted(value)}`)
+    ])
+  }).pipe(
+    Effect.catchTag("NotFound", () => missing(entity, store)),
+    withAdmin
+  )
+).pipe(Command.withDescription("Show the values of a draft and its revision."))
+
+export const draftCommand = Command.make("draft").pipe(
+  Command.withDescription("Drafts of products, variants, collections and media files."),
+  Command.withSubcommands([set, show])
+)
+
+const add = Command.make(
+  "add",
+  {
+    entity,
+    store: Options.text("store").pipe(Options.withDescription("Domain of the store to add it to.")),
+    account,
+    json
+  },
+  ({ account, entity, json, store }) =>
+    Effect.gen(function* () {
+      const state = yield* (yield* AdminClient).addStoreVersion({ account, entity, store })
+      yield* answer(json, state, [
+        `Added ${state.entity_type} ${state.entity_id} to ${store}: draft revision ${state.draft_revision}, waiting to be published.`
+      ])
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () => missing(entity),
+        ValidationFailed: ({ issues }) =>
+          new Refused({ message: `--store: ${issues.map(({ message }) => message).join("; ")}` }),
+        PimLocked: locked
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Add an entity to one more store, a product with its variants."))
+
+export const storeVersionCommand = Command.make("store-version").pipe(
+  Command.withDescription("Versions of entities on stores."),
+  Command.withSubcommands([add])
+)

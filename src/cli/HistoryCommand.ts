@@ -1,0 +1,62 @@
+import { Command, Options } from "@effect/cli"
+import { Effect } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import type { HistoryEntry, ValueChange } from "../domain/History.ts"
+import { entity } from "./DraftCommands.ts"
+import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { withAdmin } from "./Running.ts"
+
+const actorOf = ({ actor, import_id }: HistoryEntry) =>
+  [
+    actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`,
+    ...(import_id === null ? [] : [`by import ${import_id}`])
+  ].join(" ")
+
+const actions: Readonly<Record<HistoryEntry["action"], string>> = {
+  created: "created",
+  attributes: "",
+  added_to_store: "added to the store",
+  removed_from_store: "removed from the store",
+  gallery: "gallery changed",
+  members: "members changed",
+  variants: "variants changed"
+}
+
+const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))
+
+const changeOf = (none: string) => (change: ValueChange) =>
+  `${change.key} ${shown(change.old, none)} -> ${shown(change.new, none)}`
+
+const lineOf = (entry: HistoryEntry) => {
+  const where = entry.store_domain === null ? "" : `${entry.store_domain}: `
+  const none = entry.store_id === null ? "empty" : "inherited"
+  const what = entry.action === "attributes" ? entry.changes.map(changeOf(none)).join(", ") : actions[entry.action]
+  return `${entry.at}  revision ${entry.draft_revision}  ${actorOf(entry)}  ${where}${what}`
+}
+
+export const historyCommand = Command.make(
+  "history",
+  {
+    entity,
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("How many changes to show, 250 at most."),
+      Options.withDefault(50)
+    ),
+    account,
+    json
+  },
+  ({ account, entity, json, limit }) =>
+    Effect.gen(function* () {
+      const found = yield* (yield* AdminClient).showHistory({ account, entity, limit })
+      yield* answer(
+        json,
+        found,
+        found.history.length === 0
+          ? ["No changes are on record: it was written before the history began."]
+          : found.history.map(lineOf)
+      )
+    }).pipe(
+      Effect.catchTag("NotFound", () => new Refused({ message: `The account has no entity ${entity}.` })),
+      withAdmin
+    )
+).pipe(Command.withDescription("Show who changed an entity's draft, when and how, newest first."))

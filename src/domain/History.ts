@@ -1,0 +1,115 @@
+import { Schema } from "effect"
+import type { Aggregate, GalleryEntry } from "./Aggregate.ts"
+import type { Attributes } from "./Attribute.ts"
+import type { Plan } from "./CatalogChange.ts"
+import { EntityId, ImportId, StoreId } from "./Ids.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** A value before and after; null: there was, or is, none (an override: the canonical value is inherited). */
+export const ValueChange = Schema.Struct({
+  key: Schema.String,
+  old: Schema.NullOr(Schema.String),
+  new: Schema.NullOr(Schema.String)
+})
+export type ValueChange = typeof ValueChange.Type
+
+/**
+ * What a write did to one layer of an entity. `created` stands for all that the write which made the entity gave it;
+ * `variants`: a variant was added, or their order changed; `gallery` and `members` keep no list of what was.
+ */
+export const HistoryAction = Schema.Literal(
+  "created",
+  "attributes",
+  "added_to_store",
+  "removed_from_store",
+  "gallery",
+  "members",
+  "variants"
+)
+
+/** One layer's change, before it is known who made it. */
+export const LayerChange = Schema.Struct({
+  entityId: EntityId,
+  /** The draft's revision with the change. */
+  draftRevision: Schema.Int,
+  /** The store whose version changed; null: the canonical record. */
+  storeId: Schema.NullOr(StoreId),
+  action: HistoryAction,
+  /** Of `attributes` only. */
+  changes: Schema.Array(ValueChange)
+})
+export type LayerChange = typeof LayerChange.Type
+
+/** Who made a change, by the name they had then. */
+export const HistoryActor = Schema.Struct({
+  kind: Schema.Literal("user", "key", "connection", "cli"),
+  id: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String)
+})
+
+/** One change of an entity's draft, as its history lists it. */
+export const HistoryEntry = Schema.Struct({
+  draft_revision: Schema.Int.annotations({ description: "The draft's revision with this change." }),
+  at: Timestamp,
+  actor: HistoryActor,
+  import_id: Schema.NullOr(ImportId).annotations({ description: "The import that the actor accepted." }),
+  store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical record." }),
+  store_domain: Schema.NullOr(Schema.String),
+  action: HistoryAction,
+  changes: Schema.Array(ValueChange)
+}).annotations({ identifier: "HistoryEntry" })
+export type HistoryEntry = typeof HistoryEntry.Type
+
+const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<ValueChange> =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
+    const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
+    return old === now ? [] : [{ key, old, new: now }]
+  })
+
+const galleryText = (gallery: ReadonlyArray<GalleryEntry>) =>
+  gallery.map(({ mediaId, storeIds }) => [mediaId, ...storeIds].join()).join(";")
+
+type Layer = Omit<LayerChange, "entityId" | "draftRevision">
+
+const whole = (action: Layer["action"], storeId: StoreId | null = null): Layer => ({ storeId, action, changes: [] })
+
+const attributeLayer = (storeId: StoreId | null, changes: ReadonlyArray<ValueChange>): ReadonlyArray<Layer> =>
+  changes.length === 0 ? [] : [{ storeId, action: "attributes", changes }]
+
+const layersOf = (before: Aggregate, after: Aggregate): ReadonlyArray<Layer> => {
+  const old = new Map(before.versions.map((version) => [version.storeId, version]))
+  return [
+    ...attributeLayer(null, valueChanges(before.attributes, after.attributes)),
+    ...(galleryText(before.gallery) === galleryText(after.gallery) ? [] : [whole("gallery")]),
+    ...(before.members.join() === after.members.join() ? [] : [whole("members")]),
+    ...before.versions
+      .filter(({ storeId }) => !after.storeIds.includes(storeId))
+      .map(({ storeId }) => whole("removed_from_store", storeId)),
+    ...after.versions.flatMap(({ overrides, storeId }) => {
+      const version = old.get(storeId)
+      return [
+        ...(version === undefined ? [whole("added_to_store", storeId)] : []),
+        ...attributeLayer(storeId, valueChanges(version?.overrides ?? {}, overrides))
+      ]
+    })
+  ]
+}
+
+/**
+ * What a plan changes of the drafts, layer by layer: at least one for every revision that it raises, none for what it only
+ * derives or for a publish state. `revisions`: as they are before the plan is carried out.
+ */
+export const layerChanges = (
+  { created, drafted, stamped, updated }: Plan,
+  revisions: ReadonlyMap<EntityId, number>
+): ReadonlyArray<LayerChange> => {
+  const made = new Set(created.map(({ id }) => id))
+  const pairs = new Map(updated.map((pair) => [pair.after.id, pair]))
+  return [...stamped, ...drafted].flatMap((entityId) => {
+    const pair = pairs.get(entityId)
+    const layers = made.has(entityId) ? [whole("created")] : pair === undefined ? [] : layersOf(pair.before, pair.after)
+    const draftRevision = (revisions.get(entityId) ?? 0) + 1
+    // A product is stamped for its variants too, whose places are theirs.
+    return (layers.length === 0 ? [whole("variants")] : layers).map((layer) => ({ entityId, draftRevision, ...layer }))
+  })
+}

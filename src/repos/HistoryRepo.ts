@@ -1,0 +1,142 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import type { Actor } from "../domain/Actor.ts"
+import { HistoryAction, HistoryActor, type HistoryEntry, type LayerChange, ValueChange } from "../domain/History.ts"
+import { type AccountId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
+import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
+import { MemoryStore, updateAccount } from "./MemoryStore.ts"
+
+/** Who writes; `importId`: the import that they accepted and that writes for them. */
+export interface Author {
+  readonly actor: Actor
+  readonly importId: ImportId | null
+}
+
+/** Who changed which draft, when and how. */
+export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
+  HistoryRepo,
+  {
+    /** In the transaction that makes the changes, which holds the locks of their entities, before the counter. */
+    readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
+    /** The newest changes of an entity, newest first. */
+    readonly list: (
+      accountId: AccountId,
+      entityId: EntityId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<HistoryEntry>>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    HistoryRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const list = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: Schema.String, entityId: EntityId, limit: Schema.Int }),
+        Result: Schema.Struct({
+          draftRevision: Schema.Int,
+          at: Timestamp,
+          kind: HistoryActor.fields.kind,
+          actorId: Schema.NullOr(Schema.String),
+          actorName: Schema.NullOr(Schema.String),
+          importId: Schema.NullOr(ImportId),
+          storeId: Schema.NullOr(StoreId),
+          storeDomain: Schema.NullOr(Schema.String),
+          action: HistoryAction,
+          changes: Schema.Array(ValueChange)
+        }),
+        execute: ({ accountId, entityId, limit }) => sql`
+          SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
+                 h.actor_name AS "actorName", h.import_id AS "importId", h.store_id AS "storeId",
+                 s.domain AS "storeDomain", h.action, h.changes
+          FROM entity_history h
+          LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
+          WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
+          ORDER BY h.sequence DESC
+          LIMIT ${limit}`
+      })
+
+      return {
+        record: ({ actor, importId }, changes) => {
+          const keyId = actor._tag === "Key" ? actor.keyId : null
+          return changes.length === 0
+            ? Effect.void
+            : sql`
+                INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
+                                            actor_id, actor_name, import_id)
+                SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
+                       ${kindOf(actor)}, ${keyId}::uuid,
+                       (SELECT k.name FROM api_key k WHERE k.account_id = ${actor.accountId} AND k.id = ${keyId}),
+                       ${importId}::uuid
+                FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
+                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb
+                )`.pipe(Effect.asVoid, orDie)
+        },
+        list: (accountId, entityId, limit) =>
+          Effect.map(orDie(list({ accountId, entityId, limit })), (rows) =>
+            rows.map(
+              (row): HistoryEntry => ({
+                draft_revision: row.draftRevision,
+                at: row.at,
+                actor: { kind: row.kind, id: row.actorId, name: row.actorName },
+                import_id: row.importId,
+                store_id: row.storeId,
+                store_domain: row.storeDomain,
+                action: row.action,
+                changes: row.changes
+              })
+            )
+          )
+      }
+    })
+  )
+
+  /** The executable specification: it passes the same contract suite as `layer`. */
+  static readonly layerMemory = Layer.effect(
+    HistoryRepo,
+    Effect.gen(function* () {
+      const store = yield* MemoryStore
+      return {
+        record: ({ actor, importId }, changes) =>
+          Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+            updateAccount(store, actor.accountId, (account) => {
+              const key = actor._tag === "Key" ? account.keys.find(({ id }) => id === actor.keyId) : undefined
+              const author = { kind: kindOf(actor), id: key?.id ?? null, name: key?.name ?? null }
+              return {
+                ...account,
+                history: [
+                  ...account.history,
+                  ...changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
+                    entityId,
+                    draft_revision: draftRevision,
+                    at: fromMillis(millis),
+                    actor: author,
+                    import_id: importId,
+                    store_id: storeId,
+                    store_domain: null,
+                    action,
+                    changes
+                  }))
+                ]
+              }
+            })
+          ),
+        list: (accountId, entityId, limit) =>
+          Effect.map(Ref.get(store), (state) => {
+            const account = state.get(accountId)
+            return (account?.history ?? [])
+              .filter((entry) => entry.entityId === entityId)
+              .reverse()
+              .slice(0, limit)
+              .map(({ entityId: _, ...entry }) => ({
+                ...entry,
+                store_domain: entry.store_id === null ? null : (account?.stores.get(entry.store_id)?.domain ?? null)
+              }))
+          })
+      }
+    })
+  )
+}
+
+const kindOf = (actor: Actor): typeof HistoryActor.Type.kind => (actor._tag === "Key" ? "key" : "cli")

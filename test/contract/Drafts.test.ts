@@ -1,0 +1,565 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Exit, Schema } from "effect"
+import type { Actor, CurrentActor } from "../../src/domain/Actor.ts"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
+import { Draft, DraftState } from "../../src/domain/DraftWrite.ts"
+import { type DomainError, PimLocked, RevisionConflict } from "../../src/domain/Errors.ts"
+import { HistoryEntry } from "../../src/domain/History.ts"
+import { EntityId, ImportId, nilUuid, StoreId } from "../../src/domain/Ids.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import {
+  ApiKeys,
+  actingAs,
+  anAccount,
+  anEntity,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  Drafts
+} from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const nobody = EntityId.make(nilUuid)
+const nowhere = StoreId.make(nilUuid)
+
+const edits = (values: Readonly<Record<string, string | null>>) =>
+  Object.entries(values).map(([key, value]) => ({ key, value }))
+
+const set = (id: EntityId, draft_revision: number, values: Readonly<Record<string, string | null>>) =>
+  Effect.flatMap(Drafts, (drafts) => drafts.updateAttributes(id, { draft_revision, attributes: edits(values) }))
+
+const setOn = (
+  store: { readonly id: StoreId },
+  id: EntityId,
+  draft_revision: number,
+  values: Readonly<Record<string, string | null>>
+) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    drafts.updateVersionAttributes(id, store.id, { draft_revision, attributes: edits(values) })
+  )
+
+const revisionOf = (id: EntityId) =>
+  Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.get(id, null), ({ draft_revision }) => draft_revision))
+
+const valuesOf = (id: EntityId, storeId: StoreId | null = null) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    Effect.map(drafts.get(id, storeId), ({ attributes }) =>
+      Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
+    )
+  )
+
+const histories = (id: EntityId) => Effect.flatMap(Drafts, (drafts) => drafts.history(id, 250))
+
+/** What a refusal says, whole. */
+const refusal = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(effect), ({ message }) => message)
+
+const allowed = {
+  product:
+    "allowed: title, handle, description_html, vendor, product_type, tags, status, seo_title, seo_description, and metafields as namespace.key",
+  variant:
+    "allowed: title, sku, barcode, price, compare_at_price, weight, weight_unit, option1, option2, option3, taxable, requires_shipping, and metafields as namespace.key",
+  collection:
+    "allowed: title, handle, description_html, sort_order, seo_title, seo_description, and metafields as namespace.key",
+  media: "allowed: alt, and metafields as namespace.key"
+}
+const decimal = "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
+const whole = "must be a whole number from -9007199254740991 to 9007199254740991"
+const address = "must be an address that begins with http:, https:, mailto:, sms: or tel:"
+const json = "must be JSON, at most 32 levels deep"
+const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
+
+/** The metafields that every entity of the table of values has, each of its type. */
+const metafieldTypes = {
+  "spec.width": "number_decimal",
+  "spec.count": "number_integer",
+  "spec.link": "url",
+  "spec.data": "json",
+  "spec.flag": "boolean",
+  "spec.sizes": "list.number_integer",
+  "spec.made": "date"
+}
+
+/** Values that do not fit, with what is said of them. */
+const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: ReadonlyArray<string>, rule: string]> = [
+  ["product", "title", ["two\nlines", "a\rb"], "must be one line of text"],
+  ["product", "status", ["Active", "live"], "must be one of active, draft, archived"],
+  ["product", "tags", ["blue, red", "[1]", '{"a":"b"}', "null"], "must be a JSON list of strings"],
+  ["product", "tags", ['["a","b\\nc"]'], "each item must be one line of text"],
+  ["product", "tags", ['["\\u0000"]'], "each item must not contain U+0000"],
+  ["product", "tags", ['["\\ud800"]'], "each item must not contain lone surrogates"],
+  ["product", "options", ["[]"], `is read-only; ${allowed.product}`],
+  ["product", "colour", ["x"], `is no attribute of a product; ${allowed.product}`],
+  ["product", "price", ["1"], `is no attribute of a product; ${allowed.product}`],
+  ["product", "__proto__", ["x"], `is no attribute of a product; ${allowed.product}`],
+  ["product", "a.b.c", ["x"], `is no attribute of a product; ${allowed.product}`],
+  ["variant", "price", ["abc", "1,5", "1e3", "NaN", ".5", "5.", " 1", "12345678901234", "1.1234567890"], decimal],
+  ["variant", "taxable", ["yes", "TRUE", "1"], "must be true or false"],
+  ["variant", "vendor", ["x"], `is no attribute of a variant; ${allowed.variant}`],
+  ["collection", "tags", ["[]"], `is no attribute of a collection; ${allowed.collection}`],
+  ["media", "url", ["https://x.example/a.png"], `is read-only; ${allowed.media}`],
+  ["media", "width", ["1"], `is read-only; ${allowed.media}`],
+  ["media", "title", ["x"], `is no attribute of a media file; ${allowed.media}`],
+  ["product", "spec.width", ["x"], decimal],
+  ["product", "spec.count", ["1.5", "9007199254740992", "x"], whole],
+  ["product", "spec.link", ["//x.example", "javascript:alert(1)", "https://a b", "https://"], address],
+  ["product", "spec.data", ["{", nested(33), nested(20_000)], json],
+  ["product", "spec.flag", ["on"], "must be true or false"],
+  ["product", "spec.sizes", ["[1]", "x"], "must be a JSON list of strings"],
+  ["product", "spec.sizes", ['["1","x"]'], `each item ${whole}`],
+  ["product", "spec.unheard_of", ["two\nlines"], "must be one line of text"]
+]
+
+const fitting: ReadonlyArray<readonly [EntityKind, Readonly<Record<string, string>>]> = [
+  [
+    "product",
+    {
+      title: "Größe 手机 😀 __proto__",
+      description_html: "<p>two\nlines</p>",
+      seo_description: "two\r\nlines",
+      tags: '["a","b, c"]',
+      status: "archived",
+      "spec.width": "-0.000000001",
+      "spec.count": "-9007199254740991",
+      "spec.link": "mailto:a@b.example",
+      "spec.data": nested(32),
+      "spec.flag": "false",
+      "spec.sizes": '["1","-2"]',
+      "spec.made": "any text:\nnot ours to check",
+      "spec.unheard_of": "x"
+    }
+  ],
+  ["variant", { price: "19.90", compare_at_price: "9999999999999.999999999", weight: "0", taxable: "true" }],
+  ["collection", { title: "%_\\ '; DROP TABLE entity; --" }],
+  ["media", { alt: "x" }]
+]
+
+/** An account with one entity of each kind on its first of two stores, at revision 1. */
+const aCatalog = Effect.gen(function* () {
+  const { accountId, actor, stores, token } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const [here, there] = stores
+  const on = [here]
+  return yield* Effect.gen(function* () {
+    const product = yield* anEntity("product", { title: "Tent" }, { on })
+    yield* (yield* CatalogChanges)
+      .apply([
+        CatalogChange.SetAttributes({
+          entityId: product,
+          values: Object.fromEntries(
+            Object.keys(metafieldTypes).map((key) => [key, { "spec.flag": "true", "spec.sizes": "[]" }[key] ?? "1"])
+          ),
+          types: metafieldTypes
+        })
+      ])
+      .pipe(Effect.orDie)
+    const ids: Readonly<Record<EntityKind, EntityId>> = {
+      product,
+      variant: yield* anEntity("variant", { sku: "T-1" }, { on, of: product }),
+      collection: yield* anEntity("collection", { title: "Tents" }, { on }),
+      media: yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on })
+    }
+    return { accountId, actor, ids, here, there, token }
+  }).pipe(actingAs(actor))
+})
+
+type World = Effect.Effect.Success<typeof aCatalog>
+
+/** With the actor of a catalog that nobody else writes. */
+const inCatalog = <E, R>(body: (world: World) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aCatalog, (world) => actingAs(world.actor)(body(world)))
+
+const versionOf = (actor: Actor) =>
+  // Every write raises it; the fields of all entities say what was written.
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const pages = yield* Effect.forEach(["product", "variant", "collection", "media"] as const, (kind) =>
+      catalog.list(kind, { limit: 250 })
+    )
+    return JSON.stringify(pages.map(({ text }) => text))
+  }).pipe(actingAs(actor))
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`drafts on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("canonical values are set, emptied and counted; the others stay", () =>
+        inCatalog(({ here, ids }) =>
+          Effect.gen(function* () {
+            const before = yield* valuesOf(ids.product)
+            const revision = yield* revisionOf(ids.product)
+            const state = yield* set(ids.product, revision, { title: "Tent 2", vendor: "Tern", "spec.made": null })
+            assert.deepStrictEqual(yield* Schema.decodeUnknown(DraftState)(state), state)
+            assert.deepStrictEqual(state, {
+              entity_id: ids.product,
+              entity_type: "product",
+              draft_revision: revision + 1,
+              pending_publish: true,
+              stores: [{ store_id: here.id, pending_publish: true }]
+            })
+            const { "spec.made": _, ...kept } = before
+            assert.deepStrictEqual(yield* valuesOf(ids.product), { ...kept, title: "Tent 2", vendor: "Tern" })
+            assert.deepStrictEqual(yield* valuesOf(ids.product, here.id), { ...kept, title: "Tent 2", vendor: "Tern" })
+            const emptied = yield* set(ids.product, revision + 1, { vendor: null, title: "" })
+            assert.strictEqual(emptied.draft_revision, revision + 2)
+            assert.deepStrictEqual(yield* valuesOf(ids.product), { ...kept, title: "", vendor: "" })
+          })
+        )
+      )
+
+      it.effect("a store's values are its own until they are removed; an empty one is deliberate", () =>
+        inCatalog(({ here, ids }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const revision = yield* revisionOf(ids.product)
+            const before = yield* valuesOf(ids.product)
+            yield* setOn(here, ids.product, revision, { title: "Zelt", vendor: "" })
+            assert.deepStrictEqual(yield* valuesOf(ids.product), before)
+            const version = yield* drafts.get(ids.product, here.id)
+            assert.deepStrictEqual(yield* Schema.decodeUnknown(Draft)(version), version)
+            assert.deepStrictEqual(
+              [version.draft_revision, version.overridden, version.title],
+              [revision + 1, ["title", "vendor"], "Tent"]
+            )
+            yield* set(ids.product, revision + 1, { title: "Tent 2", vendor: "Tern" })
+            assert.include(yield* valuesOf(ids.product, here.id), { title: "Zelt", vendor: "" })
+            const removed = yield* setOn(here, ids.product, revision + 2, { title: null, vendor: null })
+            assert.strictEqual(removed.draft_revision, revision + 3)
+            assert.include(yield* valuesOf(ids.product, here.id), { title: "Tent 2", vendor: "Tern" })
+            assert.deepStrictEqual((yield* drafts.get(ids.product, here.id)).overridden, [])
+          })
+        )
+      )
+
+      it.effect("a store's edit keeps the place in the walk, a canonical one takes a new place", () =>
+        inCatalog(({ actor, here, ids }) =>
+          Effect.gen(function* () {
+            const other = yield* anEntity("product", { title: "Later" })
+            const order = Effect.map(versionOf(actor), (text) => text.indexOf(ids.product) < text.indexOf(other))
+            yield* setOn(here, ids.product, yield* revisionOf(ids.product), { title: "x" })
+            assert.isTrue(yield* order)
+            yield* set(ids.product, yield* revisionOf(ids.product), { title: "x" })
+            assert.isFalse(yield* order)
+          })
+        )
+      )
+
+      it.effect("what changes nothing raises no counter and leaves no trace", () =>
+        inCatalog(({ actor, here, ids }) =>
+          Effect.gen(function* () {
+            yield* setOn(here, ids.product, yield* revisionOf(ids.product), { title: "Zelt" })
+            const revision = yield* revisionOf(ids.product)
+            const before = [yield* versionOf(actor), yield* histories(ids.product)]
+            for (const same of [
+              set(ids.product, revision, { title: "Tent", vendor: null, handle: "" }),
+              set(ids.product, revision, {}),
+              setOn(here, ids.product, revision, { title: "Zelt", vendor: null })
+            ])
+              assert.strictEqual((yield* same).draft_revision, revision)
+            assert.deepStrictEqual([yield* versionOf(actor), yield* histories(ids.product)], before)
+          })
+        )
+      )
+
+      it.effect("undoing a draft clears what is pending", () =>
+        inCatalog(({ here, ids }) =>
+          Effect.gen(function* () {
+            const accept = CatalogChange.AcceptPublish({ entityId: ids.product, storeId: here.id })
+            yield* (yield* CatalogChanges).apply([accept])
+            const revision = yield* revisionOf(ids.product)
+            assert.isTrue((yield* set(ids.product, revision, { title: "Tent 2" })).pending_publish)
+            assert.isFalse((yield* set(ids.product, revision + 1, { title: "Tent" })).pending_publish)
+          })
+        )
+      )
+
+      it.effect("values that do not fit are refused, each with its key, its rule and what is allowed", () =>
+        inCatalog(({ actor, here, ids }) =>
+          Effect.gen(function* () {
+            const before = yield* versionOf(actor)
+            for (const [kind, key, values, rule] of misfits)
+              for (const value of values) {
+                const revision = yield* revisionOf(ids[kind])
+                const attributes = [
+                  { key: "spec.fine", value: "x" },
+                  { key, value }
+                ]
+                const drafts = yield* Drafts
+                const said = `attributes.${key}: ${rule}`
+                const canonical = drafts.updateAttributes(ids[kind], { draft_revision: revision, attributes })
+                assert.strictEqual(yield* refusal(canonical), said, value.slice(0, 40))
+                const onStore = drafts.updateVersionAttributes(ids[kind], here.id, {
+                  draft_revision: revision,
+                  attributes
+                })
+                assert.strictEqual(yield* refusal(onStore), said, value.slice(0, 40))
+              }
+            assert.strictEqual(yield* versionOf(actor), before)
+          })
+        )
+      )
+
+      it.effect("values that fit are stored as they were sent", () =>
+        inCatalog(({ here, ids }) =>
+          Effect.gen(function* () {
+            for (const [kind, values] of fitting) {
+              yield* set(ids[kind], yield* revisionOf(ids[kind]), values)
+              assert.include(yield* valuesOf(ids[kind]), values)
+              yield* setOn(here, ids[kind], yield* revisionOf(ids[kind]), values)
+              assert.include(yield* valuesOf(ids[kind], here.id), values)
+              const types = (yield* (yield* Drafts).get(ids[kind], here.id)).attributes
+              for (const { key, type } of types)
+                if (key in metafieldTypes) assert.strictEqual(type, Reflect.get(metafieldTypes, key))
+            }
+          })
+        )
+      )
+
+      it.effect("text that cannot be stored, and keys given twice, are refused before anything is looked at", () =>
+        inCatalog(({ ids }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            for (const id of [ids.product, nobody]) {
+              const attributes = [
+                { key: "title", value: "a\u0000b" },
+                { key: "vendor", value: "\ud83d" },
+                { key: "title", value: null },
+                { key: "no key\u001b[2J", value: "\u0000" }
+              ]
+              assert.strictEqual(
+                yield* refusal(drafts.updateAttributes(id, { draft_revision: 0, attributes })),
+                "attributes.title: must not contain U+0000; attributes.vendor: must not contain lone surrogates; " +
+                  "attributes.title: is given more than once; attributes[3]: must not contain U+0000"
+              )
+            }
+            assert.strictEqual(
+              yield* refusal(set(ids.media, 0, { "no key\u001b[2J": "x", title: "x" })),
+              `attributes[0]: is no attribute of a media file; ${allowed.media}; attributes.title: is no attribute of a media file; ${allowed.media}`
+            )
+          })
+        )
+      )
+
+      it.effect("a stale revision is told the current one, after everything else was checked", () =>
+        inCatalog(({ actor, here, ids }) =>
+          Effect.gen(function* () {
+            const current = yield* revisionOf(ids.product)
+            const before = yield* versionOf(actor)
+            for (const stale of [current - 1, current + 1, 0, -1])
+              for (const write of [
+                set(ids.product, stale, { title: "x" }),
+                set(ids.product, stale, { title: "Tent" }),
+                setOn(here, ids.product, stale, { title: "x" })
+              ]) {
+                const refused = yield* Effect.flip(write)
+                assert.instanceOf(refused, RevisionConflict)
+                assert.include(refused, { entityId: ids.product, currentRevision: current })
+                assert.strictEqual(
+                  refused.message,
+                  `The record has moved on: its draft_revision is ${current}. Read it again and repeat the write.`
+                )
+              }
+            assert.strictEqual(
+              yield* refusal(set(ids.product, current - 1, { status: "x" })),
+              "attributes.status: must be one of active, draft, archived"
+            )
+            assert.strictEqual(yield* versionOf(actor), before)
+          })
+        )
+      )
+
+      it.effect("what is absent and what is another account's read the same", () =>
+        inCatalog(({ actor, here, ids, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const theirs = yield* aCatalog
+            const before = [yield* versionOf(actor), yield* versionOf(theirs.actor)]
+            for (const id of [nobody, ...Object.values(theirs.ids)]) {
+              const attempts: ReadonlyArray<Effect.Effect<unknown, DomainError, Drafts | CurrentActor>> = [
+                set(id, 1, { title: "x", nonsense: "x" }),
+                setOn(here, id, 1, { title: "x" }),
+                setOn(theirs.here, id, 1, { title: "x" }),
+                drafts.addStoreVersion(id, there.id),
+                drafts.addStoreVersion(id, theirs.there.id),
+                drafts.get(id, null),
+                drafts.get(id, theirs.here.id),
+                drafts.history(id, 50)
+              ]
+              for (const attempt of attempts) assert.strictEqual(yield* refusal(attempt), "No such record.")
+            }
+            for (const store of [there, theirs.here, { id: nowhere }]) {
+              assert.strictEqual(yield* refusal(setOn(store, ids.product, 1, { title: "x" })), "No such record.")
+              assert.strictEqual(yield* refusal(drafts.get(ids.product, store.id)), "No such record.")
+            }
+            for (const storeId of [theirs.there.id, nowhere])
+              assert.strictEqual(yield* refusal(drafts.addStoreVersion(ids.product, storeId)), "No such record.")
+            assert.deepStrictEqual([yield* versionOf(actor), yield* versionOf(theirs.actor)], before)
+          })
+        )
+      )
+
+      it.effect("while an import is under review every write waits, after what is wrong with it is said", () =>
+        inCatalog(({ accountId, actor, here, ids, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const importLock = yield* ImportLockRepo
+            const before = yield* versionOf(actor)
+            yield* importLock.keep(accountId, ImportId.make(crypto.randomUUID()))
+            const writes = [
+              set(ids.product, 99, { title: "x" }),
+              set(ids.product, yield* revisionOf(ids.product), { title: "Tent" }),
+              setOn(here, ids.product, 99, { title: "x" }),
+              drafts.addStoreVersion(ids.product, there.id)
+            ]
+            for (const write of writes) {
+              const refused = yield* Effect.flip(write)
+              assert.instanceOf(refused, PimLocked)
+              assert.strictEqual(refused.message, "An import is being reconciled; retry after its review is finished.")
+            }
+            assert.strictEqual(yield* refusal(set(ids.variant, 1, { price: "x" })), `attributes.price: ${decimal}`)
+            assert.strictEqual(yield* refusal(set(nobody, 1, {})), "No such record.")
+            assert.strictEqual(yield* versionOf(actor), before)
+            yield* importLock.keep(accountId, null)
+            for (const write of [writes[1], writes[3]])
+              assert.isTrue(Exit.isSuccess(yield* Effect.exit(write ?? Effect.void)))
+          })
+        )
+      )
+
+      it.effect("a product brings its variants to a store, a variant follows its product, others go alone", () =>
+        inCatalog(({ actor, here, ids, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const onTwo = [here, there].map(({ id }) => ({ store_id: id, pending_publish: true }))
+            assert.strictEqual(
+              yield* refusal(drafts.addStoreVersion(ids.variant, there.id)),
+              `store_id: its product ${ids.product} is not on this store: add the product first`
+            )
+            const revision = yield* revisionOf(ids.product)
+            const variantRevision = yield* revisionOf(ids.variant)
+            const added = yield* drafts.addStoreVersion(ids.product, there.id)
+            assert.deepStrictEqual(added, {
+              entity_id: ids.product,
+              entity_type: "product",
+              draft_revision: revision + 1,
+              pending_publish: true,
+              stores: onTwo
+            })
+            assert.strictEqual(yield* revisionOf(ids.variant), variantRevision + 1)
+            assert.include(yield* valuesOf(ids.variant, there.id), { sku: "T-1" })
+            assert.include(yield* valuesOf(ids.product, there.id), { title: "Tent" })
+
+            const before = yield* versionOf(actor)
+            for (const kind of ["product", "variant"] as const)
+              assert.strictEqual(
+                yield* refusal(drafts.addStoreVersion(ids[kind], there.id)),
+                `store_id: the ${kind} is on this store already`
+              )
+            assert.strictEqual(yield* versionOf(actor), before)
+
+            const later = yield* anEntity("variant", { sku: "T-2" }, { of: ids.product })
+            assert.deepStrictEqual((yield* drafts.addStoreVersion(later, there.id)).stores, onTwo.slice(1))
+            for (const kind of ["collection", "media"] as const)
+              assert.deepStrictEqual((yield* drafts.addStoreVersion(ids[kind], there.id)).stores, onTwo)
+          })
+        )
+      )
+
+      it.effect("the history says who changed what, when, newest first, and has every revision", () =>
+        inCatalog(({ accountId, actor, here, ids, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const [key] = yield* (yield* ApiKeys).list(accountId)
+            assert.isDefined(key)
+            const before = (yield* histories(ids.product)).length
+            const revision = yield* revisionOf(ids.product)
+            yield* set(ids.product, revision, { vendor: "Tern", title: "Tent 2", "spec.made": null }).pipe(
+              actingAs({ _tag: "Key", accountId, keyId: key.id })
+            )
+            yield* setOn(here, ids.product, revision + 1, { title: "" })
+            yield* setOn(here, ids.product, revision + 2, { title: null })
+            yield* drafts.addStoreVersion(ids.product, there.id)
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({
+                entityId: ids.product,
+                entries: [{ mediaId: ids.media, storeIds: [here.id] }]
+              }),
+              CatalogChange.RemoveFromStore({ entityId: ids.product, storeId: there.id }),
+              CatalogChange.SetMembers({ collectionId: ids.collection, productIds: [ids.product] })
+            ])
+            yield* anEntity("variant", { sku: "T-2" }, { of: ids.product })
+
+            const all = yield* histories(ids.product)
+            assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(HistoryEntry))(all), all)
+            const cli = { kind: "cli", id: null, name: null } as const
+            const canonical = { import_id: null, store_id: null, store_domain: null, changes: [] }
+            const onHere = { ...canonical, store_id: here.id, store_domain: "a.example" }
+            const onThere = { ...canonical, store_id: there.id, store_domain: "b.example" }
+            const tail = all.slice(0, all.length - before)
+            const expected: ReadonlyArray<Omit<HistoryEntry, "at">> = [
+              { draft_revision: revision + 6, actor: cli, action: "variants", ...canonical },
+              { draft_revision: revision + 5, actor: cli, action: "removed_from_store", ...onThere },
+              { draft_revision: revision + 5, actor: cli, action: "gallery", ...canonical },
+              { draft_revision: revision + 4, actor: cli, action: "added_to_store", ...onThere },
+              {
+                draft_revision: revision + 3,
+                actor: cli,
+                action: "attributes",
+                ...onHere,
+                changes: [{ key: "title", old: "", new: null }]
+              },
+              {
+                draft_revision: revision + 2,
+                actor: cli,
+                action: "attributes",
+                ...onHere,
+                changes: [{ key: "title", old: null, new: "" }]
+              },
+              {
+                draft_revision: revision + 1,
+                actor: { kind: "key", id: key.id, name: "Test" },
+                action: "attributes",
+                ...canonical,
+                changes: [
+                  { key: "title", old: "Tent", new: "Tent 2" },
+                  { key: "spec.made", old: "1", new: null },
+                  { key: "vendor", old: null, new: "Tern" }
+                ]
+              }
+            ]
+            assert.deepStrictEqual(
+              tail.map(({ at: _, ...entry }) => entry),
+              expected
+            )
+
+            assert.deepStrictEqual(
+              [...all]
+                .map(({ at }) => at)
+                .sort()
+                .reverse(),
+              all.map(({ at }) => at)
+            )
+            assert.deepStrictEqual(all.at(-1)?.action, "created")
+            assert.deepStrictEqual(
+              [...new Set(all.map(({ draft_revision }) => draft_revision))],
+              Array.from({ length: revision + 6 }, (_, index) => revision + 6 - index)
+            )
+            assert.deepStrictEqual(yield* drafts.history(ids.product, 2), all.slice(0, 2))
+            assert.deepStrictEqual(yield* drafts.history(ids.product, -1), all.slice(0, 1))
+            assert.deepStrictEqual(
+              (yield* histories(ids.collection)).map(({ action, draft_revision }) => [draft_revision, action]),
+              [
+                [2, "members"],
+                [1, "created"]
+              ]
+            )
+            const theirs = yield* aCatalog
+            assert.deepStrictEqual(
+              (yield* histories(theirs.ids.media).pipe(actingAs(theirs.actor))).map(({ action }) => action),
+              ["created"]
+            )
+            assert.strictEqual((yield* versionOf(actor)).includes(theirs.ids.media), false)
+          })
+        )
+      )
+    })
+  })
+}
