@@ -168,7 +168,8 @@ describe.skipIf(!TestDatabase.serverAnswers)("Transaction between two connection
             })
           )
         yield* Effect.all([crossing("a", 1, 2, 0), crossing("b", 2, 1, 1)], { concurrency: 2 })
-        assert.strictEqual(yield* Ref.get(attempts), 3)
+        // Usually 3: when both look for a deadlock at once, PostgreSQL may end both.
+        assert.include([3, 4], yield* Ref.get(attempts))
         const both = yield* texts
         assert.strictEqual(both[0], both[1])
         assert.include(["ab", "ba"], both[0])
