@@ -18,7 +18,8 @@ export const names: ReadonlyArray<string> = [
   "0006_store_versions",
   "0007_relationships",
   "0008_stamp_guards",
-  "0009_imports"
+  "0009_imports",
+  "0011_demo_shops"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

@@ -52,7 +52,7 @@ export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
      * there once. After PlatformOutcomeUnknown `readBack` says what became of it.
      */
     readonly publish: (store: PlatformStore, publication: Publication) => Effect.Effect<Published, PlatformWriteError>
-    /** Whether the store holds what the publication says. None: it does not, and publishing it again is safe. */
+    /** Whether the store took the publication. None: it did not, and publishing it again is safe. */
     readonly readBack: (
       store: PlatformStore,
       publication: Publication

@@ -153,9 +153,9 @@ for (const engine of platformEngines) {
           const error = yield* Effect.flip(client.publish(store, publication))
           assert.include(["PlatformUnavailable", "PlatformOutcomeUnknown"], error._tag)
           assert.strictEqual("reason" in error ? error.reason : "", "server")
+          yield* shops.mend(store)
           assert.deepStrictEqual(yield* client.readBack(store, publication), Option.none())
           assert.strictEqual(yield* shops.productsMade(store), 0)
-          yield* shops.mend(store)
           yield* client.publish(store, publication)
           assert.isTrue(Option.isSome(yield* client.readBack(store, publication)))
         })
@@ -226,7 +226,6 @@ for (const engine of platformEngines) {
           const emptied = (yield* pull(store)).of(collection.entityId)
           assert.strictEqual(valueOf(emptied.attributes, "title"), "Wool & more")
           assert.deepStrictEqual(emptied.members, [])
-          assert.deepStrictEqual(yield* client.readBack(store, collection), Option.none())
         })
       )
 
