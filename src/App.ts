@@ -8,6 +8,7 @@ import { Transaction } from "./database/Transaction.ts"
 import { Unavailable } from "./domain/Errors.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
+import { DemoShops } from "./platform/demo/DemoShops.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
@@ -19,6 +20,7 @@ import { ApiKeys } from "./services/ApiKeys.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
 import { Demo } from "./services/Demo.ts"
+import { DemoFailures } from "./services/DemoFailures.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
 import { RateBudget } from "./services/RateBudget.ts"
@@ -28,6 +30,7 @@ import { Stores } from "./services/Stores.ts"
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
+  DemoShops.layer.pipe(Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
@@ -35,7 +38,14 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   Transaction.layer
 )
 
-const CoreServices = Layer.mergeAll(Accounts.layer, ApiKeys.layer, Catalog.layer, CatalogChanges.layer, Stores.layer)
+const CoreServices = Layer.mergeAll(
+  Accounts.layer,
+  ApiKeys.layer,
+  Catalog.layer,
+  CatalogChanges.layer,
+  DemoFailures.layer,
+  Stores.layer
+)
 
 /** Everything but the surfaces, on repositories of any kind. */
 export const Services = Demo.layer.pipe(Layer.provideMerge(CoreServices))

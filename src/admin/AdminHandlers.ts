@@ -4,6 +4,7 @@ import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
 import { ImportHandlers } from "./ImportHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
+import { PlatformHandlers } from "./PlatformHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
 
 /** The services are there only after the migrations have run. */
@@ -12,4 +13,11 @@ const HelloHandlers = HelloRpcs.toLayer({
 })
 
 /** What carries out the commands of `AdminRpcs`, over the services. */
-export const AdminHandlers = Layer.mergeAll(HelloHandlers, AccountHandlers, KeyHandlers, StoreHandlers, ImportHandlers)
+export const AdminHandlers = Layer.mergeAll(
+  HelloHandlers,
+  AccountHandlers,
+  KeyHandlers,
+  StoreHandlers,
+  PlatformHandlers,
+  ImportHandlers
+)

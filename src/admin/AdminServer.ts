@@ -8,6 +8,7 @@ import * as EmbeddedLock from "../database/EmbeddedLock.ts"
 import type { Accounts } from "../services/Accounts.ts"
 import type { ApiKeys } from "../services/ApiKeys.ts"
 import type { Demo } from "../services/Demo.ts"
+import type { DemoFailures } from "../services/DemoFailures.ts"
 import type { Imports } from "../services/Imports.ts"
 import type { Stores } from "../services/Stores.ts"
 import { AdminHandlers } from "./AdminHandlers.ts"
@@ -72,7 +73,9 @@ const Announced = (dataDirectory: string) =>
  * Takes commands on a Unix socket in `dataDirectory` (mode 0600) and names it in the lock file, which this process must
  * hold. Where no socket can be made the service runs without, and says so in the log.
  */
-export const layer = (dataDirectory: string): Layer.Layer<never, never, Accounts | ApiKeys | Demo | Imports | Stores> =>
+export const layer = (
+  dataDirectory: string
+): Layer.Layer<never, never, Accounts | ApiKeys | Demo | DemoFailures | Imports | Stores> =>
   Announced(dataDirectory).pipe(
     Layer.provide(RpcServer.layer(AdminRpcs)),
     Layer.provide(RpcServer.layerProtocolSocketServer),

@@ -15,6 +15,7 @@ import { Unavailable } from "../../src/domain/Errors.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Demo } from "../../src/services/Demo.ts"
+import { DemoFailures } from "../../src/services/DemoFailures.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { Stores } from "../../src/services/Stores.ts"
 import { AdminServices } from "./AdminServices.ts"
@@ -27,7 +28,7 @@ const temporary = Effect.acquireRelease(
 /** Holds the directory and takes commands there, until the scope closes. */
 const serve = (
   directory: string,
-  services: Layer.Layer<Accounts | ApiKeys | Demo | Imports | Stores> = AdminServices
+  services: Layer.Layer<Accounts | ApiKeys | Demo | DemoFailures | Imports | Stores> = AdminServices
 ) =>
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
@@ -152,6 +153,7 @@ describe("the socket of a server", () => {
             never,
             Layer.mock(ApiKeys, {}),
             Layer.mock(Demo, { create: Effect.never }),
+            Layer.mock(DemoFailures, {}),
             Layer.mock(Imports, {}),
             Layer.mock(Stores, {})
           )
@@ -174,6 +176,7 @@ describe("the socket of a server", () => {
           failing,
           Layer.mock(ApiKeys, {}),
           Layer.mock(Demo, { create: Effect.never }),
+          Layer.mock(DemoFailures, {}),
           Layer.mock(Imports, {}),
           Layer.mock(Stores, {})
         )
