@@ -6,13 +6,14 @@ const arrows = {
   domain: [],
   database: ["domain"],
   repos: ["domain", "database"],
-  services: ["domain", "database", "repos", "demo"],
+  platform: ["domain", "database"],
+  services: ["domain", "database", "repos", "platform", "demo"],
   demo: ["domain"],
   api: ["domain"],
   http: ["domain", "database", "api", "services"],
   admin: ["domain", "database", "services"],
   cli: ["domain", "database", "services", "http", "admin"],
-  testing: ["domain", "repos", "services", "http"]
+  testing: ["domain", "repos", "platform", "services", "http"]
 }
 
 /** Rooms that may import the places where layers meet: App.ts and AppConfig.ts. */

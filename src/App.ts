@@ -8,6 +8,7 @@ import { Transaction } from "./database/Transaction.ts"
 import { Unavailable } from "./domain/Errors.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
+import { DemoShops } from "./platform/demo/DemoShops.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
@@ -20,6 +21,7 @@ import { ApiKeys } from "./services/ApiKeys.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
 import { Demo } from "./services/Demo.ts"
+import { DemoFailures } from "./services/DemoFailures.ts"
 import { Drafts } from "./services/Drafts.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
@@ -30,6 +32,7 @@ import { Stores } from "./services/Stores.ts"
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
+  DemoShops.layer.pipe(Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   HistoryRepo.layer,
   ImportLockRepo.layer,
@@ -38,7 +41,14 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   Transaction.layer
 )
 
-const CoreServices = Layer.mergeAll(Accounts.layer, ApiKeys.layer, Catalog.layer, CatalogChanges.layer, Stores.layer)
+const CoreServices = Layer.mergeAll(
+  Accounts.layer,
+  ApiKeys.layer,
+  Catalog.layer,
+  CatalogChanges.layer,
+  DemoFailures.layer,
+  Stores.layer
+)
 
 /** Everything but the surfaces, on repositories of any kind. */
 export const Services = Layer.mergeAll(Demo.layer, Drafts.layer).pipe(Layer.provideMerge(CoreServices))

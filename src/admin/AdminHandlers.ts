@@ -5,6 +5,7 @@ import { HelloRpcs } from "./AdminRpcs.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
 import { ImportHandlers } from "./ImportHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
+import { PlatformHandlers } from "./PlatformHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
 
 /** The services are there only after the migrations have run. */
@@ -18,6 +19,7 @@ export const AdminHandlers = Layer.mergeAll(
   AccountHandlers,
   KeyHandlers,
   StoreHandlers,
+  PlatformHandlers,
   ImportHandlers,
   DraftHandlers
 )

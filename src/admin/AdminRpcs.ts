@@ -108,6 +108,24 @@ export const StoreRpcs = RpcGroup.make(
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
 )
 
+/** Refusal: which account is meant is not clear. ValidationFailed: no such store, or not one of the demo platform. */
+export const PlatformRpcs = RpcGroup.make(
+  Rpc.make("failPlatform", {
+    payload: {
+      account,
+      store: Schema.String,
+      kind: Schema.Literal("delay", "error", "refuse", "lost"),
+      percent: Schema.Int,
+      delayMillis: Schema.Int
+    },
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  Rpc.make("mendPlatform", {
+    payload: { account, store: Schema.String },
+    error: Schema.Union(Refusal, ValidationFailed)
+  })
+)
+
 /** How far an import is, and at last what became of it. */
 export const ImportEvent = Schema.Union(
   Schema.TaggedStruct("Progress", {
@@ -184,4 +202,4 @@ export const DraftRpcs = RpcGroup.make(
 )
 
 /** What an operator can ask of the process that has the database open: this one, or another over its socket. */
-export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs, StoreRpcs, ImportRpcs, DraftRpcs)
+export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs, StoreRpcs, PlatformRpcs, ImportRpcs, DraftRpcs)

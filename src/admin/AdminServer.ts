@@ -8,6 +8,7 @@ import * as EmbeddedLock from "../database/EmbeddedLock.ts"
 import type { Accounts } from "../services/Accounts.ts"
 import type { ApiKeys } from "../services/ApiKeys.ts"
 import type { Demo } from "../services/Demo.ts"
+import type { DemoFailures } from "../services/DemoFailures.ts"
 import type { Drafts } from "../services/Drafts.ts"
 import type { Imports } from "../services/Imports.ts"
 import type { Stores } from "../services/Stores.ts"
@@ -75,7 +76,7 @@ const Announced = (dataDirectory: string) =>
  */
 export const layer = (
   dataDirectory: string
-): Layer.Layer<never, never, Accounts | ApiKeys | Demo | Drafts | Imports | Stores> =>
+): Layer.Layer<never, never, Accounts | ApiKeys | Demo | DemoFailures | Drafts | Imports | Stores> =>
   Announced(dataDirectory).pipe(
     Layer.provide(RpcServer.layer(AdminRpcs)),
     Layer.provide(RpcServer.layerProtocolSocketServer),

@@ -9,6 +9,7 @@ import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
 import { reasonOf, tidyConsole } from "./Output.ts"
+import { platformCommand } from "./PlatformCommands.ts"
 import { serveCommand } from "./ServeCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 
@@ -25,6 +26,7 @@ const command = Command.make("catalog").pipe(
     accountCommand,
     keyCommand,
     storeCommand,
+    platformCommand,
     importCommand,
     draftCommand,
     storeVersionCommand,

@@ -22,7 +22,8 @@ export const names: ReadonlyArray<string> = [
   "0010_list_rows",
   "0011_unlinked_stores",
   "0012_import_progress",
-  "0013_entity_history"
+  "0013_entity_history",
+  "0014_demo_shops"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Services } from "../App.ts"
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
@@ -17,6 +18,7 @@ import { type BudgetSizes, RateBudget } from "../services/RateBudget.ts"
 export const MemoryRepositories = Layer.mergeAll(
   AccessRepo.layerMemory,
   CatalogRepo.layerMemory,
+  DemoShops.layerMemory,
   DraftsRepo.layerMemory,
   HistoryRepo.layerMemory,
   ImportLockRepo.layerMemory,

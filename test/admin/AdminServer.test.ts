@@ -15,6 +15,7 @@ import { Unavailable } from "../../src/domain/Errors.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Demo } from "../../src/services/Demo.ts"
+import { DemoFailures } from "../../src/services/DemoFailures.ts"
 import { Drafts } from "../../src/services/Drafts.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { Stores } from "../../src/services/Stores.ts"
@@ -28,7 +29,7 @@ const temporary = Effect.acquireRelease(
 /** Holds the directory and takes commands there, until the scope closes. */
 const serve = (
   directory: string,
-  services: Layer.Layer<Accounts | ApiKeys | Demo | Drafts | Imports | Stores> = AdminServices
+  services: Layer.Layer<Accounts | ApiKeys | Demo | DemoFailures | Drafts | Imports | Stores> = AdminServices
 ) =>
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
@@ -153,6 +154,7 @@ describe("the socket of a server", () => {
             never,
             Layer.mock(ApiKeys, {}),
             Layer.mock(Demo, { create: Effect.never }),
+            Layer.mock(DemoFailures, {}),
             Layer.mock(Drafts, {}),
             Layer.mock(Imports, {}),
             Layer.mock(Stores, {})
@@ -176,6 +178,7 @@ describe("the socket of a server", () => {
           failing,
           Layer.mock(ApiKeys, {}),
           Layer.mock(Demo, { create: Effect.never }),
+          Layer.mock(DemoFailures, {}),
           Layer.mock(Drafts, {}),
           Layer.mock(Imports, {}),
           Layer.mock(Stores, {})

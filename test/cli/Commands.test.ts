@@ -80,7 +80,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
           [
             ["nonsense"],
-            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'key', 'store', 'import', 'draft', 'store-version', 'history'"
+            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'key', 'store', 'platform', 'import', 'draft', 'store-version', 'history'"
           ],
           [["key", "create"], "Expected to find option: '--name'"],
           [["account", "create", "--nmae", "x"], "The flag '--nmae' is not recognized. Did you mean '--name'?"]
@@ -106,7 +106,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 })
 
 describe("help", () => {
-  const groups = [[], ["account"], ["key"], ["store"], ["import"], ["draft"], ["store-version"]]
+  const groups = [[], ["account"], ["key"], ["store"], ["platform"], ["import"], ["draft"], ["store-version"]]
   const colour = "\u001b["
 
   test("is the answer where it is asked for, and the complaint where a command is missing", async () => {

@@ -1,0 +1,24 @@
+import { Effect, Stream } from "effect"
+import { PlatformRefused } from "../domain/PlatformErrors.ts"
+import type { PlatformClient } from "./PlatformClient.ts"
+
+const refused = new PlatformRefused({
+  code: "NO_PLATFORM",
+  message: "The store is known by its files alone: nothing can be asked of it or published to it.",
+  field: null
+})
+
+/** Stores of platform `none`: they have no channels and nothing to mirror, and take nothing. */
+export const nonePlatform: PlatformClient["Type"] = {
+  verify: () => refused,
+  pull: () => Stream.fail(refused),
+  publish: () => refused,
+  readBack: () => refused,
+  salesChannels: () => Effect.succeed([]),
+  entityChannels: () => Effect.succeed([]),
+  markets: () => Stream.empty,
+  metafieldDefinitions: () => Stream.empty,
+  metaobjectDefinitions: () => Stream.empty,
+  metaobjectEntries: () => Stream.empty,
+  translations: () => Stream.empty
+}

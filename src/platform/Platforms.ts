@@ -1,0 +1,30 @@
+import { Effect, Layer } from "effect"
+import type { Platform } from "../domain/Store.ts"
+import { makeDemoPlatform } from "./demo/DemoPlatform.ts"
+import { nonePlatform } from "./NonePlatform.ts"
+import { PlatformClient } from "./PlatformClient.ts"
+import { defaultOptions } from "./shopify/Client.ts"
+import { makeShopifyPlatform } from "./shopify/ShopifyPlatform.ts"
+
+/** Asks each store's own platform. */
+export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Type"]>>): PlatformClient["Type"] => ({
+  verify: (store) => clients[store.platform].verify(store),
+  pull: (store) => clients[store.platform].pull(store),
+  publish: (store, publication) => clients[store.platform].publish(store, publication),
+  readBack: (store, publication) => clients[store.platform].readBack(store, publication),
+  salesChannels: (store) => clients[store.platform].salesChannels(store),
+  entityChannels: (store, platformId) => clients[store.platform].entityChannels(store, platformId),
+  markets: (store) => clients[store.platform].markets(store),
+  metafieldDefinitions: (store, ownerType) => clients[store.platform].metafieldDefinitions(store, ownerType),
+  metaobjectDefinitions: (store) => clients[store.platform].metaobjectDefinitions(store),
+  metaobjectEntries: (store, type) => clients[store.platform].metaobjectEntries(store, type),
+  translations: (store, kind) => clients[store.platform].translations(store, kind)
+})
+
+/** Every platform as it is run: Shopify over HTTP, the demo in its tables, and none. */
+export const layerPlatforms = Layer.scoped(
+  PlatformClient,
+  Effect.map(Effect.all({ demo: makeDemoPlatform, shopify: makeShopifyPlatform(defaultOptions) }), (clients) =>
+    byPlatform({ ...clients, none: nonePlatform })
+  )
+)

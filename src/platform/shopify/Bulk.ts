@@ -1,0 +1,147 @@
+import { Chunk, Effect, Either, Option, Schema, Stream } from "effect"
+import { type PlatformReadError, PlatformRefused, PlatformUnavailable } from "../../domain/PlatformErrors.ts"
+import type { PlatformRecord } from "../../domain/PlatformRecord.ts"
+import type { PlatformStore } from "../PlatformClient.ts"
+import * as Answers from "./Answers.ts"
+import type { ShopifyClient } from "./Client.ts"
+import * as Documents from "./Documents.ts"
+import * as Mapping from "./Mapping.ts"
+import { accepted } from "./Metafields.ts"
+
+/** One line of a bulk operation's file: a node, and the node that it hangs on. */
+const Line = Schema.parseJson(
+  Schema.Struct(
+    { id: Schema.String, __parentId: Schema.optional(Schema.String) },
+    { key: Schema.String, value: Schema.Unknown }
+  )
+)
+type Line = typeof Line.Type
+
+const nonsense = new PlatformUnavailable({ reason: "nonsense" })
+
+/** A line longer than any product: what comes is no list of records. */
+const longestLine = 16 * 1024 * 1024
+
+const decode = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decodeEither = Schema.decodeUnknownEither(schema)
+  return (value: unknown) => Either.mapLeft(decodeEither(value), () => nonsense)
+}
+
+const decodeLine = decode(Line)
+const decodeProduct = decode(Answers.ProductValues)
+const decodeVariant = decode(Answers.VariantValues)
+const decodeCollection = decode(Answers.CollectionValues)
+const decodeMetafield = decode(Answers.MetafieldValues)
+const decodeFile = decode(Answers.FileValues)
+
+/** What a root and everything under it, whose lines follow its own, say. */
+type Reading = (lines: ReadonlyArray<Line>) => Either.Either<ReadonlyArray<PlatformRecord>, PlatformUnavailable>
+
+const metafieldsUnder = (lines: ReadonlyArray<Line>, id: string) =>
+  Either.all(lines.filter((line) => line.__parentId === id && "namespace" in line).map(decodeMetafield))
+
+const idsUnder = (lines: ReadonlyArray<Line>, id: string) =>
+  lines.filter((line) => line.__parentId === id && "__typename" in line).map((line) => line.id)
+
+const readProduct: Reading = (lines) =>
+  Either.gen(function* () {
+    const [root] = lines
+    if (root === undefined) return []
+    const product = yield* decodeProduct(root)
+    const records = [Mapping.productRecord(product, yield* metafieldsUnder(lines, root.id), idsUnder(lines, root.id))]
+    for (const line of lines)
+      if ("selectedOptions" in line)
+        records.push(Mapping.variantRecord(yield* decodeVariant(line), yield* metafieldsUnder(lines, line.id), root.id))
+    return records
+  })
+
+const readCollection: Reading = (lines) =>
+  Either.gen(function* () {
+    const [root] = lines
+    if (root === undefined) return []
+    const collection = yield* decodeCollection(root)
+    return [Mapping.collectionRecord(collection, yield* metafieldsUnder(lines, root.id), idsUnder(lines, root.id))]
+  })
+
+const readFile: Reading = ([root]) =>
+  root === undefined
+    ? Either.right([])
+    : Either.map(decodeFile(root), (file) => Option.toArray(Mapping.fileRecord(file)))
+
+const running: ReadonlySet<string> = new Set(["CREATED", "RUNNING"])
+
+/** The address of the file that a bulk operation wrote; none: it found nothing. */
+const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
+  Effect.gen(function* () {
+    // Started twice for want of an answer it costs the store work, and changes nothing there.
+    const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
+    yield* accepted(bulkOperationRunQuery.userErrors)
+    const id = bulkOperationRunQuery.bulkOperation?.id
+    if (id === undefined) return yield* nonsense
+    for (;;) {
+      const { bulkOperation } = yield* client.read(store, Documents.bulkState, Answers.BulkState, { id })
+      if (bulkOperation === null) return yield* nonsense
+      if (bulkOperation.status === "COMPLETED") return Option.fromNullable(bulkOperation.url)
+      if (!running.has(bulkOperation.status))
+        return yield* bulkOperation.errorCode === "ACCESS_DENIED"
+          ? new PlatformRefused({
+              code: "ACCESS_DENIED",
+              message: "The access token does not allow reading the catalog.",
+              field: null
+            })
+          : new PlatformUnavailable({ reason: "server" })
+      yield* Effect.sleep(client.options.pollEvery)
+    }
+  })
+
+/** The file, a root with its lines at a time: no more of it is held than one product. */
+const roots = (client: ShopifyClient, url: string) =>
+  Stream.unwrapScoped(
+    Effect.map(client.download(url), (response) =>
+      response.stream.pipe(
+        Stream.mapError(() => new PlatformUnavailable({ reason: "transport" })),
+        Stream.timeoutFail(() => new PlatformUnavailable({ reason: "timeout" }), client.options.callLimit),
+        Stream.decodeText(),
+        Stream.splitLines,
+        Stream.filter((line) => line !== ""),
+        Stream.mapEffect((line) => (line.length > longestLine ? Either.left(nonsense) : decodeLine(line)))
+      )
+    )
+  ).pipe(
+    Stream.map(Option.some),
+    Stream.concat(Stream.succeed(Option.none<Line>())),
+    Stream.mapAccum([] as ReadonlyArray<Line>, (held, line) =>
+      Option.match(line, {
+        onNone: () => [[], held],
+        onSome: (line) => (line.__parentId === undefined ? [[line], held] : [[...held, line], []])
+      })
+    ),
+    Stream.filter((lines) => lines.length > 0)
+  )
+
+const bulk = (
+  client: ShopifyClient,
+  store: PlatformStore,
+  query: string,
+  reading: Reading
+): Stream.Stream<PlatformRecord, PlatformReadError> =>
+  Stream.unwrap(
+    Effect.map(
+      runBulk(client, store, query),
+      Option.match({
+        onNone: () => Stream.empty,
+        onSome: (url) =>
+          roots(client, url).pipe(
+            Stream.mapEffect(reading),
+            Stream.mapConcatChunk((records) => Chunk.unsafeFromArray([...records]))
+          )
+      })
+    )
+  )
+
+/** The whole catalog, by bulk operations: Shopify gathers it by itself, outside of what calls may cost. */
+export const pull = (client: ShopifyClient, store: PlatformStore): Stream.Stream<PlatformRecord, PlatformReadError> =>
+  bulk(client, store, Documents.bulkFiles, readFile).pipe(
+    Stream.concat(bulk(client, store, Documents.bulkProducts, readProduct)),
+    Stream.concat(bulk(client, store, Documents.bulkCollections, readCollection))
+  )

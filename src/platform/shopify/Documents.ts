@@ -1,0 +1,248 @@
+/** The version of the Admin API that every document here is written in. */
+export const apiVersion = "2026-07"
+
+const variantValues = `
+  id sku barcode price compareAtPrice taxable position
+  selectedOptions { name value }
+  inventoryItem { requiresShipping measurement { weight { value unit } } }`
+
+const productValues = `
+  id handle title descriptionHtml vendor productType tags status
+  seo { title description }
+  options { name optionValues { name } }`
+
+const collectionValues = `
+  id handle title descriptionHtml sortOrder
+  seo { title description }`
+
+const fileValues = `
+  __typename id alt fileStatus
+  ... on MediaImage { mimeType image { url width height } originalSource { fileSize } }
+  ... on Video { filename sources { url mimeType fileSize width height } }
+  ... on Model3d { filename sources { url mimeType filesize } }
+  ... on ExternalVideo { originUrl }`
+
+const shopMetafields = `metafields(first: 250) { nodes { namespace key type value } }`
+
+/** Fewer metafields: a page of variants must stay within what one query may cost. */
+const liveVariant = `${variantValues} metafields(first: 40) { nodes { namespace key type value } }`
+
+const liveProduct = `
+  ${productValues}
+  ${shopMetafields}
+  media(first: 250) { nodes { __typename id } }`
+
+const userErrors = "userErrors { field message }"
+const codedUserErrors = "userErrors { field message code }"
+const pageInfo = "pageInfo { hasNextPage endCursor }"
+
+export const verify = `query Verify {
+  shop { name myshopifyDomain currencyCode }
+  shopLocales { locale primary published }
+}`
+
+const publication = `
+  id autoPublish supportsFuturePublishing
+  catalog { __typename title }
+  channels(first: 1) { nodes { name handle } }`
+
+export const salesChannels = `query SalesChannels($after: String) {
+  publications(first: 50, after: $after) { nodes { ${publication} } ${pageInfo} }
+}`
+
+export const entityPublications = `query EntityPublications($id: ID!, $after: String) {
+  node(id: $id) {
+    ... on Publishable {
+      resourcePublicationsV2(first: 50, after: $after, onlyPublished: false) {
+        nodes { isPublished publishDate publication { id } }
+        ${pageInfo}
+      }
+    }
+  }
+}`
+
+export const markets = `query Markets($after: String) {
+  markets(first: 2, after: $after) {
+    nodes {
+      id handle name status type
+      currencySettings { baseCurrency { currencyCode } }
+      conditions {
+        regionsCondition {
+          regions(first: 250) {
+            nodes { __typename name ... on MarketRegionCountry { code } ... on MarketRegionSubdivision { subdivision: code } }
+          }
+        }
+      }
+      webPresences(first: 20) { nodes { id subfolderSuffix domain { host } defaultLocale { locale } alternateLocales { locale } } }
+      catalogs(first: 20) { nodes { id title status priceList { currency parent { adjustment { type value } } } } }
+    }
+    ${pageInfo}
+  }
+}`
+
+export const metafieldDefinitions = `query MetafieldDefinitions($ownerType: MetafieldOwnerType!, $after: String) {
+  metafieldDefinitions(first: 100, ownerType: $ownerType, after: $after) {
+    nodes { id namespace key name description type { name } validations { name type value } metafieldsCount }
+    ${pageInfo}
+  }
+}`
+
+export const metaobjectDefinitions = `query MetaobjectDefinitions($after: String) {
+  metaobjectDefinitions(first: 20, after: $after) {
+    nodes {
+      id type name description displayNameKey metaobjectsCount
+      fieldDefinitions { key name required type { name } validations { name type value } }
+      capabilities { translatable { enabled } }
+    }
+    ${pageInfo}
+  }
+}`
+
+export const metaobjectEntries = `query MetaobjectEntries($type: String!, $after: String) {
+  metaobjects(type: $type, first: 100, after: $after) {
+    nodes { id handle displayName updatedAt fields { key type value } capabilities { publishable { status } } }
+    ${pageInfo}
+  }
+}`
+
+export const translations = `query Translations($type: TranslatableResourceType!, $locale: String!, $after: String) {
+  translatableResources(first: 50, resourceType: $type, after: $after) {
+    nodes {
+      resourceId
+      translatableContent { key value digest locale type }
+      translations(locale: $locale) { key value outdated updatedAt }
+    }
+    ${pageInfo}
+  }
+}`
+
+/** What bulk operations read; each holds at most five connections, two deep. */
+export const bulkProducts = `query BulkProducts {
+  products {
+    edges { node {
+      ${productValues}
+      metafields { edges { node { id namespace key type value } } }
+      media { edges { node { __typename id } } }
+      variants { edges { node { ${variantValues} metafields { edges { node { id namespace key type value } } } } } }
+    } }
+  }
+}`
+
+export const bulkCollections = `query BulkCollections {
+  collections {
+    edges { node {
+      ${collectionValues}
+      metafields { edges { node { id namespace key type value } } }
+      products { edges { node { __typename id } } }
+    } }
+  }
+}`
+
+export const bulkFiles = `query BulkFiles { files { edges { node { ${fileValues} } } } }`
+
+export const runBulk = `mutation RunBulk($query: String!) {
+  bulkOperationRunQuery(query: $query, groupObjects: true) { bulkOperation { id } ${codedUserErrors} }
+}`
+
+export const bulkState = `query BulkState($id: ID!) {
+  bulkOperation(id: $id) { status errorCode url }
+}`
+
+export const productById = `query ProductById($id: ID!) { product(id: $id) { ${liveProduct} } }`
+
+export const productByCustomId = `query ProductByCustomId($customId: UniqueMetafieldValueInput!) {
+  productByIdentifier(identifier: { customId: $customId }) { ${liveProduct} }
+}`
+
+export const productByHandle = `query ProductByHandle($handle: String!) {
+  productByIdentifier(identifier: { handle: $handle }) { ${liveProduct} }
+}`
+
+export const variantsBySku = `query VariantsBySku($query: String!) {
+  productVariants(first: 50, query: $query) { nodes { id sku product { id } } }
+}`
+
+export const productVariants = `query ProductVariants($id: ID!, $after: String) {
+  product(id: $id) { variants(first: 20, after: $after) { nodes { ${liveVariant} } ${pageInfo} } }
+}`
+
+export const variantById = `query VariantById($id: ID!) {
+  productVariant(id: $id) { ${liveVariant} product { id } }
+}`
+
+export const variantByCustomId = `query VariantByCustomId($customId: UniqueMetafieldValueInput!) {
+  productVariantByIdentifier(identifier: { customId: $customId }) { ${liveVariant} product { id } }
+}`
+
+export const collectionById = `query CollectionById($id: ID!) {
+  collection(id: $id) { ${collectionValues} ${shopMetafields} }
+}`
+
+export const collectionByCustomId = `query CollectionByCustomId($customId: UniqueMetafieldValueInput!) {
+  collectionByIdentifier(identifier: { customId: $customId }) { ${collectionValues} ${shopMetafields} }
+}`
+
+export const collectionByHandle = `query CollectionByHandle($handle: String!) {
+  collectionByIdentifier(identifier: { handle: $handle }) { ${collectionValues} ${shopMetafields} }
+}`
+
+export const collectionMembers = `query CollectionMembers($id: ID!, $after: String) {
+  collection(id: $id) { products(first: 250, after: $after) { nodes { id } ${pageInfo} } }
+}`
+
+export const collectionSources = `query CollectionSources($id: ID!) {
+  collection(id: $id) { sources { __typename id title } }
+}`
+
+export const fileById = `query FileById($id: ID!) { node(id: $id) { ... on File { ${fileValues} } } }`
+
+export const filesBy = `query FilesBy($query: String!) { files(first: 50, query: $query) { nodes { ${fileValues} } } }`
+
+/** Whether our ids have a definition: without one a custom id finds nothing and creates nothing. */
+export const idDefinition = `query IdDefinition($ownerType: MetafieldOwnerType!, $namespace: String!, $key: String!) {
+  metafieldDefinitions(first: 1, ownerType: $ownerType, namespace: $namespace, key: $key) { nodes { id type { name } } }
+}`
+
+export const defineId = `mutation DefineId($definition: MetafieldDefinitionInput!) {
+  metafieldDefinitionCreate(definition: $definition) { createdDefinition { id } ${codedUserErrors} }
+}`
+
+export const setProduct = `mutation SetProduct($identifier: ProductSetIdentifiers!, $input: ProductSetInput!) {
+  productSet(identifier: $identifier, input: $input, synchronous: true) { product { id } ${codedUserErrors} }
+}`
+
+export const orderVariants = `mutation OrderVariants($productId: ID!, $positions: [ProductVariantPositionInput!]!) {
+  productVariantsBulkReorder(productId: $productId, positions: $positions) { product { id } ${codedUserErrors} }
+}`
+
+export const createVariants = `mutation CreateVariants($productId: ID!, $variants: [ProductVariantsBulkInput!]!) {
+  productVariantsBulkCreate(productId: $productId, variants: $variants) { productVariants { id } ${codedUserErrors} }
+}`
+
+export const updateVariants = `mutation UpdateVariants($productId: ID!, $variants: [ProductVariantsBulkInput!]!) {
+  productVariantsBulkUpdate(productId: $productId, variants: $variants) { productVariants { id } ${codedUserErrors} }
+}`
+
+export const setMetafields = `mutation SetMetafields($metafields: [MetafieldsSetInput!]!) {
+  metafieldsSet(metafields: $metafields) { metafields { id } ${codedUserErrors} }
+}`
+
+export const deleteMetafields = `mutation DeleteMetafields($metafields: [MetafieldIdentifierInput!]!) {
+  metafieldsDelete(metafields: $metafields) { deletedMetafields { key } ${userErrors} }
+}`
+
+export const createCollection = `mutation CreateCollection($collection: CollectionCreateInput!) {
+  collectionCreate(collection: $collection) { collection { id } ${userErrors} }
+}`
+
+export const updateCollection = `mutation UpdateCollection($collection: CollectionUpdateInput!) {
+  collectionUpdate(collection: $collection) { collection { id } ${userErrors} }
+}`
+
+export const createFiles = `mutation CreateFiles($files: [FileCreateInput!]!) {
+  fileCreate(files: $files) { files { id } ${codedUserErrors} }
+}`
+
+export const updateFiles = `mutation UpdateFiles($files: [FileUpdateInput!]!) {
+  fileUpdate(files: $files) { files { id } ${codedUserErrors} }
+}`

@@ -1,0 +1,389 @@
+import { Either, Option, Schema } from "effect"
+import { type Attributes, builtInFields, type EntityKind, valueOf } from "../../domain/Attribute.ts"
+import { EntityId } from "../../domain/Ids.ts"
+import type { PlatformRecord } from "../../domain/PlatformRecord.ts"
+import type { PublishedEntity } from "../../domain/Publication.ts"
+import type {
+  CollectionValues,
+  FileValues,
+  LiveProduct,
+  LiveVariant,
+  MetafieldValues,
+  ProductValues,
+  VariantValues
+} from "./Answers.ts"
+
+/** The metafield that holds the id of the entity a record was published from; unique among records of its kind. */
+export const idMetafield = { namespace: "catalog", key: "entity_id" }
+const idKey = `${idMetafield.namespace}.${idMetafield.key}`
+
+export const customIdOf = (entityId: EntityId) => ({ ...idMetafield, value: entityId })
+
+const isEntityId = Schema.is(EntityId)
+
+/** The entity that a record says it was published from. */
+export const entityIdOf = (metafields: ReadonlyArray<MetafieldValues>): EntityId | null => {
+  const value = metafields.find(({ key, namespace }) => `${namespace}.${key}` === idKey)?.value
+  return isEntityId(value) ? value : null
+}
+
+type Texts = Readonly<Record<string, string>>
+
+const typed = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<MetafieldValues> = []): Attributes => ({
+  ...Object.fromEntries(
+    Object.entries(texts)
+      .filter(([, value]) => value !== "")
+      .map(([key, value]) => [key, { value, type: builtInFields[kind][key] ?? "single_line_text_field" }])
+  ),
+  ...Object.fromEntries(
+    metafields
+      .map(({ key, namespace, type, value }) => [`${namespace}.${key}`, { value, type }] as const)
+      .filter(([key, { value }]) => key !== idKey && value !== "")
+  )
+})
+
+// What Shopify writes otherwise than the catalog does.
+
+const unitByShopify: Texts = { GRAMS: "g", KILOGRAMS: "kg", POUNDS: "lb", OUNCES: "oz" }
+const shopifyByUnit: Texts = Object.fromEntries(Object.entries(unitByShopify).map(([shopify, unit]) => [unit, shopify]))
+
+/** An unlisted product is on sale, only not shown in lists. */
+const statusOf = (status: string) => (status === "UNLISTED" ? "active" : status.toLowerCase())
+
+const words = (text: string) => text.toLowerCase().replaceAll("_", "-")
+const constant = (text: string) => text.toUpperCase().replaceAll("-", "_")
+
+const Tags = Schema.parseJson(Schema.Array(Schema.String))
+const Options = Schema.parseJson(
+  Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) }))
+)
+
+const listOf = (text: string): ReadonlyArray<string> =>
+  text === "" ? [] : Either.getOrElse(Schema.decodeEither(Tags)(text), () => [text])
+
+export type ProductOptions = ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }>
+
+const optionsIn = (text: string): ProductOptions => Option.getOrElse(Schema.decodeOption(Options)(text), () => [])
+
+const productTexts = (product: ProductValues): Texts => ({
+  title: product.title,
+  handle: product.handle,
+  description_html: product.descriptionHtml,
+  vendor: product.vendor,
+  product_type: product.productType,
+  tags: product.tags.length === 0 ? "" : JSON.stringify(product.tags),
+  status: statusOf(product.status),
+  options: JSON.stringify(
+    product.options.map(({ name, optionValues }) => ({ name, values: optionValues.map((value) => value.name) }))
+  ),
+  seo_title: product.seo.title ?? "",
+  seo_description: product.seo.description ?? ""
+})
+
+const variantTexts = (variant: VariantValues): Texts => {
+  const { requiresShipping, measurement } = variant.inventoryItem
+  const [option1 = "", option2 = "", option3 = ""] = variant.selectedOptions.map(({ value }) => value)
+  return {
+    title: variant.selectedOptions.map(({ value }) => value).join(" / "),
+    sku: variant.sku ?? "",
+    barcode: variant.barcode ?? "",
+    price: variant.price,
+    compare_at_price: variant.compareAtPrice ?? "",
+    weight: measurement.weight === null ? "" : String(measurement.weight.value),
+    weight_unit: measurement.weight === null ? "" : (unitByShopify[measurement.weight.unit] ?? ""),
+    option1,
+    option2,
+    option3,
+    taxable: String(variant.taxable),
+    requires_shipping: String(requiresShipping)
+  }
+}
+
+const collectionTexts = (collection: CollectionValues): Texts => ({
+  title: collection.title,
+  handle: collection.handle,
+  description_html: collection.descriptionHtml,
+  sort_order: words(collection.sortOrder),
+  seo_title: collection.seo.title ?? "",
+  seo_description: collection.seo.description ?? ""
+})
+
+// Files have no metafields: the entity's id is part of the name that a file is given.
+
+const namedAfter = /^(.*)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.[^.]*)?$/
+
+const lastSegment = (url: string) => {
+  const path = url.split(/[?#]/, 1)[0] ?? ""
+  return path.slice(path.lastIndexOf("/") + 1)
+}
+
+/** A file's name with the id of its entity before the ending: `fair.jpg` becomes `fair-<id>.jpg`. */
+export const fileNameFor = ({ attributes, entityId }: PublishedEntity): string => {
+  const name = valueOf(attributes, "file_name") || lastSegment(valueOf(attributes, "url"))
+  const dot = name.lastIndexOf(".")
+  return dot <= 0 ? `${name || "file"}-${entityId}` : `${name.slice(0, dot)}-${entityId}${name.slice(dot)}`
+}
+
+/** The name of a file and the entity that it is named after. */
+export const readFileName = (name: string): { readonly fileName: string; readonly entityId: EntityId | null } => {
+  const [, stem = "", id, ending = ""] = namedAfter.exec(name) ?? []
+  return isEntityId(id) ? { fileName: `${stem}${ending}`, entityId: id } : { fileName: name, entityId: null }
+}
+
+const fileTexts = (file: Exclude<FileValues, { __typename: "GenericFile" }>): Texts => {
+  switch (file.__typename) {
+    case "MediaImage":
+      return {
+        url: file.image?.url ?? "",
+        mime_type: file.mimeType ?? "",
+        width: String(file.image?.width ?? ""),
+        height: String(file.image?.height ?? ""),
+        file_size: String(file.originalSource?.fileSize ?? ""),
+        file_name: lastSegment(file.image?.url ?? "")
+      }
+    case "Video": {
+      const [source] = file.sources
+      return {
+        url: source?.url ?? "",
+        mime_type: source?.mimeType ?? "video/mp4",
+        width: String(source?.width ?? ""),
+        height: String(source?.height ?? ""),
+        file_size: String(source?.fileSize ?? ""),
+        file_name: file.filename
+      }
+    }
+    case "Model3d": {
+      const [source] = file.sources
+      return {
+        url: source?.url ?? "",
+        mime_type: source?.mimeType ?? "model/gltf-binary",
+        file_size: String(source?.filesize ?? ""),
+        file_name: file.filename
+      }
+    }
+    case "ExternalVideo":
+      return { url: file.originUrl, mime_type: "text/html" }
+  }
+}
+
+const record = (
+  kind: EntityKind,
+  platformId: string,
+  attributes: Attributes,
+  more: Partial<Pick<PlatformRecord, "entityId" | "parentId" | "media" | "members">> = {}
+): PlatformRecord => ({ kind, platformId, entityId: null, parentId: null, attributes, media: [], members: [], ...more })
+
+export const productRecord = (
+  product: ProductValues,
+  metafields: ReadonlyArray<MetafieldValues>,
+  media: ReadonlyArray<string>
+): PlatformRecord =>
+  record("product", product.id, typed("product", productTexts(product), metafields), {
+    entityId: entityIdOf(metafields),
+    media
+  })
+
+export const variantRecord = (
+  variant: VariantValues,
+  metafields: ReadonlyArray<MetafieldValues>,
+  parentId: string
+): PlatformRecord =>
+  record("variant", variant.id, typed("variant", variantTexts(variant), metafields), {
+    entityId: entityIdOf(metafields),
+    parentId
+  })
+
+export const collectionRecord = (
+  collection: CollectionValues,
+  metafields: ReadonlyArray<MetafieldValues>,
+  members: ReadonlyArray<string>
+): PlatformRecord =>
+  record("collection", collection.id, typed("collection", collectionTexts(collection), metafields), {
+    entityId: entityIdOf(metafields),
+    members
+  })
+
+/** None: a file that is no media of the catalog, such as a document. */
+export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
+  if (file.__typename === "GenericFile") return Option.none()
+  const texts = fileTexts(file)
+  const { entityId, fileName } = readFileName(texts.file_name ?? "")
+  return Option.some(
+    record("media", file.id, typed("media", { ...texts, alt: file.alt ?? "", file_name: fileName }), { entityId })
+  )
+}
+
+// What a publication sends. A key that is absent from an entity's values is empty in the store.
+
+export const productInput = ({ attributes }: PublishedEntity, current: LiveProduct | null) => {
+  const text = (key: string) => valueOf(attributes, key)
+  const status = text("status")
+  return {
+    title: text("title"),
+    ...(text("handle") === "" ? {} : { handle: text("handle") }),
+    descriptionHtml: text("description_html"),
+    vendor: text("vendor"),
+    productType: text("product_type"),
+    tags: listOf(text("tags")),
+    // What a shop keeps out of its lists stays out of them.
+    ...(status === "" || (current !== null && status === statusOf(current.status)) ? {} : { status: constant(status) }),
+    seo: { title: text("seo_title"), description: text("seo_description") }
+  }
+}
+
+const optionKeys = ["option1", "option2", "option3"] as const
+
+/** The options of a product that is published for the first time: its own, else one for each place its variants fill. */
+export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<PublishedEntity>): ProductOptions => {
+  const named = optionsIn(valueOf(product.attributes, "options"))
+  const filled = optionKeys.map((key) => [...new Set(variants.map(({ attributes }) => valueOf(attributes, key)))])
+  const used = filled.filter((values) => values.some((value) => value !== "")).length
+  const options = Array.from({ length: Math.max(named.length, used) }, (_, index) => ({
+    name: named[index]?.name ?? (index === 0 ? "Title" : `Option ${index + 1}`),
+    values: [...new Set([...(named[index]?.values ?? []), ...(filled[index] ?? [])])].filter((value) => value !== "")
+  })).filter(({ values }) => values.length > 0)
+  return options.length > 0 ? options : [{ name: "Title", values: ["Default Title"] }]
+}
+
+export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyArray<string>) =>
+  names.map((optionName, index) => ({
+    optionName,
+    name: valueOf(attributes, optionKeys[index] ?? "") || (optionName === "Title" ? "Default Title" : "")
+  }))
+
+/** The part of a variant that productSet and the bulk mutations read alike. */
+export const variantInput = ({ attributes }: PublishedEntity) => {
+  const text = (key: string) => valueOf(attributes, key)
+  const unit = shopifyByUnit[text("weight_unit") || "g"]
+  return {
+    barcode: text("barcode"),
+    ...(text("price") === "" ? {} : { price: text("price") }),
+    compareAtPrice: text("compare_at_price") || null,
+    ...(text("taxable") === "" ? {} : { taxable: text("taxable") === "true" }),
+    inventoryItem: {
+      sku: text("sku"),
+      ...(text("requires_shipping") === "" ? {} : { requiresShipping: text("requires_shipping") === "true" }),
+      ...(text("weight") === "" ? {} : { measurement: { weight: { value: Number(text("weight")), unit } } })
+    }
+  }
+}
+
+export const collectionInput = ({ attributes }: PublishedEntity) => {
+  const text = (key: string) => valueOf(attributes, key)
+  return {
+    title: text("title"),
+    ...(text("handle") === "" ? {} : { handle: text("handle") }),
+    descriptionHtml: text("description_html"),
+    ...(text("sort_order") === "" ? {} : { sortOrder: constant(text("sort_order")) }),
+    seo: { title: text("seo_title"), description: text("seo_description") }
+  }
+}
+
+const contentTypeOf = (mimeType: string) =>
+  mimeType === "text/html"
+    ? "EXTERNAL_VIDEO"
+    : mimeType.startsWith("video/")
+      ? "VIDEO"
+      : mimeType.startsWith("model/")
+        ? "MODEL_3D"
+        : "IMAGE"
+
+/** A file that the store does not have yet. A video on another site has no name in the store. */
+export const fileInput = (media: PublishedEntity) => {
+  const contentType = contentTypeOf(valueOf(media.attributes, "mime_type"))
+  return {
+    alt: valueOf(media.attributes, "alt"),
+    originalSource: valueOf(media.attributes, "url"),
+    contentType,
+    ...(contentType === "EXTERNAL_VIDEO" ? {} : { filename: fileNameFor(media) })
+  }
+}
+
+/** The metafields of a publication: keys with a dot. */
+export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<MetafieldValues> =>
+  Object.entries(attributes)
+    .filter(([key]) => key.includes("."))
+    .map(([name, { type, value }]) => {
+      const dot = name.lastIndexOf(".")
+      return { namespace: name.slice(0, dot), key: name.slice(dot + 1), type, value }
+    })
+
+// Whether the store holds what was published. What Shopify normalizes is compared by what it means.
+
+const sameText = (key: string, type: string, ours: string, theirs: string): boolean => {
+  if (ours === theirs) return true
+  if (type === "number_decimal") return ours !== "" && theirs !== "" && Number(ours) === Number(theirs)
+  if (key === "tags") return [...listOf(ours)].sort().join("\u0001") === [...listOf(theirs)].sort().join("\u0001")
+  return ours.trim() === theirs.trim()
+}
+
+/** Keys that a store makes up itself where they are empty. */
+const madeUp: ReadonlySet<string> = new Set([
+  "handle",
+  "status",
+  "sort_order",
+  "price",
+  "taxable",
+  "requires_shipping",
+  "vendor",
+  "option1",
+  "option2",
+  "option3"
+])
+
+/** What is not sent in a push of its kind. */
+const notSent: Readonly<Record<EntityKind, ReadonlySet<string>>> = {
+  product: new Set(["options"]),
+  variant: new Set(["title", "weight_unit"]),
+  collection: new Set(),
+  media: new Set(["url", "mime_type", "width", "height", "file_size", "file_name"])
+}
+
+export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs: Attributes): boolean =>
+  [...Object.entries(builtInFields[kind]).map(([key, type]) => ({ key, type })), ...metafieldKeys(attributes)]
+    .filter(({ key }) => !notSent[kind].has(key))
+    .every(({ key, type }) => {
+      const ours = valueOf(attributes, key)
+      return (ours === "" && madeUp.has(key)) || sameText(key, type, ours, valueOf(theirs, key))
+    })
+
+const metafieldKeys = (attributes: Attributes) =>
+  Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [{ key, type }] : []))
+
+/** The variant of a store that one of ours is: by our id, by SKU, by option values. Each is taken once. */
+export const matchVariants = <Live extends LiveVariant>(
+  ours: ReadonlyArray<PublishedEntity>,
+  live: ReadonlyArray<Live>
+): ReadonlyMap<EntityId, Live> => {
+  const free = new Set(live)
+  const matched = new Map<EntityId, Live>()
+  const match = (isSame: (variant: PublishedEntity, other: Live) => boolean) => {
+    for (const variant of ours) {
+      if (matched.has(variant.entityId)) continue
+      const found = [...free].filter((other) => isSame(variant, other))
+      const [only] = found
+      if (only === undefined || found.length > 1) continue
+      matched.set(variant.entityId, only)
+      free.delete(only)
+    }
+  }
+  const isFree = ({ metafields }: Live) => entityIdOf(metafields.nodes) === null
+  match((variant, other) => entityIdOf(other.metafields.nodes) === variant.entityId)
+  match((variant, other) => isFree(other) && other.id === variant.platformId)
+  match((variant, other) => {
+    const sku = valueOf(variant.attributes, "sku")
+    return isFree(other) && sku !== "" && other.sku === sku
+  })
+  match(
+    (variant, other) =>
+      isFree(other) &&
+      other.selectedOptions.every(
+        ({ name, value }, index) =>
+          optionValuesOf(
+            variant,
+            other.selectedOptions.map((option) => option.name)
+          )[index]?.name === value || name === ""
+      )
+  )
+  return matched
+}

@@ -1,0 +1,96 @@
+import { Effect } from "effect"
+import { PlatformRefused, PlatformUnavailable } from "../../domain/PlatformErrors.ts"
+import type { PublishedEntity } from "../../domain/Publication.ts"
+import type { PlatformStore } from "../PlatformClient.ts"
+import * as Answers from "./Answers.ts"
+import type { ShopifyClient } from "./Client.ts"
+import * as Documents from "./Documents.ts"
+import * as Mapping from "./Mapping.ts"
+
+/** The most that one call of `metafieldsSet` takes. */
+const mostMetafields = 25
+
+/** Shopify's complaints as one: the first, and how many more there are. */
+export const accepted = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
+  const [first] = userErrors
+  if (first === undefined) return Effect.void
+  const more = userErrors.length === 1 ? "" : ` (and ${userErrors.length - 1} more)`
+  return new PlatformRefused({
+    code: first.code ?? "USER_ERROR",
+    message: `${first.message}${more}`,
+    field: first.field?.join(".") ?? null
+  })
+}
+
+/** The kinds whose records carry our id in a metafield. */
+export type IdOwner = "PRODUCT" | "PRODUCTVARIANT" | "COLLECTION"
+
+/** The type of the definition of our id; null: there is none, and so nothing was ever published from here. */
+export const idDefinition = (client: ShopifyClient, store: PlatformStore, ownerType: IdOwner) =>
+  Effect.map(
+    client.read(store, Documents.idDefinition, Answers.IdDefinition, { ownerType, ...Mapping.idMetafield }),
+    ({ metafieldDefinitions }) => metafieldDefinitions.nodes[0]?.type.name ?? null
+  )
+
+/** `defined`: stores and kinds whose definition was seen. Without it a custom id finds nothing, and every publish would make another record. */
+export const defineId = (client: ShopifyClient, defined: Set<string>, store: PlatformStore, ownerType: IdOwner) =>
+  Effect.gen(function* () {
+    const name = `${store.storeId} ${ownerType}`
+    if (defined.has(name)) return
+    const type = yield* idDefinition(client, store, ownerType)
+    if (type === null) {
+      const { metafieldDefinitionCreate } = yield* client.write(store, Documents.defineId, Answers.DefineId, {
+        definition: { ...Mapping.idMetafield, ownerType, name: "Catalog entity", type: "id" }
+      })
+      // Another process may have been first.
+      yield* accepted(metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"))
+    } else if (type !== "id")
+      return yield* new PlatformRefused({
+        code: "ID_DEFINITION",
+        message: "The store's metafield catalog.entity_id is not of type id: remove its definition and publish again.",
+        field: null
+      })
+    defined.add(name)
+  }).pipe(
+    // Nothing of the publication was sent yet.
+    Effect.catchTag("PlatformOutcomeUnknown", ({ reason }) => new PlatformUnavailable({ reason }))
+  )
+
+/** Sets what differs from what is there, and takes away what is to be empty. */
+export const setMetafields = (
+  client: ShopifyClient,
+  store: PlatformStore,
+  ownerId: string,
+  entity: PublishedEntity,
+  current: ReadonlyArray<Answers.MetafieldValues>
+) =>
+  Effect.gen(function* () {
+    const there = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
+    const wanted = [
+      ...Mapping.metafieldsOf(entity),
+      { ...Mapping.idMetafield, type: "id", value: entity.entityId }
+    ].map((field) => ({ ...field, there: there.get(`${field.namespace}.${field.key}`) }))
+    const toSet = wanted
+      .filter(({ there, value }) => value !== "" && value !== there)
+      .map(({ key, namespace, type, value }) => ({ ownerId, namespace, key, type, value }))
+    for (let start = 0; start < toSet.length; start += mostMetafields) {
+      const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
+        metafields: toSet.slice(start, start + mostMetafields)
+      })
+      yield* accepted(metafieldsSet.userErrors)
+    }
+    const toDelete = wanted
+      .filter(({ there, value }) => value === "" && there !== undefined)
+      .map(({ key, namespace }) => ({ ownerId, namespace, key }))
+    if (toDelete.length === 0) return
+    const { metafieldsDelete } = yield* client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, {
+      metafields: toDelete
+    })
+    yield* accepted(metafieldsDelete.userErrors)
+  })
+
+/** What a record that is made carries from its first moment. */
+export const newMetafields = (entity: PublishedEntity) => [
+  ...Mapping.metafieldsOf(entity).filter(({ value }) => value !== ""),
+  { ...Mapping.idMetafield, type: "id", value: entity.entityId }
+]

@@ -1,0 +1,143 @@
+import { Effect, Option } from "effect"
+import { valueOf } from "../../domain/Attribute.ts"
+import type { EntityId } from "../../domain/Ids.ts"
+import type { PlatformRecord } from "../../domain/PlatformRecord.ts"
+import type { Publication, Published, PublishedEntity } from "../../domain/Publication.ts"
+import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
+import type * as Answers from "./Answers.ts"
+import type { ShopifyClient } from "./Client.ts"
+import { makeLookups } from "./Lookups.ts"
+import * as Mapping from "./Mapping.ts"
+import { type IdOwner, idDefinition } from "./Metafields.ts"
+
+type ProductPublication = Extract<Publication, { _tag: "Product" }>
+
+export const published = (ids: Iterable<readonly [EntityId, string]>): Published => ({ platformIds: new Map(ids) })
+
+const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRecord =>
+  Mapping.variantRecord(variant, variant.metafields.nodes, productId)
+
+const sameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
+  left.length === right.length && left.every((id) => right.includes(id))
+
+const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
+  Product: "PRODUCT",
+  Variant: "PRODUCTVARIANT",
+  Collection: "COLLECTION",
+  Media: null
+}
+
+/** Says what a store holds of a publication: Shopify remembers no keys, so values are compared. */
+export const makeReadBack = (client: ShopifyClient) => {
+  const lookups = makeLookups(client)
+
+  /** The product as it is, and what the store calls what came with it. Media are known by their places in the gallery. */
+  const liveProduct = (store: PlatformStore, publication: ProductPublication) =>
+    Effect.gen(function* () {
+      const product = yield* lookups.product(store, publication)
+      if (product === null) return null
+      const variants = yield* lookups.variantsOf(store, product.id)
+      const matched = Mapping.matchVariants(publication.variants, variants)
+      const gallery = product.media.nodes
+      return {
+        product,
+        variants,
+        matched,
+        published: published([
+          [publication.entityId, product.id],
+          ...[...matched].map(([entityId, { id }]) => [entityId, id] as const),
+          ...publication.media.flatMap(({ entityId }, index) => {
+            const id = gallery[index]?.id
+            return id === undefined ? [] : [[entityId, id] as const]
+          })
+        ])
+      }
+    })
+
+  const holdsVariants = (
+    { platformId, variants }: ProductPublication,
+    live: ReadonlyArray<Answers.LiveVariant>,
+    matched: ReadonlyMap<EntityId, Answers.LiveVariant>
+  ) => {
+    const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
+    const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
+    // A later publish leaves the values of variants alone, and those that were never published too.
+    const isWhole = variants.every((variant) => {
+      const found = matched.get(variant.entityId)
+      return (
+        found !== undefined &&
+        Mapping.entityIdOf(found.metafields.nodes) === variant.entityId &&
+        Mapping.holds("variant", variant, variantOf(found, "").attributes)
+      )
+    })
+    return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
+  }
+
+  const product = (store: PlatformStore, publication: ProductPublication) =>
+    Effect.map(liveProduct(store, publication), (live) => {
+      if (live === null) return Option.none()
+      const { metafields, media } = live.product
+      const record = Mapping.productRecord(live.product, metafields.nodes, [])
+      const isHeld =
+        Mapping.entityIdOf(metafields.nodes) === publication.entityId &&
+        Mapping.holds("product", publication, record.attributes) &&
+        media.nodes.length === publication.media.length &&
+        publication.media.every(
+          ({ platformId }, index) => platformId === null || platformId === media.nodes[index]?.id
+        ) &&
+        holdsVariants(publication, live.variants, live.matched)
+      return isHeld ? Option.some(live.published) : Option.none()
+    })
+
+  const variant = (store: PlatformStore, publication: Extract<Publication, { _tag: "Variant" }>) =>
+    Effect.map(lookups.variant(store, publication), (live) =>
+      live !== null &&
+      Mapping.entityIdOf(live.metafields.nodes) === publication.entityId &&
+      Mapping.holds("variant", publication, variantOf(live, publication.productPlatformId).attributes)
+        ? Option.some(published([[publication.entityId, live.id]]))
+        : Option.none()
+    )
+
+  const collection = (store: PlatformStore, publication: Extract<Publication, { _tag: "Collection" }>) =>
+    Effect.gen(function* () {
+      const live = yield* lookups.collection(store, publication)
+      if (live === null) return Option.none()
+      const members = yield* lookups.membersOf(store, live.id)
+      const record = Mapping.collectionRecord(live, live.metafields.nodes, members)
+      const isHeld =
+        record.entityId === publication.entityId &&
+        Mapping.holds("collection", publication, record.attributes) &&
+        sameSet(members, publication.members)
+      return isHeld ? Option.some(published([[publication.entityId, live.id]])) : Option.none()
+    })
+
+  const media = (store: PlatformStore, entity: PublishedEntity) =>
+    Effect.map(lookups.file(store, entity), (live) =>
+      live !== null && (live.alt ?? "") === valueOf(entity.attributes, "alt")
+        ? Option.some(published([[entity.entityId, live.id]]))
+        : Option.none()
+    )
+
+  const read = (store: PlatformStore, publication: Publication) => {
+    switch (publication._tag) {
+      case "Product":
+        return product(store, publication)
+      case "Variant":
+        return variant(store, publication)
+      case "Collection":
+        return collection(store, publication)
+      case "Media":
+        return media(store, publication)
+    }
+  }
+
+  const readBack: PlatformClient["Type"]["readBack"] = (store, publication) => {
+    const owner = idOwners[publication._tag]
+    if (owner === null) return read(store, publication)
+    return Effect.flatMap(idDefinition(client, store, owner), (type) =>
+      type === "id" ? read(store, publication) : Effect.succeedNone
+    )
+  }
+
+  return { liveProduct, readBack }
+}

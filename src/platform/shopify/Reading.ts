@@ -1,0 +1,270 @@
+import { Chunk, Effect, Either, Stream } from "effect"
+import type {
+  OwnerType,
+  PlatformMetafieldDefinition,
+  PlatformMetaobjectDefinition,
+  PlatformMetaobjectEntry
+} from "../../domain/Definition.ts"
+import type { PlatformMarket } from "../../domain/Market.ts"
+import { type PlatformReadError, PlatformUnavailable } from "../../domain/PlatformErrors.ts"
+import type { EntityChannel, SalesChannel } from "../../domain/SalesChannel.ts"
+import { fromRfc3339, type Timestamp } from "../../domain/Timestamp.ts"
+import type { PlatformTranslations } from "../../domain/Translation.ts"
+import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
+import * as Answers from "./Answers.ts"
+import type { ShopifyClient } from "./Client.ts"
+import * as Documents from "./Documents.ts"
+import { pages } from "./Lookups.ts"
+
+const nonsense = new PlatformUnavailable({ reason: "nonsense" })
+
+const instant = (text: string): Either.Either<Timestamp, PlatformUnavailable> =>
+  Either.mapLeft(fromRfc3339(text), () => nonsense)
+
+const instantOrNull = (text: string | null) => (text === null ? Either.right(null) : instant(text))
+
+const ownerTypes: Readonly<Record<OwnerType, string>> = {
+  product: "PRODUCT",
+  variant: "PRODUCTVARIANT",
+  collection: "COLLECTION",
+  media: "MEDIA_IMAGE",
+  market: "MARKET",
+  shop: "SHOP"
+}
+
+const catalogKinds: Readonly<Record<string, SalesChannel["catalog_kind"]>> = {
+  AppCatalog: "app",
+  MarketCatalog: "market",
+  CompanyLocationCatalog: "company_location"
+}
+
+const channelOf = ({
+  autoPublish,
+  catalog,
+  channels,
+  id,
+  supportsFuturePublishing
+}: Answers.Publication): SalesChannel => {
+  const [channel] = channels?.nodes ?? []
+  return {
+    id,
+    name: channel?.name ?? catalog?.title ?? "",
+    handle: channel?.handle ?? "",
+    catalog_kind: catalog === null ? "none" : (catalogKinds[catalog.__typename] ?? "none"),
+    auto_publish: autoPublish,
+    supports_future_publishing: supportsFuturePublishing
+  }
+}
+
+const marketOf = (market: Answers.Market): PlatformMarket => ({
+  handle: market.handle,
+  type: market.type.toLowerCase(),
+  platform_id: market.id,
+  name: market.name,
+  status: market.status === "ACTIVE" ? "active" : "draft",
+  currency: market.currencySettings?.baseCurrency.currencyCode ?? null,
+  regions: (market.conditions?.regionsCondition?.regions.nodes ?? []).map(({ code, name, subdivision }) => ({
+    code: code ?? subdivision ?? "",
+    name
+  })),
+  web_presences: market.webPresences.nodes.map((presence) => ({
+    platform_id: presence.id,
+    domain: presence.domain?.host ?? null,
+    subfolder_suffix: presence.subfolderSuffix,
+    default_locale: presence.defaultLocale.locale,
+    alternate_locales: presence.alternateLocales.map(({ locale }) => locale)
+  })),
+  catalogs: market.catalogs.nodes.map(({ id, priceList, status, title }) => {
+    const adjustment = priceList?.parent?.adjustment
+    return {
+      id,
+      title,
+      status: status === "ACTIVE" ? "active" : status === "ARCHIVED" ? "archived" : "draft",
+      currency: priceList?.currency ?? null,
+      price_adjustment:
+        adjustment === undefined
+          ? null
+          : {
+              type: adjustment.type === "PERCENTAGE_INCREASE" ? "percentage_increase" : "percentage_decrease",
+              value: adjustment.value
+            }
+    }
+  })
+})
+
+const metafieldDefinitionOf = (
+  owner_type: OwnerType,
+  { id, metafieldsCount, type, ...definition }: Answers.MetafieldDefinition
+): PlatformMetafieldDefinition => ({
+  owner_type,
+  ...definition,
+  type: type.name,
+  platform_id: id,
+  metafields_count: metafieldsCount
+})
+
+const metaobjectDefinitionOf = (definition: Answers.MetaobjectDefinition): PlatformMetaobjectDefinition => ({
+  type: definition.type,
+  name: definition.name,
+  description: definition.description,
+  display_name_key: definition.displayNameKey,
+  fields: definition.fieldDefinitions.map(({ key, name, required, type, validations }) => ({
+    key,
+    name: name ?? key,
+    type: type.name,
+    required,
+    validations
+  })),
+  entries_count: definition.metaobjectsCount,
+  translatable: definition.capabilities.translatable.enabled,
+  platform_id: definition.id
+})
+
+const entryOf = (entry: Answers.MetaobjectEntry): Either.Either<PlatformMetaobjectEntry, PlatformUnavailable> =>
+  Either.map(instant(entry.updatedAt), (updated_at) => ({
+    handle: entry.handle,
+    display_name: entry.displayName,
+    // One whose definition knows no drafts is always shown.
+    status: entry.capabilities.publishable?.status === "DRAFT" ? "draft" : "active",
+    fields: entry.fields,
+    updated_at,
+    platform_id: entry.id
+  }))
+
+const translationsOf = (
+  kind: "product" | "collection",
+  locale: string,
+  { resourceId, translatableContent, translations }: Answers.TranslatableResource
+): Either.Either<PlatformTranslations, PlatformUnavailable> =>
+  Either.gen(function* () {
+    const digests = new Map(translatableContent.map(({ digest, key }) => [key, digest]))
+    const said: Array<PlatformTranslations["translations"][number]> = []
+    for (const { key, outdated, updatedAt, value } of translations)
+      if (value !== null)
+        said.push({
+          key,
+          value,
+          outdated,
+          // Shopify keeps the digest of the source as it is now, not of the one an old translation was made from.
+          source_digest: outdated ? null : (digests.get(key) ?? null),
+          updated_at: yield* instantOrNull(updatedAt)
+        })
+    return {
+      kind,
+      platform_id: resourceId,
+      locale,
+      fields: translatableContent.map(({ digest, key, locale, type, value }) => ({
+        key,
+        type: type.toLowerCase(),
+        source_locale: locale,
+        source_value: value ?? "",
+        digest
+      })),
+      translations: said
+    }
+  })
+
+type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "pull">
+
+/** Everything that is read of a store beside its catalog. */
+export const makeReading = (client: ShopifyClient): Reads => {
+  const { liveLimit } = client.options
+  const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)
+
+  const within5s = <A>(effect: Effect.Effect<A, PlatformReadError>) =>
+    Effect.timeoutFail(effect, { duration: liveLimit, onTimeout: () => new PlatformUnavailable({ reason: "timeout" }) })
+
+  const list = <A>(stream: Stream.Stream<A, PlatformReadError>) =>
+    Effect.map(Stream.runCollect(stream), (chunk) => Chunk.toReadonlyArray(chunk))
+
+  const channels = (store: PlatformStore) =>
+    list(
+      pages(client, store, Documents.salesChannels, Answers.SalesChannels, {}, ({ publications }) => publications)
+    ).pipe(Effect.map((publications) => publications.map(channelOf)))
+
+  const whereIs = (store: PlatformStore, id: string) =>
+    list(
+      pages(client, store, Documents.entityPublications, Answers.EntityPublications, { id }, ({ node }) => {
+        return node?.resourcePublicationsV2
+      })
+    )
+
+  return {
+    verify: (store) =>
+      Effect.map(facts(store), ({ shop, shopLocales }) => {
+        const primary = shopLocales.find((locale) => locale.primary)?.locale ?? "en"
+        return {
+          domain: shop.myshopifyDomain,
+          name: shop.name,
+          primaryLocale: primary,
+          locales: [primary, ...shopLocales.map(({ locale }) => locale).filter((locale) => locale !== primary)],
+          currency: shop.currencyCode
+        }
+      }),
+    salesChannels: (store) => within5s(channels(store)),
+    entityChannels: (store, platformId) =>
+      within5s(
+        Effect.gen(function* () {
+          const [all, here] = yield* Effect.all([channels(store), whereIs(store, platformId)], { concurrency: 2 })
+          return yield* Effect.forEach(all, ({ id, name }) =>
+            Effect.gen(function* () {
+              const found = here.find(({ publication }) => publication.id === id)
+              const publish_date = yield* instantOrNull(found?.publishDate ?? null)
+              const is_published = found?.isPublished ?? false
+              const state = is_published ? "published" : publish_date === null ? "unpublished" : "scheduled"
+              return { id, name, is_published, publish_date, state } satisfies EntityChannel
+            })
+          )
+        })
+      ),
+    markets: (store) =>
+      Stream.map(
+        pages(client, store, Documents.markets, Answers.Markets, {}, ({ markets }) => markets),
+        marketOf
+      ),
+    metafieldDefinitions: (store, ownerType) =>
+      pages(
+        client,
+        store,
+        Documents.metafieldDefinitions,
+        Answers.MetafieldDefinitions,
+        { ownerType: ownerTypes[ownerType] },
+        ({ metafieldDefinitions }) => metafieldDefinitions
+      ).pipe(Stream.map((definition) => metafieldDefinitionOf(ownerType, definition))),
+    metaobjectDefinitions: (store) =>
+      pages(
+        client,
+        store,
+        Documents.metaobjectDefinitions,
+        Answers.MetaobjectDefinitions,
+        {},
+        ({ metaobjectDefinitions }) => metaobjectDefinitions
+      ).pipe(Stream.map(metaobjectDefinitionOf)),
+    metaobjectEntries: (store, type) =>
+      pages(
+        client,
+        store,
+        Documents.metaobjectEntries,
+        Answers.MetaobjectEntries,
+        { type },
+        ({ metaobjects }) => metaobjects
+      ).pipe(Stream.mapEffect(entryOf)),
+    translations: (store, kind) =>
+      Stream.unwrap(
+        Effect.map(facts(store), ({ shopLocales }) =>
+          Stream.fromIterable(shopLocales.filter(({ primary }) => !primary)).pipe(
+            Stream.flatMap(({ locale }) =>
+              pages(
+                client,
+                store,
+                Documents.translations,
+                Answers.Translations,
+                { type: kind === "product" ? "PRODUCT" : "COLLECTION", locale },
+                ({ translatableResources }) => translatableResources
+              ).pipe(Stream.mapEffect((resource) => translationsOf(kind, locale, resource)))
+            )
+          )
+        )
+      )
+  }
+}

@@ -1,0 +1,55 @@
+import { Context, Effect, Layer } from "effect"
+import { CurrentActor } from "../domain/Actor.ts"
+import { ValidationFailed } from "../domain/Errors.ts"
+import { type DemoFailure, DemoShops } from "../platform/demo/DemoShops.ts"
+import { StoresRepo } from "../repos/StoresRepo.ts"
+
+/** Breaks the shops behind demo stores, and mends them: to see what becomes of a publish. */
+export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
+  DemoFailures,
+  {
+    /** From now on the store's shop fails so. ValidationFailed: no such store, or not one of the demo platform. */
+    readonly fail: (domain: string, failure: DemoFailure) => Effect.Effect<void, ValidationFailed, CurrentActor>
+    /** Ends every failure of the store's shop. ValidationFailed: as for `fail`. */
+    readonly mend: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    DemoFailures,
+    Effect.gen(function* () {
+      const shops = yield* DemoShops
+      const stores = yield* StoresRepo
+
+      const shopOf = (given: string) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          const domain = given.trim().toLowerCase()
+          const store = (yield* stores.list(accountId)).find((one) => one.domain === domain)
+          if (store === undefined) return yield* refused("store", `${domain} is not linked; see \`catalog store list\``)
+          if (store.platform !== "demo")
+            return yield* refused(
+              "store",
+              `${domain} is on platform ${store.platform}; only demo stores fail when they are told to`
+            )
+          return { accountId, storeId: store.id }
+        })
+
+      return {
+        fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {
+          if (failure.percent < 1 || failure.percent > 100)
+            return yield* refused("percent", "must be a whole number, 1 to 100")
+          if (failure.delayMillis < 0 || failure.delayMillis > mostDelayMillis)
+            return yield* refused("delay", "must be 0 to 3600 seconds")
+          yield* shops.fail(yield* shopOf(domain), failure)
+        }),
+        mend: Effect.fn("DemoFailures.mend")(function* (domain) {
+          yield* shops.mend(yield* shopOf(domain))
+        })
+      }
+    })
+  )
+}
+
+const mostDelayMillis = 3_600_000
+
+const refused = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })

@@ -1,0 +1,180 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Chunk, Effect, Fiber, Layer, Option, Stream, TestClock } from "effect"
+import type { PlatformRecord } from "../../src/domain/PlatformRecord.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { nonePlatform } from "../../src/platform/NonePlatform.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { demoEngines, demoMemory } from "./PlatformEngines.ts"
+import { aStore, PlatformShops } from "./PlatformShops.ts"
+import { again, aProduct, attributesOf } from "./Publications.ts"
+
+const record = (index: number): PlatformRecord => ({
+  kind: "product",
+  platformId: `demo://product/${String(index).padStart(5, "0")}`,
+  entityId: null,
+  parentId: null,
+  attributes: attributesOf({ title: `Product ${index}` }),
+  media: [],
+  members: []
+})
+
+const market = {
+  handle: "gulf",
+  type: "region",
+  platform_id: "demo://market/gulf",
+  name: "Gulf",
+  status: "active" as const,
+  currency: "AED",
+  regions: [{ code: "AE", name: "United Arab Emirates" }],
+  web_presences: [],
+  catalogs: []
+}
+
+for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...demoEngines]) {
+  describe.skipIf(engine.absent)(`a demo shop on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("has the effect of a key once, however many publish with it at once", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          const publication = aProduct()
+          const results = yield* Effect.all(
+            Array.from({ length: 20 }, () => client.publish(store, publication)),
+            { concurrency: "unbounded" }
+          )
+          for (const result of results) assert.deepStrictEqual(result, results[0])
+          assert.strictEqual(yield* shops.effects(store), 1)
+          // The planted wrong variant: a key for every attempt.
+          yield* Effect.all(
+            Array.from({ length: 3 }, () => client.publish(store, { ...publication, key: crypto.randomUUID() })),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(yield* shops.effects(store), 4)
+        })
+      )
+
+      it.effect("a key that was carried out changes nothing, even after a newer one", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const store = yield* (yield* PlatformShops).open
+          const first = aProduct()
+          const { platformIds } = yield* client.publish(store, first)
+          yield* client.publish(store, again(first, platformIds, { title: "Newer" }))
+          assert.deepStrictEqual(yield* client.publish(store, first), { platformIds })
+          const records = yield* Stream.runCollect(client.pull(store))
+          assert.deepStrictEqual(
+            Chunk.toReadonlyArray(records).flatMap(({ attributes, kind }) =>
+              kind === "product" ? attributes.title?.value : []
+            ),
+            ["Newer"]
+          )
+        })
+      )
+
+      it.effect("refuses when it is told to, says why, and takes what comes after it is mended", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          const publication = aProduct()
+          yield* shops.fail(store, { kind: "refuse", percent: 100, delayMillis: 0 })
+          assert.deepStrictEqual(yield* shops.failures(store), [{ kind: "refuse", percent: 100, delayMillis: 0 }])
+          assert.deepInclude(yield* Effect.flip(client.publish(store, publication)), {
+            _tag: "PlatformRefused",
+            code: "DEMO_REFUSED",
+            message: "The demo shop was told to refuse: `catalog platform mend` ends that.",
+            field: null
+          })
+          yield* shops.mend(store)
+          assert.deepStrictEqual(yield* shops.failures(store), [])
+          assert.deepStrictEqual(yield* client.readBack(store, publication), Option.none())
+          yield* client.publish(store, publication)
+          assert.strictEqual(yield* shops.effects(store), 1)
+        })
+      )
+
+      it.effect("fails in so many of a hundred calls", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          yield* shops.fail(store, { kind: "error", percent: 50, delayMillis: 0 })
+          const outcomes = yield* Effect.forEach(Array.from({ length: 200 }), () =>
+            Effect.either(client.salesChannels(store))
+          )
+          const failed = outcomes.filter(({ _tag }) => _tag === "Left").length
+          assert.isAbove(failed, 50)
+          assert.isBelow(failed, 150)
+        })
+      )
+
+      it.effect("is walked to its end, a page at a time", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          const records = Array.from({ length: 1_001 }, (_, index) => record(index))
+          yield* shops.put(store, records)
+          assert.deepStrictEqual(Chunk.toReadonlyArray(yield* Stream.runCollect(client.pull(store))), records)
+        })
+      )
+
+      it.effect("has what lies beside its catalog; another shape is nonsense", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          assert.strictEqual((yield* Stream.runCollect(client.markets(store))).length, 0)
+          yield* shops.putSection(store, "markets", [market])
+          assert.deepStrictEqual(Chunk.toReadonlyArray(yield* Stream.runCollect(client.markets(store))), [market])
+          yield* shops.putSection(store, "markets", [{ handle: 7 }])
+          assert.deepInclude(yield* Effect.flip(Stream.runDrain(client.markets(store))), {
+            _tag: "PlatformUnavailable",
+            reason: "nonsense"
+          })
+        })
+      )
+    })
+  })
+}
+
+layer(demoMemory)("a demo shop that answers late", (it) => {
+  it.effect("lets a live read go after 5 s, and leaves a publish unknown after 30 s", () =>
+    Effect.gen(function* () {
+      const client = yield* PlatformClient
+      const shops = yield* DemoShops
+      const store = yield* (yield* PlatformShops).open
+      yield* shops.fail(store, { kind: "delay", percent: 100, delayMillis: 60_000 })
+      const read = yield* Effect.fork(Effect.flip(client.salesChannels(store)))
+      const publish = yield* Effect.fork(Effect.flip(client.publish(store, aProduct())))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepInclude(yield* Fiber.join(read), { _tag: "PlatformUnavailable", reason: "timeout" })
+      yield* TestClock.adjust("24999 millis")
+      assert.isTrue(Option.isNone(yield* Fiber.poll(publish)))
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude(yield* Fiber.join(publish), { _tag: "PlatformOutcomeUnknown", reason: "timeout" })
+      assert.strictEqual(yield* shops.effects(store), 0)
+    })
+  )
+})
+
+layer(Layer.empty)("a store of platform none", (it) => {
+  it.effect("has no channels and nothing to mirror, and takes nothing", () =>
+    Effect.gen(function* () {
+      const store = aStore("none")
+      const refusal = {
+        _tag: "PlatformRefused" as const,
+        code: "NO_PLATFORM",
+        message: "The store is known by its files alone: nothing can be asked of it or published to it.",
+        field: null
+      }
+      assert.deepStrictEqual(yield* nonePlatform.salesChannels(store), [])
+      assert.deepStrictEqual(yield* nonePlatform.entityChannels(store, "x"), [])
+      assert.strictEqual((yield* Stream.runCollect(nonePlatform.markets(store))).length, 0)
+      assert.deepInclude(yield* Effect.flip(nonePlatform.publish(store, aProduct())), refusal)
+      assert.deepInclude(yield* Effect.flip(nonePlatform.verify(store)), refusal)
+      assert.deepInclude(yield* Effect.flip(Stream.runDrain(nonePlatform.pull(store))), refusal)
+    })
+  )
+})

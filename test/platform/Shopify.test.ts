@@ -1,0 +1,476 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Chunk, Effect, Exit, Layer, Option, Stream } from "effect"
+import type { PlatformReadError, PlatformWriteError } from "../../src/domain/PlatformErrors.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { adminSchema } from "./AdminSchema.ts"
+import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
+import { aProduct, attributesOf, aVariant } from "./Publications.ts"
+import type { Fault } from "./ShopifyServer.ts"
+
+/** A store with a shop behind it. */
+const open = Effect.map(ShopifyTestServer, (server) => {
+  const store = aStore("shopify", crypto.randomUUID())
+  const token = tokenOf(store)
+  return {
+    store,
+    shop: server.open(token),
+    server,
+    script: (operation: string, fault: Fault, times = 1) => server.script(token, operation, fault, times),
+    asked: () => server.asked.get(token) ?? []
+  }
+})
+
+const told = (error: PlatformReadError | PlatformWriteError) => ({ ...error, message: error.message })
+
+const unavailable = (reason: string, why: string) => ({
+  _tag: "PlatformUnavailable",
+  reason,
+  message: `The store's platform cannot be reached: ${why}.`
+})
+const unknown = (reason: string, why: string) => ({
+  _tag: "PlatformOutcomeUnknown",
+  reason,
+  message: `The store's platform was asked to take the values, and ${why}: whether it took them is to be read back.`
+})
+const refusal = (code: string, message: string) => ({ _tag: "PlatformRefused", code, message, field: null })
+
+const why = {
+  throttled: "it asks for fewer requests",
+  timeout: "it did not answer in time",
+  transport: "the connection failed",
+  server: "it reports a failure of its own",
+  nonsense: "its answer makes no sense",
+  suspended: "it failed several times in a row and is left alone for a moment"
+}
+
+describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
+  layer(layerShopify().pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
+    const reads: ReadonlyArray<readonly [Fault, number, object, asked: number]> = [
+      ["throttled", 9, unavailable("throttled", why.throttled), 5],
+      ["busy", 9, unavailable("throttled", why.throttled), 5],
+      ["server", 9, unavailable("server", why.server), 5],
+      ["internal", 9, unavailable("server", why.server), 5],
+      ["cut", 9, unavailable("transport", why.transport), 5],
+      ["half", 9, unavailable("transport", why.transport), 5],
+      ["html", 1, unavailable("nonsense", why.nonsense), 1],
+      ["odd", 1, unavailable("nonsense", why.nonsense), 1],
+      ["refused", 1, refusal("ACCESS_DENIED", "Access denied for field."), 1],
+      ["frozen", 1, refusal("SHOP_FROZEN", "The store is frozen until its bill is paid."), 1]
+    ]
+    for (const [fault, times, outcome, asked] of reads)
+      it.effect(`a read that meets ${fault} is asked ${asked} times and ends typed`, () =>
+        Effect.gen(function* () {
+          const { verify } = yield* PlatformClient
+          const shop = yield* open
+          shop.script("Verify", fault, times)
+          assert.deepEqual(told(yield* Effect.flip(verify(shop.store))), outcome as never)
+          assert.deepStrictEqual(shop.asked(), Array(asked).fill("Verify"))
+        })
+      )
+
+    for (const fault of ["throttled", "busy", "server", "internal", "cut", "lost", "half"] as const)
+      it.effect(`a read gets over one ${fault}`, () =>
+        Effect.gen(function* () {
+          const { verify } = yield* PlatformClient
+          const shop = yield* open
+          shop.script("Verify", fault)
+          assert.deepStrictEqual(yield* verify(shop.store), {
+            domain: "tern.myshopify.com",
+            name: "Tern & Daughters",
+            primaryLocale: "en",
+            locales: ["en", "de"],
+            currency: "EUR"
+          })
+          assert.deepStrictEqual(shop.asked(), ["Verify", "Verify"])
+        })
+      )
+
+    const writes: ReadonlyArray<readonly [Fault, object, made: number]> = [
+      ["server", unknown("server", why.server), 0],
+      ["internal", unknown("server", why.server), 0],
+      ["cut", unknown("transport", why.transport), 0],
+      ["lost", unknown("transport", why.transport), 1],
+      ["half", unknown("transport", why.transport), 1],
+      ["html", unknown("nonsense", why.nonsense), 0],
+      ["refused", refusal("ACCESS_DENIED", "Access denied for field."), 0]
+    ]
+    for (const [fault, outcome, made] of writes)
+      it.effect(`a write that meets ${fault} is sent once and ends typed; again, it is there once`, () =>
+        Effect.gen(function* () {
+          const { publish, readBack } = yield* PlatformClient
+          const shop = yield* open
+          const publication = aProduct()
+          const products = () => shop.shop.made.filter((kind) => kind === "Product").length
+          shop.script("SetProduct", fault)
+          assert.deepEqual(told(yield* Effect.flip(publish(shop.store, publication))), outcome as never)
+          assert.lengthOf(
+            shop.asked().filter((name) => name === "SetProduct"),
+            1
+          )
+          assert.strictEqual(products(), made)
+          const { platformIds } = yield* publish(shop.store, publication)
+          assert.strictEqual(products(), 1)
+          assert.deepStrictEqual(yield* readBack(shop.store, publication), Option.some({ platformIds }))
+        })
+      )
+
+    it.effect("a throttled write had no effect and is sent again", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const shop = yield* open
+        shop.script("SetProduct", "throttled", 2)
+        yield* publish(shop.store, aProduct())
+        assert.lengthOf(
+          shop.asked().filter((name) => name === "SetProduct"),
+          3
+        )
+      })
+    )
+
+    it.effect("a read that fails after a write was taken leaves the outcome unknown", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const shop = yield* open
+        // The first look at the variants follows productSet: the product is new.
+        shop.script("ProductVariants", "html")
+        assert.deepEqual(
+          told(yield* Effect.flip(publish(shop.store, aProduct()))),
+          unknown("nonsense", why.nonsense) as never
+        )
+      })
+    )
+
+    it.effect("a token that opens nothing is refused, and is in no error", () =>
+      Effect.gen(function* () {
+        const { publish, verify } = yield* PlatformClient
+        const store = aStore("shopify", "shpat_0123456789")
+        const expected = refusal(
+          "UNAUTHORIZED",
+          "The store does not accept the access token: it is wrong, or was revoked."
+        )
+        assert.deepEqual(told(yield* Effect.flip(verify(store))), expected as never)
+        assert.deepEqual(told(yield* Effect.flip(publish(store, aProduct()))), expected as never)
+        const { server } = yield* open
+        const failing = aStore("shopify", crypto.randomUUID())
+        server.open(tokenOf(failing))
+        for (const fault of ["cut", "html", "server"] as const) {
+          server.script(tokenOf(failing), "Verify", fault, 5)
+          const exit = yield* Effect.exit(verify(failing))
+          assert.isTrue(Exit.isFailure(exit))
+          assert.notInclude(`${String(exit)} ${JSON.stringify(exit)}`, tokenOf(failing))
+          server.mend(tokenOf(failing))
+        }
+      })
+    )
+
+    it.effect("a product of the shop is adopted by SKU, and nothing it has is lost", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const publication = aProduct()
+        const { product } = shop.productSet({
+          identifier: { handle: "old-jumper" },
+          input: {
+            title: "Old Jumper",
+            handle: "old-jumper",
+            metafields: [{ namespace: "reviews", key: "stars", type: "number_integer", value: "5" }],
+            productOptions: [{ name: "Size", values: [{ name: "S" }, { name: "XL" }] }],
+            variants: [
+              { optionValues: [{ optionName: "Size", name: "S" }], inventoryItem: { sku: "JUMPER-S" } },
+              { optionValues: [{ optionName: "Size", name: "XL" }], inventoryItem: { sku: "JUMPER-XL" } }
+            ]
+          }
+        })
+        const { platformIds } = yield* publish(store, publication)
+        assert.strictEqual(platformIds.get(publication.entityId), product?.id)
+        assert.strictEqual(shop.products.size, 1)
+        assert.deepStrictEqual(
+          product?.variantList.map(({ sku }) => sku),
+          ["JUMPER-S", "JUMPER-M", "JUMPER-XL"]
+        )
+        assert.deepStrictEqual(product?.optionList, [{ name: "Size", values: ["S", "M", "XL"] }])
+        assert.deepInclude(product?.metafieldValues ?? [], {
+          namespace: "reviews",
+          key: "stars",
+          type: "number_integer",
+          value: "5"
+        })
+      })
+    )
+
+    it.effect("a product that was published from another entity is not adopted", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* open
+        yield* publish(store, aProduct())
+        const twin = { ...aProduct(), variants: [aVariant("S")], attributes: attributesOf({ title: "Twin" }) }
+        yield* publish(store, twin)
+        assert.strictEqual(shop.products.size, 2)
+      })
+    )
+
+    it.effect("pages of every list are walked to their end", () =>
+      Effect.gen(function* () {
+        const client = yield* PlatformClient
+        const { asked, shop, store } = yield* open
+        shop.sections.markets = Array.from({ length: 5 }, (_, index) => ({
+          id: `gid://shopify/Market/${index}`,
+          handle: `m${index}`,
+          name: `Market ${index}`,
+          status: "ACTIVE",
+          type: "REGION",
+          currencySettings: { baseCurrency: { currencyCode: "EUR" } },
+          conditions: {
+            regionsCondition: {
+              regions: { nodes: [{ __typename: "MarketRegionCountry", name: "Germany", code: "DE" }] }
+            }
+          },
+          webPresences: {
+            nodes: [
+              {
+                id: "gid://shopify/MarketWebPresence/1",
+                subfolderSuffix: "de",
+                domain: null,
+                defaultLocale: { locale: "de" },
+                alternateLocales: [{ locale: "en" }]
+              }
+            ]
+          },
+          catalogs: {
+            nodes: [
+              {
+                id: "gid://shopify/MarketCatalog/1",
+                title: "Germany",
+                status: "ACTIVE",
+                priceList: { currency: "EUR", parent: { adjustment: { type: "PERCENTAGE_INCREASE", value: 5 } } }
+              }
+            ]
+          }
+        }))
+        const markets = Chunk.toReadonlyArray(yield* Stream.runCollect(client.markets(store)))
+        assert.deepStrictEqual(
+          markets.map(({ handle }) => handle),
+          ["m0", "m1", "m2", "m3", "m4"]
+        )
+        assert.deepStrictEqual(markets[0], {
+          handle: "m0",
+          type: "region",
+          platform_id: "gid://shopify/Market/0",
+          name: "Market 0",
+          status: "active",
+          currency: "EUR",
+          regions: [{ code: "DE", name: "Germany" }],
+          web_presences: [
+            {
+              platform_id: "gid://shopify/MarketWebPresence/1",
+              domain: null,
+              subfolder_suffix: "de",
+              default_locale: "de",
+              alternate_locales: ["en"]
+            }
+          ],
+          catalogs: [
+            {
+              id: "gid://shopify/MarketCatalog/1",
+              title: "Germany",
+              status: "active",
+              currency: "EUR",
+              price_adjustment: { type: "percentage_increase", value: 5 }
+            }
+          ]
+        })
+        assert.deepStrictEqual(asked(), ["Markets", "Markets", "Markets"])
+      })
+    )
+
+    it.effect("definitions, entries and translations are read as the domain writes them", () =>
+      Effect.gen(function* () {
+        const client = yield* PlatformClient
+        const { shop, store } = yield* open
+        const validations = [{ name: "max", type: "number_integer", value: "90" }]
+        shop.sections["metafieldDefinitions PRODUCTVARIANT"] = [
+          {
+            id: "gid://shopify/MetafieldDefinition/7",
+            namespace: "care",
+            key: "wash_at",
+            name: "Wash at",
+            description: null,
+            type: { name: "number_integer" },
+            validations,
+            metafieldsCount: 12
+          }
+        ]
+        shop.sections.metaobjectDefinitions = [
+          {
+            id: "gid://shopify/MetaobjectDefinition/1",
+            type: "designer",
+            name: "Designer",
+            description: null,
+            displayNameKey: "name",
+            metaobjectsCount: 1,
+            fieldDefinitions: [
+              { key: "name", name: "Name", required: true, type: { name: "single_line_text_field" }, validations: [] }
+            ],
+            capabilities: { translatable: { enabled: true } }
+          }
+        ]
+        shop.sections["metaobjects designer"] = [
+          {
+            id: "gid://shopify/Metaobject/1",
+            handle: "ada",
+            displayName: "Ada",
+            updatedAt: "2026-11-20T10:00:00Z",
+            fields: [{ key: "name", type: "single_line_text_field", value: "Ada" }],
+            capabilities: { publishable: { status: "DRAFT" } }
+          }
+        ]
+        const content = { key: "title", value: "Jumper", digest: "d1", locale: "en", type: "SINGLE_LINE_TEXT_FIELD" }
+        shop.sections["translatableResources PRODUCT"] = [
+          {
+            resourceId: "gid://shopify/Product/1",
+            translatableContent: [content],
+            translations: [
+              { key: "title", locale: "de", value: "Pullover", outdated: true, updatedAt: "2026-11-20T10:00:00.5Z" }
+            ]
+          }
+        ]
+        const all = <A>(stream: Stream.Stream<A, PlatformReadError>) =>
+          Effect.map(Stream.runCollect(stream), Chunk.toReadonlyArray)
+        assert.deepStrictEqual(yield* all(client.metafieldDefinitions(store, "variant")), [
+          {
+            owner_type: "variant",
+            namespace: "care",
+            key: "wash_at",
+            name: "Wash at",
+            description: null,
+            type: "number_integer",
+            validations,
+            platform_id: "gid://shopify/MetafieldDefinition/7",
+            metafields_count: 12
+          }
+        ])
+        assert.deepStrictEqual(yield* all(client.metaobjectDefinitions(store)), [
+          {
+            type: "designer",
+            name: "Designer",
+            description: null,
+            display_name_key: "name",
+            fields: [{ key: "name", name: "Name", type: "single_line_text_field", required: true, validations: [] }],
+            entries_count: 1,
+            translatable: true,
+            platform_id: "gid://shopify/MetaobjectDefinition/1"
+          }
+        ])
+        assert.deepEqual(yield* all(client.metaobjectEntries(store, "designer")), [
+          {
+            handle: "ada",
+            display_name: "Ada",
+            status: "draft",
+            fields: [{ key: "name", type: "single_line_text_field", value: "Ada" }],
+            updated_at: "2026-11-20T10:00:00.000000Z",
+            platform_id: "gid://shopify/Metaobject/1"
+          }
+        ] as never)
+        assert.deepEqual(yield* all(client.translations(store, "product")), [
+          {
+            kind: "product",
+            platform_id: "gid://shopify/Product/1",
+            locale: "de",
+            fields: [
+              {
+                key: "title",
+                type: "single_line_text_field",
+                source_locale: "en",
+                source_value: "Jumper",
+                digest: "d1"
+              }
+            ],
+            translations: [
+              {
+                key: "title",
+                value: "Pullover",
+                outdated: true,
+                source_digest: null,
+                updated_at: "2026-11-20T10:00:00.500000Z"
+              }
+            ]
+          }
+        ] as never)
+      })
+    )
+
+    it.effect("channels of the store, and whether an entity is on them", () =>
+      Effect.gen(function* () {
+        const client = yield* PlatformClient
+        const { shop, store } = yield* open
+        const publication = (id: number, name: string, catalog: string | null) => ({
+          id: `gid://shopify/Publication/${id}`,
+          autoPublish: id === 1,
+          supportsFuturePublishing: id === 1,
+          catalog: catalog === null ? null : { __typename: catalog, id: `c${id}`, title: `Catalog ${id}` },
+          channels: { nodes: name === "" ? [] : [{ name, handle: name.toLowerCase() }] }
+        })
+        shop.sections.publications = [
+          publication(1, "Online", "AppCatalog"),
+          publication(2, "", "MarketCatalog"),
+          publication(3, "Till", null)
+        ]
+        assert.deepStrictEqual(yield* client.salesChannels(store), [
+          {
+            id: "gid://shopify/Publication/1",
+            name: "Online",
+            handle: "online",
+            catalog_kind: "app",
+            auto_publish: true,
+            supports_future_publishing: true
+          },
+          {
+            id: "gid://shopify/Publication/2",
+            name: "Catalog 2",
+            handle: "",
+            catalog_kind: "market",
+            auto_publish: false,
+            supports_future_publishing: false
+          },
+          {
+            id: "gid://shopify/Publication/3",
+            name: "Till",
+            handle: "till",
+            catalog_kind: "none",
+            auto_publish: false,
+            supports_future_publishing: false
+          }
+        ])
+        const product = aProduct()
+        const { platformIds } = yield* client.publish(store, product)
+        shop.sections.resourcePublications = [
+          { isPublished: true, publishDate: "2026-11-01T00:00:00Z", publication: publication(1, "Online", null) },
+          { isPublished: false, publishDate: "2026-12-01T00:00:00Z", publication: publication(2, "", null) }
+        ]
+        assert.deepEqual(yield* client.entityChannels(store, platformIds.get(product.entityId) ?? ""), [
+          {
+            id: "gid://shopify/Publication/1",
+            name: "Online",
+            is_published: true,
+            publish_date: "2026-11-01T00:00:00.000000Z",
+            state: "published"
+          },
+          {
+            id: "gid://shopify/Publication/2",
+            name: "Catalog 2",
+            is_published: false,
+            publish_date: "2026-12-01T00:00:00.000000Z",
+            state: "scheduled"
+          },
+          {
+            id: "gid://shopify/Publication/3",
+            name: "Till",
+            is_published: false,
+            publish_date: null,
+            state: "unpublished"
+          }
+        ] as never)
+      })
+    )
+  })
+})

@@ -1,0 +1,192 @@
+import {
+  type Collection,
+  connection,
+  type Input,
+  type Metafield,
+  type Owner,
+  type Product,
+  type ShopFile,
+  type ShopifyShop,
+  type Variant
+} from "./ShopifyShop.ts"
+
+/** What a search term such as `sku:"A 1"` looks for. */
+const sought = (query: string | null | undefined) => {
+  const [, field, text] = /^(\w+):"(.*)"$/.exec(query ?? "") ?? []
+  return { field, text: text?.replaceAll(/\\(.)/g, "$1") }
+}
+
+const metafields = ({ id, metafieldValues }: Owner) => ({
+  metafields: (page: Input) =>
+    connection(
+      metafieldValues.map((field: Metafield) => ({
+        ...field,
+        __typename: "Metafield",
+        id: `${id}/${field.namespace}/${field.key}`
+      })),
+      page
+    )
+})
+
+const fileNode = (file: ShopFile) => {
+  const source = { url: file.url, mimeType: "video/mp4", format: "mp4", fileSize: 9, filesize: 9, width: 4, height: 3 }
+  return {
+    ...file,
+    fileStatus: "READY",
+    mimeType: "image/jpeg",
+    image: { url: file.url, width: 4, height: 3 },
+    originalSource: { fileSize: 9 },
+    sources: [source],
+    originUrl: file.url
+  }
+}
+
+/** The root that graphql-js resolves Shopify's schema on. */
+export const rootOf = (shop: ShopifyShop) => {
+  const variantNode = (product: Product, variant: Variant) => ({
+    ...variant,
+    ...metafields(variant),
+    __typename: "ProductVariant",
+    position: product.variantList.indexOf(variant) + 1,
+    selectedOptions: variant.options,
+    inventoryItem: { requiresShipping: variant.requiresShipping, measurement: { weight: variant.weight } },
+    product: () => productNode(product),
+    ...publications
+  })
+  const publications = {
+    resourcePublicationsV2: (page: Input) => connection(shop.sections.resourcePublications ?? [], page)
+  }
+  const productNode = (product: Product): Input => ({
+    ...product.values,
+    ...metafields(product),
+    ...publications,
+    __typename: "Product",
+    id: product.id,
+    options: product.optionList.map(({ name, values }) => ({
+      name,
+      optionValues: values.map((value) => ({ name: value }))
+    })),
+    media: (page: Input) =>
+      connection(
+        product.gallery.map((id) => fileNode(shop.files.get(id) as ShopFile)),
+        page
+      ),
+    variants: (page: Input) =>
+      connection(
+        product.variantList.map((variant) => variantNode(product, variant)),
+        page
+      )
+  })
+  const collectionNode = (collection: Collection) => ({
+    ...collection.values,
+    ...metafields(collection),
+    ...publications,
+    __typename: "Collection",
+    id: collection.id,
+    sources:
+      collection.sourceId === null
+        ? []
+        : [{ __typename: "CollectionConditionsSource", id: collection.sourceId, title: "Catalog" }],
+    products: (page: Input) =>
+      connection(
+        collection.memberIds.map((id) => productNode(shop.products.get(id) as Product)),
+        page
+      )
+  })
+  const productOrNull = (product: Product | null) => (product === null ? null : productNode(product))
+  const variantOrNull = (found: readonly [Product, Variant] | null) => (found === null ? null : variantNode(...found))
+  const collectionOrNull = (collection: Collection | null) => (collection === null ? null : collectionNode(collection))
+  const section = (name: string) => (page: Input) => connection(shop.sections[name] ?? [], page)
+  const products = () => [...shop.products.values()]
+
+  return {
+    shop: { name: "Tern & Daughters", myshopifyDomain: "tern.myshopify.com", currencyCode: "EUR" },
+    shopLocales: [
+      { locale: "en", name: "English", primary: true, published: true },
+      { locale: "de", name: "German", primary: false, published: true }
+    ],
+    node: ({ id }: Input) => {
+      const file = shop.files.get(id)
+      if (file !== undefined) return fileNode(file)
+      return (
+        productOrNull(shop.findProduct({ id })) ??
+        variantOrNull(shop.findVariant({ id })) ??
+        collectionOrNull(shop.findCollection({ id }))
+      )
+    },
+    product: (input: Input) => productOrNull(shop.findProduct(input)),
+    products: (page: Input) => connection(products().map(productNode), page),
+    productByIdentifier: ({ identifier }: Input) => productOrNull(shop.findProduct(identifier)),
+    productVariant: (input: Input) => variantOrNull(shop.findVariant(input)),
+    productVariantByIdentifier: ({ identifier }: Input) => variantOrNull(shop.findVariant(identifier)),
+    productVariants: ({ query, ...page }: Input) => {
+      const { text } = sought(query)
+      const variants = products().flatMap((product) =>
+        product.variantList.map((variant) => variantNode(product, variant))
+      )
+      return connection(
+        variants.filter(({ sku }) => sku.toLowerCase() === text?.toLowerCase()),
+        page
+      )
+    },
+    collection: (input: Input) => collectionOrNull(shop.findCollection(input)),
+    collections: (page: Input) => connection([...shop.collections.values()].map(collectionNode), page),
+    collectionByIdentifier: ({ identifier }: Input) => collectionOrNull(shop.findCollection(identifier)),
+    files: ({ query, ...page }: Input) => {
+      const { field, text = "" } = sought(query)
+      const files = [...shop.files.values()].filter((file) =>
+        field === "filename" ? file.filename.includes(text) : field === undefined || file.__typename === "ExternalVideo"
+      )
+      return connection(files.map(fileNode), page)
+    },
+    metafieldDefinitions: ({ key, namespace, ownerType, ...page }: Input) => {
+      if (key == null) return section(`metafieldDefinitions ${ownerType}`)(page)
+      const isDefined = shop.definitions.has(`${ownerType} ${namespace}.${key}`)
+      return connection(isDefined ? [{ id: "gid://shopify/MetafieldDefinition/1", type: { name: "id" } }] : [], page)
+    },
+    markets: section("markets"),
+    publications: section("publications"),
+    metaobjectDefinitions: section("metaobjectDefinitions"),
+    metaobjects: ({ type, ...page }: Input) => section(`metaobjects ${type}`)(page),
+    translatableResources: ({ resourceType, ...page }: Input) => section(`translatableResources ${resourceType}`)(page),
+
+    metafieldDefinitionCreate: ({ definition: { key, namespace, ownerType } }: Input) => {
+      const name = `${ownerType} ${namespace}.${key}`
+      if (shop.definitions.has(name))
+        return {
+          createdDefinition: null,
+          userErrors: [{ field: ["definition", "key"], message: "Key is in use", code: "TAKEN" }]
+        }
+      shop.definitions.add(name)
+      return { createdDefinition: { id: "gid://shopify/MetafieldDefinition/1" }, userErrors: [] }
+    },
+    productSet: (input: Input) => {
+      const { product, userErrors } = shop.productSet(input)
+      return { product: product === null ? null : productNode(product), userErrors }
+    },
+    productVariantsBulkCreate: (input: Input) => shop.variantsBulkCreate(input),
+    productVariantsBulkUpdate: (input: Input) => shop.variantsBulkUpdate(input),
+    productVariantsBulkReorder: (input: Input) => shop.variantsReorder(input),
+    metafieldsSet: (input: Input) => shop.metafieldsSet(input),
+    metafieldsDelete: (input: Input) => shop.metafieldsDelete(input),
+    collectionCreate: (input: Input) => {
+      const { collection, userErrors } = shop.collectionCreate(input)
+      return { collection: collection === null ? null : collectionNode(collection), userErrors }
+    },
+    collectionUpdate: (input: Input) => {
+      const { userErrors } = shop.collectionUpdate(input)
+      return { collection: null, userErrors }
+    },
+    fileCreate: ({ files }: Input) => ({
+      files: files.map((file: Input) => fileNode(shop.makeFile(file))),
+      userErrors: []
+    }),
+    fileUpdate: ({ files }: Input) => {
+      for (const { alt, id } of files) {
+        const file = shop.files.get(id)
+        if (file !== undefined) file.alt = alt
+      }
+      return { files: [], userErrors: [] }
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Effect } from "effect"
+import { type DocumentNode, execute, type GraphQLSchema, OperationTypeNode, parse, validate } from "graphql"
+import { rootOf } from "./ShopifyResolvers.ts"
+import { type Input, ShopifyShop } from "./ShopifyShop.ts"
+
+/**
+ * What becomes of a request in stead of an answer. `lost`: carried out, and the connection cut before the answer; `half`:
+ * carried out, and half of the answer.
+ */
+export type Fault =
+  | "throttled"
+  | "busy"
+  | "server"
+  | "internal"
+  | "hang"
+  | "cut"
+  | "lost"
+  | "half"
+  | "html"
+  | "odd"
+  | "refused"
+  | "frozen"
+
+interface Scripted {
+  readonly operation: string
+  readonly fault: Fault
+  left: number
+}
+
+/** JSONL as a bulk operation writes it: every root followed by what hangs on it, each connection flattened. */
+const bulkLines = (node: Input, parent?: string): ReadonlyArray<string> => {
+  const connections = Object.entries<Input>(node).filter(([, value]) => Array.isArray(value?.edges))
+  const own = Object.fromEntries(Object.entries(node).filter(([key]) => !connections.some(([name]) => name === key)))
+  return [
+    JSON.stringify(parent === undefined ? own : { ...own, __parentId: parent }),
+    ...connections.flatMap(([, { edges }]) => edges.flatMap((edge: Input) => bulkLines(edge.node, node.id)))
+  ]
+}
+
+const operationOf = (document: DocumentNode) => {
+  const [definition] = document.definitions
+  if (definition?.kind !== "OperationDefinition") throw new Error("no operation")
+  return { name: definition.name?.value ?? "", isWrite: definition.operation === OperationTypeNode.MUTATION }
+}
+
+/** Shopify's Admin API over HTTP, on its own schema, with a shop a token. Answers go wrong as a test scripts it. */
+export const openShopifyServer = (schema: GraphQLSchema) =>
+  Effect.acquireRelease(
+    Effect.async<ShopifyServer>((resume) => {
+      const server = new ShopifyServer(schema)
+      server.listen(() => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.async<void>((resume) => server.close(() => resume(Effect.void)))
+  )
+
+export class ShopifyServer {
+  readonly #schema: GraphQLSchema
+  readonly #shops = new Map<string, ShopifyShop>()
+  readonly #scripts = new Map<string, Array<Scripted>>()
+  readonly #bulk = new Map<string, { readonly lines: ReadonlyArray<string>; looks: number }>()
+  /** Operations in the order in which they came, by token. */
+  readonly asked = new Map<string, Array<string>>()
+  /** Tokens under which a request holds the answer back. */
+  readonly hanging = new Map<string, number>()
+  readonly #server = createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => {
+      const token = String(request.headers["x-shopify-access-token"] ?? "")
+      if (request.url?.startsWith("/bulk/") === true) this.#sendBulk(request.url, token, response)
+      else void this.#answer(request.url ?? "", token, Buffer.concat(chunks).toString(), response)
+    })
+  })
+
+  constructor(schema: GraphQLSchema) {
+    this.#schema = schema
+  }
+
+  listen(done: () => void) {
+    this.#server.listen(0, "127.0.0.1", done)
+  }
+
+  close(done: () => void) {
+    this.#server.close(done)
+    this.#server.closeAllConnections()
+  }
+
+  get origin() {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  open(token: string): ShopifyShop {
+    const shop = new ShopifyShop()
+    this.#shops.set(token, shop)
+    return shop
+  }
+
+  /** The next `times` requests of an operation ("*": of any) go wrong. */
+  script(token: string, operation: string, fault: Fault, times = 1) {
+    this.#scripts.set(token, [...(this.#scripts.get(token) ?? []), { operation, fault, left: times }])
+  }
+
+  mend(token: string) {
+    this.#scripts.delete(token)
+  }
+
+  #fault(token: string, operation: string): Fault | undefined {
+    const found = this.#scripts
+      .get(token)
+      ?.find((one) => one.left > 0 && (one.operation === "*" || one.operation === operation))
+    if (found === undefined) return undefined
+    found.left -= 1
+    return found.fault
+  }
+
+  #sendBulk(url: string, token: string, response: ServerResponse) {
+    const lines = this.#bulk.get(url)?.lines
+    // Whoever may download needs no token, and must not send it: the file lies with another company.
+    if (token !== "" || lines === undefined) response.writeHead(403).end()
+    else response.writeHead(200).end(`${lines.join("\n")}\n`)
+  }
+
+  async #answer(url: string, token: string, body: string, response: ServerResponse) {
+    const shop = this.#shops.get(token)
+    if (url !== "/admin/api/2026-07/graphql.json") return response.writeHead(404).end("<html>Not Found</html>")
+    if (shop === undefined) return response.writeHead(401).end('{"errors":"[API] Invalid API key or access token"}')
+    const { query, variables } = JSON.parse(body)
+    const document = parse(query)
+    const { name } = operationOf(document)
+    this.asked.set(token, [...(this.asked.get(token) ?? []), name])
+    const fault = this.#fault(token, name)
+    const cost = { requestedQueryCost: 10, actualQueryCost: 8 }
+    const throttleStatus = (currentlyAvailable: number) => ({
+      maximumAvailable: 2000,
+      currentlyAvailable,
+      restoreRate: 1000
+    })
+    switch (fault) {
+      case "throttled":
+        return response.end(
+          JSON.stringify({
+            errors: [{ message: "Throttled", extensions: { code: "THROTTLED" } }],
+            extensions: { cost: { ...cost, throttleStatus: throttleStatus(0) } }
+          })
+        )
+      case "internal":
+        return response.end(
+          JSON.stringify({ errors: [{ message: "Internal error", extensions: { code: "INTERNAL_SERVER_ERROR" } }] })
+        )
+      case "refused":
+        return response.end(
+          JSON.stringify({ errors: [{ message: "Access denied for field.", extensions: { code: "ACCESS_DENIED" } }] })
+        )
+      case "busy":
+        return response.writeHead(429).end("slow down")
+      case "server":
+        return response.writeHead(503).end("<html>Service Unavailable</html>")
+      case "frozen":
+        return response.writeHead(402).end("{}")
+      case "html":
+        return response.end("<html>Something went wrong</html>")
+      case "odd":
+        return response.end('{"data":{"shop":{"name":7}}}')
+      case "cut":
+        return response.destroy()
+      case "hang":
+        this.hanging.set(token, (this.hanging.get(token) ?? 0) + 1)
+        return response.on("close", () => this.hanging.set(token, (this.hanging.get(token) ?? 1) - 1))
+    }
+    const answer = JSON.stringify({
+      ...(await this.#carryOut(shop, document, variables)),
+      extensions: { cost: { ...cost, throttleStatus: throttleStatus(1900) } }
+    })
+    if (fault === "lost") return response.destroy()
+    if (fault === "half") {
+      response.writeHead(200, { "content-length": Buffer.byteLength(answer) })
+      return response.write(answer.slice(0, answer.length / 2), () => response.destroy())
+    }
+    return response.setHeader("content-type", "application/json").end(answer)
+  }
+
+  async #carryOut(shop: ShopifyShop, document: DocumentNode, variables: Record<string, unknown>) {
+    const [invalid] = validate(this.#schema, document)
+    if (invalid !== undefined) return { errors: [{ message: invalid.message }] }
+    const rootValue = {
+      ...rootOf(shop),
+      bulkOperationRunQuery: async ({ query }: Input) => {
+        const id = `gid://shopify/BulkOperation/${this.#bulk.size + 1}`
+        const { data } = await execute({ schema: this.#schema, document: parse(query), rootValue: rootOf(shop) })
+        const lines = Object.values<Input>(data ?? {}).flatMap(({ edges }) =>
+          edges.flatMap((edge: Input) => bulkLines(edge.node))
+        )
+        this.#bulk.set(`/bulk/${this.#bulk.size + 1}`, { lines, looks: 0 })
+        return { bulkOperation: { id }, userErrors: [] }
+      },
+      bulkOperation: ({ id }: Input) => {
+        const path = `/bulk/${id.split("/").at(-1)}`
+        const bulk = this.#bulk.get(path)
+        if (bulk === undefined) return null
+        bulk.looks += 1
+        if (bulk.looks === 1) return { status: "RUNNING", errorCode: null, url: null }
+        return { status: "COMPLETED", errorCode: null, url: bulk.lines.length === 0 ? null : `${this.origin}${path}` }
+      }
+    }
+    const { data, errors } = await execute({ schema: this.#schema, document, variableValues: variables, rootValue })
+    return { data, ...(errors === undefined ? {} : { errors: errors.map(({ message }) => ({ message })) }) }
+  }
+}

@@ -1,0 +1,326 @@
+/** A shop in memory, as the resolvers of Shopify's own schema see it. Fields are Shopify's; methods take the arguments. */
+
+export interface Metafield {
+  readonly namespace: string
+  readonly key: string
+  readonly type: string
+  readonly value: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: inputs come coerced by the schema that is under test.
+export type Input = any
+
+interface PageArguments {
+  readonly first?: number | null
+  readonly after?: string | null
+}
+
+/** A connection; without `first`, as bulk operations ask, all of it. */
+export const connection = (items: ReadonlyArray<unknown>, { after, first }: PageArguments = {}) => {
+  const start = after == null ? 0 : Number(after)
+  const end = first == null ? items.length : Math.min(items.length, start + first)
+  const nodes = items.slice(start, end)
+  return {
+    nodes,
+    edges: nodes.map((node, index) => ({ node, cursor: String(start + index + 1) })),
+    pageInfo: {
+      hasNextPage: end < items.length,
+      hasPreviousPage: start > 0,
+      endCursor: String(end),
+      startCursor: String(start)
+    }
+  }
+}
+
+export interface Owner {
+  readonly id: string
+  metafieldValues: Array<Metafield>
+}
+
+export interface Variant extends Owner {
+  sku: string
+  barcode: string
+  price: string
+  compareAtPrice: string | null
+  taxable: boolean
+  requiresShipping: boolean
+  weight: { readonly value: number; readonly unit: string } | null
+  options: ReadonlyArray<{ readonly name: string; readonly value: string }>
+}
+
+export interface Product extends Owner {
+  values: Record<string, unknown>
+  optionList: ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }>
+  gallery: Array<string>
+  variantList: Array<Variant>
+}
+
+export interface Collection extends Owner {
+  values: Record<string, unknown>
+  sourceId: string | null
+  memberIds: Array<string>
+}
+
+export interface ShopFile {
+  readonly id: string
+  readonly __typename: string
+  readonly filename: string
+  readonly url: string
+  alt: string
+}
+
+const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>) => [
+  ...there.filter((field) => !more.some(({ key, namespace }) => key === field.key && namespace === field.namespace)),
+  ...more.map(({ key, namespace, type, value }) => ({ key, namespace, type, value }))
+]
+
+const complaint = (field: ReadonlyArray<string>, message: string, code: string) => ({
+  userErrors: [{ field, message, code }]
+})
+
+const typeNames: Record<string, string> = {
+  IMAGE: "MediaImage",
+  VIDEO: "Video",
+  MODEL_3D: "Model3d",
+  EXTERNAL_VIDEO: "ExternalVideo"
+}
+
+export class ShopifyShop {
+  readonly products = new Map<string, Product>()
+  readonly collections = new Map<string, Collection>()
+  readonly files = new Map<string, ShopFile>()
+  readonly definitions = new Set<string>()
+  /** What was made, by kind: a duplicate shows here. */
+  readonly made: Array<string> = []
+  /** What a section that the catalog only reads is answered with. */
+  readonly sections: Record<string, ReadonlyArray<unknown>> = {}
+  #lastId = 0
+
+  #id(kind: string) {
+    this.#lastId += 1
+    this.made.push(kind)
+    return `gid://shopify/${kind}/${this.#lastId}`
+  }
+
+  owners(): ReadonlyArray<Owner> {
+    const products = [...this.products.values()]
+    return [...products, ...products.flatMap(({ variantList }) => variantList), ...this.collections.values()]
+  }
+
+  #byCustomId<A extends Owner>(owners: Iterable<A>, owner: string, { key, namespace, value }: Metafield): A | null {
+    if (!this.definitions.has(`${owner} ${namespace}.${key}`)) throw new Error(`no id definition for ${owner}`)
+    const isIt = (field: Metafield) => field.key === key && field.namespace === namespace && field.value === value
+    return [...owners].find(({ metafieldValues }) => metafieldValues.some(isIt)) ?? null
+  }
+
+  findProduct({ customId, handle, id }: Input): Product | null {
+    const products = [...this.products.values()]
+    if (customId != null) return this.#byCustomId(products, "PRODUCT", customId)
+    return products.find((product) => product.id === id || (handle != null && product.values.handle === handle)) ?? null
+  }
+
+  findVariant({ customId, id }: Input): readonly [Product, Variant] | null {
+    const pairs = [...this.products.values()].flatMap((product) =>
+      product.variantList.map((variant) => [product, variant] as const)
+    )
+    const found =
+      customId == null
+        ? null
+        : this.#byCustomId(
+            pairs.map(([, variant]) => variant),
+            "PRODUCTVARIANT",
+            customId
+          )
+    return pairs.find(([, variant]) => variant === found || variant.id === id) ?? null
+  }
+
+  findCollection({ customId, handle, id }: Input): Collection | null {
+    const collections = [...this.collections.values()]
+    if (customId != null) return this.#byCustomId(collections, "COLLECTION", customId)
+    return collections.find((found) => found.id === id || (handle != null && found.values.handle === handle)) ?? null
+  }
+
+  makeFile({ alt, contentType, filename, originalSource }: Input): ShopFile {
+    const name = filename ?? originalSource.split("/").at(-1)
+    const __typename = typeNames[contentType ?? "IMAGE"] ?? "GenericFile"
+    const id = this.#id(__typename)
+    const url = __typename === "ExternalVideo" ? originalSource : `https://cdn.example/files/${name}?v=1`
+    const file = { id, __typename, filename: name, url, alt: alt ?? "" }
+    this.files.set(id, file)
+    return file
+  }
+
+  #fillVariant(variant: Variant, input: Input) {
+    const { inventoryItem: item, optionValues } = input
+    if ("barcode" in input) variant.barcode = input.barcode
+    if ("price" in input) variant.price = Number(input.price).toFixed(2)
+    if ("compareAtPrice" in input)
+      variant.compareAtPrice = input.compareAtPrice === null ? null : Number(input.compareAtPrice).toFixed(2)
+    if ("taxable" in input) variant.taxable = input.taxable
+    if (item !== undefined) {
+      if ("sku" in item) variant.sku = item.sku
+      if ("requiresShipping" in item) variant.requiresShipping = item.requiresShipping
+      if ("measurement" in item) variant.weight = item.measurement.weight
+    }
+    if (optionValues !== undefined)
+      variant.options = optionValues.map(({ name, optionName }: Input) => ({ name: optionName, value: name }))
+    // As the documentation of productSet says of list fields: what is not in the input goes.
+    if (input.metafields !== undefined) variant.metafieldValues = merged([], input.metafields)
+  }
+
+  makeVariant(product: Product, input: Input): Variant {
+    const variant: Variant = {
+      id: this.#id("ProductVariant"),
+      sku: "",
+      barcode: "",
+      price: "0.00",
+      compareAtPrice: null,
+      taxable: true,
+      requiresShipping: true,
+      weight: null,
+      options: [],
+      metafieldValues: []
+    }
+    this.#fillVariant(variant, input)
+    product.variantList.push(variant)
+    return variant
+  }
+
+  productSet({ identifier, input }: Input) {
+    if (input.title === "")
+      return { product: null, ...complaint(["input", "title"], "Title can't be blank", "INVALID_INPUT") }
+    const { files, metafields, productOptions, variants, ...values } = input
+    let product = this.findProduct(identifier)
+    const other = this.findProduct({ handle: values.handle ?? "" })
+    if (other !== null && other !== product)
+      return { product: null, ...complaint(["input", "handle"], "Handle already in use.", "HANDLE_NOT_UNIQUE") }
+    if (product === null) {
+      const id = this.#id("Product")
+      const handle = values.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
+      product = {
+        id,
+        values: { status: "ACTIVE", vendor: "", handle, productType: "", tags: [], descriptionHtml: "", seo: {} },
+        optionList: [{ name: "Title", values: ["Default Title"] }],
+        gallery: [],
+        variantList: [],
+        metafieldValues: identifier.customId == null ? [] : [{ ...identifier.customId, type: "id" }]
+      }
+      this.products.set(id, product)
+    }
+    Object.assign(product.values, values)
+    if (metafields !== undefined) product.metafieldValues = merged([], metafields)
+    if (files !== undefined)
+      product.gallery = files.map((file: Input) => (file.id == null ? this.makeFile(file).id : file.id))
+    if (productOptions !== undefined)
+      product.optionList = productOptions.map(({ name, values }: Input) => ({
+        name,
+        values: values.map((value: Input) => value.name)
+      }))
+    if (variants !== undefined) {
+      const before = product.variantList
+      product.variantList = []
+      for (const given of variants) {
+        const known = before.find(({ id }) => id === given.id)
+        if (known === undefined) this.makeVariant(product, given)
+        else {
+          this.#fillVariant(known, given)
+          product.variantList.push(known)
+        }
+      }
+    } else if (product.variantList.length === 0)
+      this.makeVariant(product, { optionValues: [{ optionName: "Title", name: "Default Title" }] })
+    return { product, userErrors: [] }
+  }
+
+  variantsBulkCreate({ productId, variants }: Input) {
+    const product = this.products.get(productId)
+    if (product === undefined)
+      return { productVariants: null, ...complaint(["productId"], "Product does not exist", "PRODUCT_DOES_NOT_EXIST") }
+    return { productVariants: variants.map((input: Input) => this.makeVariant(product, input)), userErrors: [] }
+  }
+
+  variantsBulkUpdate({ productId, variants }: Input) {
+    const product = this.products.get(productId)
+    for (const input of variants) {
+      const variant = product?.variantList.find(({ id }) => id === input.id)
+      if (variant === undefined)
+        return { ...complaint(["variants", "0", "id"], "Variant does not exist", "PRODUCT_VARIANT_DOES_NOT_EXIST") }
+      this.#fillVariant(variant, input)
+    }
+    return { userErrors: [] }
+  }
+
+  variantsReorder({ positions, productId }: Input) {
+    const place = new Map<string, number>(positions.map(({ id, position }: Input) => [id, position]))
+    this.products.get(productId)?.variantList.sort((a, b) => (place.get(a.id) ?? 999) - (place.get(b.id) ?? 999))
+    return { userErrors: [] }
+  }
+
+  metafieldsSet({ metafields }: Input) {
+    if (metafields.length > 25)
+      return { metafields: null, ...complaint(["metafields"], "Too many", "LESS_THAN_OR_EQUAL_TO") }
+    for (const { ownerId, ...field } of metafields) {
+      const owner = this.owners().find(({ id }) => id === ownerId)
+      if (owner === undefined)
+        return { metafields: null, ...complaint(["metafields", "0", "ownerId"], "Owner does not exist", "INVALID") }
+      owner.metafieldValues = merged(owner.metafieldValues, [field])
+    }
+    return { metafields: [], userErrors: [] }
+  }
+
+  metafieldsDelete({ metafields }: Input) {
+    for (const { key, namespace, ownerId } of metafields) {
+      const owner = this.owners().find(({ id }) => id === ownerId)
+      if (owner !== undefined)
+        owner.metafieldValues = owner.metafieldValues.filter(
+          (field) => field.key !== key || field.namespace !== namespace
+        )
+    }
+    return { deletedMetafields: [], userErrors: [] }
+  }
+
+  collectionCreate({ collection: input }: Input) {
+    if (input.title === "")
+      return { collection: null, userErrors: [{ field: ["title"], message: "Title can't be blank" }] }
+    const { metafields = [], sources = [], ...values } = input
+    const collection: Collection = {
+      id: this.#id("Collection"),
+      values: {
+        handle: values.title.toLowerCase(),
+        descriptionHtml: "",
+        sortOrder: "BEST_SELLING",
+        seo: {},
+        ...values
+      },
+      metafieldValues: merged([], metafields),
+      sourceId: null,
+      memberIds: []
+    }
+    this.collections.set(collection.id, collection)
+    this.#addSources(collection, sources)
+    return { collection, userErrors: [] }
+  }
+
+  #addSources(collection: Collection, sources: Input) {
+    for (const { source } of sources) {
+      collection.sourceId = `${collection.id}/source`
+      collection.memberIds.push(...source.inclusion.selections.map(({ productId }: Input) => productId))
+    }
+  }
+
+  collectionUpdate({ collection: input }: Input) {
+    const { id, sourcesToCreate = [], sourcesToUpdate = [], ...values } = input
+    const collection = this.collections.get(id)
+    if (collection === undefined)
+      return { collection: null, userErrors: [{ field: ["id"], message: "Collection does not exist" }] }
+    Object.assign(collection.values, values)
+    this.#addSources(collection, sourcesToCreate)
+    for (const { condition } of sourcesToUpdate) {
+      const { selectionsToAdd, selectionsToRemove } = condition.inclusion
+      const removed = selectionsToRemove.map(({ productId }: Input) => productId)
+      collection.memberIds = collection.memberIds.filter((member) => !removed.includes(member))
+      collection.memberIds.push(...selectionsToAdd.map(({ productId }: Input) => productId))
+    }
+    return { collection, userErrors: [] }
+  }
+}
