@@ -1,4 +1,5 @@
 import { FileSystem } from "@effect/platform"
+import type { SystemError } from "@effect/platform/Error"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -206,6 +207,21 @@ const announceCreation = (dataDirectory: string) =>
     )
   )
 
+/** Why no database can be kept in a directory, in words of its owner. */
+const unusable = (dataDirectory: string, error: SystemError): string => {
+  switch (error.reason) {
+    case "AlreadyExists":
+    case "BadResource":
+      return `${dataDirectory} is, or lies in, a file that is no directory.`
+    case "NotFound":
+      return `${dataDirectory} cannot be made where it should lie.`
+    case "PermissionDenied":
+      return `${dataDirectory} may not be made or written by this user.`
+    default:
+      return error.message
+  }
+}
+
 /** PostgreSQL inside this process, its data under `dataDirectory`; one connection, one process at a time. */
 export const layerEmbedded = (options: {
   readonly dataDirectory: string
@@ -215,7 +231,8 @@ export const layerEmbedded = (options: {
       Effect.zipRight(announceCreation(options.dataDirectory)),
       Effect.catchTags({
         BadArgument: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message })),
-        SystemError: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message }))
+        SystemError: (error) =>
+          Effect.fail(new DatabaseUnreachable({ message: unusable(options.dataDirectory, error) }))
       }),
       Effect.zipRight(openEmbedded(options.dataDirectory, { dataDir: `${options.dataDirectory}/pgdata` })),
       Effect.provide(NodeFileSystem.layer)

@@ -1,3 +1,4 @@
+import { dirname, resolve } from "node:path"
 import { FileSystem } from "@effect/platform"
 import type { PlatformError } from "@effect/platform/Error"
 import { Data, Effect, Option, Random, Schema, type Scope } from "effect"
@@ -140,6 +141,18 @@ const write = (path: string, holder: Holder) =>
     yield* files.writeFileString(path, yield* Effect.orDie(Schema.encode(Holder)(holder)), { flag: "wx", mode: 0o600 })
   })
 
+/** One directory after the other: where none can be made (under /proc), Node's recursive way goes on for ever. */
+const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    if (yield* files.exists(path)) return
+    yield* makeDirectories(dirname(path))
+    yield* files
+      .makeDirectory(path, { mode: 0o700 })
+      // By another process that starts with this one.
+      .pipe(Effect.catchIf((error) => error._tag === "SystemError" && error.reason === "AlreadyExists", () => Effect.void))
+  })
+
 /**
  * Holds `dataDirectory` for this process until the scope closes; makes the directory (mode 0700) when it is absent.
  *
@@ -155,7 +168,7 @@ export const acquire = (
   Effect.acquireRelease(
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
-      yield* files.makeDirectory(dataDirectory, { recursive: true, mode: 0o700 })
+      yield* makeDirectories(resolve(dataDirectory))
       const token = yield* newToken
       const lock = lockPath(dataDirectory)
       const own = recordPath(dataDirectory, token)

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Option } from "effect"
 import { readAppConfig } from "../../src/AppConfig.ts"
@@ -55,4 +56,15 @@ describe("settings", () => {
     const ended = await catalogProcess(["serve"], { DATABASE_URL: "mysql://root:hunter2@localhost/x" })
     assert.deepStrictEqual(ended, { code: 1, stdout: "", stderr: "DATABASE_URL: must be a postgres:// address\n" })
   })
+
+  const file = fileURLToPath(import.meta.url)
+  for (const [DATA_DIR, reason] of [
+    [file, "is, or lies in, a file that is no directory."],
+    [`${file}/data`, "is, or lies in, a file that is no directory."],
+    ["/proc/nowhere/data", "cannot be made where it should lie."]
+  ] as const)
+    it(`DATA_DIR=${DATA_DIR} is refused by name`, async () => {
+      const ended = await catalogProcess(["account", "list"], { DATA_DIR })
+      assert.deepStrictEqual(ended, { code: 1, stdout: "", stderr: `DATA_DIR: ${DATA_DIR} ${reason}\n` })
+    })
 })

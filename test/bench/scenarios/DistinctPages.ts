@@ -14,8 +14,8 @@ const limit = 50
 const leads = [50, 10, 20, 30, 40]
 
 const targets: ReadonlyArray<Target> = [
-  { peer: "fair", atLeast: 0.9 },
-  { peer: "bare", atLeast: 0.5 }
+  { peer: "fair", atLeast: 1 },
+  { peer: "bare", atLeast: 0.7 }
 ]
 
 type Pages = Readonly<Record<ContenderName, ReadonlyArray<WalkedPage>>>
