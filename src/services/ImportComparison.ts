@@ -12,6 +12,7 @@ import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type StagedItem } from "../repos/ImportsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
+import { makeBreath } from "./Breath.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { UuidSource } from "./Identifiers.ts"
 import { readShopifyCsv, type ShopifyCsvPart } from "./ShopifyCsv.ts"
@@ -138,6 +139,7 @@ export const makeImportComparison = Effect.gen(function* () {
       // Lines of the file by the product here that they lead to.
       const taken = new Map<EntityId, number>()
       let summary: ImportSummary = noProducts
+      const breathe = yield* makeBreath
       let ordinal = 0
       const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
         Effect.gen(function* () {
@@ -156,8 +158,7 @@ export const makeImportComparison = Effect.gen(function* () {
           }
           if (items.length > 0) yield* repo.stage(accountId, id, items)
           yield* faults.at("staged")
-          // The embedded engine answers without the event loop: requests and signals get their turn here.
-          yield* Effect.sleep("0 millis")
+          yield* breathe
         })
       yield* readShopifyCsv(path).pipe(
         Stream.tap((part) =>

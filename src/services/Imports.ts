@@ -10,6 +10,7 @@ import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
+import { makeBreath } from "./Breath.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
@@ -182,18 +183,17 @@ export class Imports extends Context.Tag("catalog/Imports")<
 
       const applyAll = (accountId: AccountId, { applied, id, summary }: ImportRun, report: ReportProgress) => {
         let done = applied
-        const applyRest = applyNext(accountId, id).pipe(
+        const applyOne = applyNext(accountId, id).pipe(
           Effect.tap((count) => {
             done += count
             return Effect.zipRight(
               faults.at(count > 0 ? "committed" : "applied"),
               report({ step: "applying", done, total: summary.created + summary.updated })
             )
-          }),
-          // The embedded engine answers without the event loop: requests and signals get their turn here.
-          Effect.zipLeft(Effect.sleep("0 millis")),
-          Effect.repeat({ while: (count) => count > 0 }),
-          Effect.asVoid
+          })
+        )
+        const applyRest = Effect.flatMap(makeBreath, (breathe) =>
+          Effect.repeat(Effect.zipLeft(applyOne, breathe), { while: (count) => count > 0 })
         )
         return leased(accountId, id, "applying", applyRest, Effect.void).pipe(
           // Whoever comes next need not wait for the lease of a process that was told to stop.

@@ -95,7 +95,7 @@ describe("an import by a command while a server holds the embedded database", ()
 
   test("is finished by the server when it is interrupted while the import is applied", async () => {
     const before = (await imports()).length
-    const { ended, id } = await signalled(exportOf("first", 6_000), before + 1, "applying", "SIGINT")
+    const { ended, id } = await signalled(exportOf("first", 3_000), before + 1, "applying", "SIGINT")
     assert.deepStrictEqual(ended, {
       code: 1,
       stdout: "",
@@ -109,7 +109,7 @@ describe("an import by a command while a server holds the embedded database", ()
 
   test("is finished by the server when it is killed while the import is applied", async () => {
     const before = (await imports()).length
-    const { ended } = await signalled(exportOf("second", 6_000), before + 1, "applying", "SIGKILL")
+    const { ended } = await signalled(exportOf("second", 3_000), before + 1, "applying", "SIGKILL")
     assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
     await untilNewest(before + 1, "applied")
     await isWritable()
