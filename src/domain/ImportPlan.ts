@@ -1,4 +1,4 @@
-import type { Aggregate, VersionState } from "./Aggregate.ts"
+import { type Aggregate, type GalleryEntry, inOrderOf, type VersionState } from "./Aggregate.ts"
 import { effective, valueOf } from "./Attribute.ts"
 import { CatalogChange } from "./CatalogChange.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
@@ -36,11 +36,14 @@ const versionOn = (entity: Aggregate, storeId: StoreId): VersionState | undefine
 
 const optionsOf = (values: (key: string) => string) => ["option1", "option2", "option3"].map(values).join("\u0001")
 
+const livesOnlyOn = ({ storeIds }: { readonly storeIds: ReadonlyArray<StoreId> }, storeId: StoreId) =>
+  storeIds.every((id) => id === storeId)
+
 /** The changes that bring one entity, which is here already, to the values of a file. */
 const valueChanges = (entity: Aggregate, storeId: StoreId, values: Values) => {
   const changes: Array<CatalogChange> = []
   const version = versionOn(entity, storeId)
-  const isOnlyStore = entity.storeIds.every((id) => id === storeId)
+  const isOnlyStore = livesOnlyOn(entity, storeId)
   const now = effective(entity.attributes, version?.overrides ?? {})
   const canonical: Record<string, string | null> = {}
   const overrides: Record<string, string | null> = {}
@@ -68,6 +71,36 @@ const valueChanges = (entity: Aggregate, storeId: StoreId, values: Values) => {
   return { changes, conflicts }
 }
 
+const sameOrder = (left: ReadonlyArray<EntityId>, right: ReadonlyArray<EntityId>) =>
+  left.length === right.length && left.every((id, index) => id === right[index])
+
+const among = (ids: ReadonlyArray<EntityId>, others: ReadonlyArray<EntityId>) => {
+  const known = new Set(others)
+  return ids.filter((id) => known.has(id))
+}
+
+/**
+ * A list of the catalog in the order of a file that names some of it; `shared` keep their places. As with values, an order
+ * that only the draft changed since the store accepted it stays, and is no conflict.
+ */
+const follow = (
+  here: ReadonlyArray<EntityId>,
+  named: ReadonlyArray<EntityId>,
+  shared: ReadonlyArray<EntityId>,
+  version: VersionState | undefined,
+  accepted: ReadonlyArray<EntityId> | undefined
+) => {
+  const [known, others] = [new Set(here), new Set(shared)]
+  const own = named.filter((id) => !others.has(id))
+  const kept = [...here, ...named.filter((id) => !known.has(id))]
+  const ids = inOrderOf(here, own)
+  const before = among(accepted ?? [], own)
+  const isDrafted = accepted === undefined || !sameOrder(among(before, here), among(here, before))
+  const isMoved = accepted === undefined || !sameOrder(before, among(own, before))
+  if (isDrafted && !isMoved) return { ids: kept, isKept: true, conflicts: 0 }
+  return { ids, isKept: false, conflicts: version !== undefined && isDrafted && !sameOrder(ids, kept) ? 1 : 0 }
+}
+
 /** Whether the store is already known to have exactly these values and relationships. */
 const isAccepted = (
   entity: Aggregate | undefined,
@@ -83,8 +116,8 @@ const isAccepted = (
     accepted !== undefined &&
     accepted !== null &&
     Object.entries(values).every(([key, value]) => valueOf(accepted.attributes, key) === value) &&
-    media.every((id) => accepted.media?.includes(id)) &&
-    variants.every((id) => accepted.variants?.includes(id))
+    sameOrder(media, among(accepted.media ?? [], media)) &&
+    sameOrder(variants, among(accepted.variants ?? [], variants))
   )
 }
 
@@ -135,6 +168,8 @@ export const planImport = (
   const changes: Array<CatalogChange> = []
   const accepts: Array<CatalogChange> = []
   let conflicts = 0
+  const version = match.product === undefined ? undefined : versionOn(match.product, storeId)
+  const isOnlyStore = match.product === undefined || livesOnlyOn(match.product, storeId)
 
   const bring = (
     entity: Aggregate | undefined,
@@ -228,15 +263,29 @@ export const planImport = (
       variant.imageUrl === null || variant.imageUrl === "" ? undefined : mediaIds.get(addressOf(variant.imageUrl))
     const shown = here?.gallery ?? []
     if (mediaId !== undefined && !shown.some((entry) => entry.mediaId === mediaId && entry.storeIds.includes(storeId)))
-      changes.push(CatalogChange.SetGallery({ entityId: id, entries: withMedia(shown, [mediaId], storeId) }))
+      changes.push(
+        CatalogChange.SetGallery({
+          entityId: id,
+          entries: galleryOf(inOrderOf(mediaOf(shown), [mediaId]), shown, [mediaId], storeId)
+        })
+      )
     accept(here, id, variant.values)
     return id
   })
 
-  const entries = withMedia(gallery, [...mediaIds.values()], storeId)
+  const mediaNamed = [...mediaIds.values()]
+  const media = follow(
+    mediaOf(gallery),
+    mediaNamed,
+    isOnlyStore ? [] : mediaOf(gallery.filter((entry) => !livesOnlyOn(entry, storeId))),
+    version,
+    version?.accepted?.media
+  )
+  conflicts += media.conflicts
+  const entries = galleryOf(media.ids, gallery, mediaNamed, storeId)
   if (JSON.stringify(entries) !== JSON.stringify(gallery))
     changes.push(CatalogChange.SetGallery({ entityId: productId, entries }))
-  accept(match.product, productId, imported.values, { media: [...mediaIds.values()], variants: variantIds })
+  accept(match.product, productId, imported.values, { media: mediaNamed, variants: variantIds })
 
   const all = [...changes, ...accepts]
   return {
@@ -246,14 +295,18 @@ export const planImport = (
   }
 }
 
-/** A gallery in which the store shows these files: entries that are there keep their places, new ones follow. */
-const withMedia = (gallery: Aggregate["gallery"], mediaIds: ReadonlyArray<EntityId>, storeId: StoreId) => [
-  ...gallery.map((entry) =>
-    mediaIds.includes(entry.mediaId) && !entry.storeIds.includes(storeId)
-      ? { mediaId: entry.mediaId, storeIds: [...entry.storeIds, storeId] }
-      : entry
-  ),
-  ...mediaIds
-    .filter((id) => !gallery.some(({ mediaId }) => mediaId === id))
-    .map((mediaId) => ({ mediaId, storeIds: [storeId] }))
-]
+const mediaOf = (gallery: ReadonlyArray<GalleryEntry>) => gallery.map(({ mediaId }) => mediaId)
+
+/** The gallery of these files in which the store shows those that its file names. */
+const galleryOf = (
+  ids: ReadonlyArray<EntityId>,
+  gallery: ReadonlyArray<GalleryEntry>,
+  named: ReadonlyArray<EntityId>,
+  storeId: StoreId
+): ReadonlyArray<GalleryEntry> => {
+  const [before, shown] = [new Map(gallery.map((entry) => [entry.mediaId, entry])), new Set(named)]
+  return ids.map((mediaId) => {
+    const storeIds = before.get(mediaId)?.storeIds ?? []
+    return { mediaId, storeIds: shown.has(mediaId) && !storeIds.includes(storeId) ? [...storeIds, storeId] : storeIds }
+  })
+}
