@@ -285,19 +285,26 @@ export const planImport = (
 
   const byAddress = new Map(match.media.map((media) => [addressOf(valueOf(media.attributes, "url")), media]))
   const gallery = match.product?.gallery ?? []
-  const named = new Set(imported.images.map(({ url }) => byAddress.get(addressOf(url))?.id))
+  const canonicallyNamed = new Set(imported.images.map(({ url }) => byAddress.get(addressOf(url))?.id))
+  const addressHere = (media: Aggregate) =>
+    addressOf(valueOf(effective(media.attributes, versionOn(media, storeId)?.overrides ?? {}), "url"))
+  // By its canonical address, else by the one that it has on this store.
+  const others = match.media.filter(({ id }) => !canonicallyNamed.has(id))
+  const byOwnAddress = new Map(others.map((media) => [addressHere(media), media]))
+  const found = (url: string) => byAddress.get(addressOf(url)) ?? byOwnAddress.get(addressOf(url))
+  const named = new Set(imported.images.map(({ url }) => found(url)?.id))
   const mediaIds = new Map<string, EntityId>()
   for (const [index, image] of imported.images.entries()) {
     const address = addressOf(image.url)
     if (mediaIds.has(address)) continue
     const inPlace = gallery[index]?.mediaId
     const media =
-      byAddress.get(address) ??
+      found(address) ??
       match.media.find(({ id }) => id === inPlace && !named.has(id) && ![...mediaIds.values()].includes(id))
     const values: Values = { url: image.url, ...(image.alt === null ? {} : { alt: image.alt }) }
     // A store's version of an address is no news.
     const kept: Values =
-      media !== undefined && byAddress.has(address) ? (image.alt === null ? {} : { alt: image.alt }) : values
+      media !== undefined && addressHere(media) === address ? (image.alt === null ? {} : { alt: image.alt }) : values
     const id = media?.id ?? mint()
     const all = { ...values, file_name: lastSegment(image.url) }
     bring(media, kept, { id, kind: "media", parentId: null, values: all })

@@ -83,6 +83,11 @@ const makeCatalog = () => {
         const media = locked.aggregates.get(mediaId)
         return media === undefined ? "" : valueOf(media.attributes, "file_name").replace(".jpg", "")
       }),
+    addressOf: (mediaId: EntityId | undefined, storeId: StoreId) => {
+      const media = all("media").find(({ id }) => id === mediaId)
+      const version = media?.versions.find((each) => each.storeId === storeId)
+      return valueOf(effective(media?.attributes ?? {}, version?.overrides ?? {}), "url")
+    },
     options: (storeId: StoreId) => {
       const { attributes, versions } = found()
       const version = versions.find((each) => each.storeId === storeId)
@@ -144,6 +149,26 @@ describe("the order of images", () => {
     catalog.bring(eu, file)
     assert.deepStrictEqual(catalog.images(), ["a", "b", "y", "x"])
     assert.deepStrictEqual(catalog.bring(eu, file), unchanged)
+  })
+
+  it("is that of images with an address of the store's own, too", () => {
+    const catalog = makeCatalog()
+    catalog.bring(us, product([s], ["a", "b", "c"]))
+    const [, b] = catalog.product().gallery
+    assert.isDefined(b)
+    // The file of "b" is shown elsewhere too: what takes its place here is an override.
+    catalog.apply([CatalogChange.AddToStore({ entityId: b?.mediaId as EntityId, storeId: eu })])
+    const [replaced, plain] = [product([s], ["c", "x"]), product([s], ["a", "b", "c"])]
+    for (const [file, order] of [
+      [replaced, ["a", "c", "b"]],
+      [plain, ["a", "b", "c"]],
+      [replaced, ["a", "c", "b"]]
+    ] as const) {
+      assert.deepInclude(catalog.bring(us, file), { outcome: "updated", conflicts: 0 })
+      assert.deepStrictEqual(catalog.images(), [...order])
+      assert.strictEqual(catalog.addressOf(b?.mediaId, us), `https://cdn.example/${file === plain ? "b" : "x"}.jpg`)
+      assert.deepStrictEqual(catalog.bring(us, file), unchanged)
+    }
   })
 
   it("of a draft stays while the store's is the accepted one, else it is a conflict that the store wins", () => {
