@@ -84,6 +84,19 @@ export const publishable = (
   }
 }
 
+/**
+ * A list in which these ids follow one another in their own order: they share the places that they have, new ones come
+ * last, and the others stay where they are.
+ */
+export const inOrderOf = (list: ReadonlyArray<EntityId>, ids: ReadonlyArray<EntityId>): ReadonlyArray<EntityId> => {
+  const known = new Set(list)
+  const named = new Set(ids)
+  const next = named.values()
+  return [...list, ...[...named].filter((id) => !known.has(id))].map((id) =>
+    named.has(id) ? (next.next().value ?? id) : id
+  )
+}
+
 const sameList = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []) =>
   left.length === right.length && left.every((item, index) => item === right[index])
 

@@ -4,6 +4,7 @@ import {
   type Aggregate,
   derive,
   type GalleryEntry,
+  inOrderOf,
   publishable,
   sameAttributes,
   type VersionState
@@ -39,7 +40,7 @@ export type CatalogChange = Data.TaggedEnum<{
   OrderVariants: { readonly productId: EntityId; readonly variantIds: ReadonlyArray<EntityId> }
   /** The store took the values as they are now. */
   AcceptPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
-  /** The store has these values and relationships, as its export says; what it had beside them stays accepted. */
+  /** The store has these values and relationships, in this order, as its export says; what it had beside them stays accepted. */
   AcceptImported: {
     readonly entityId: EntityId
     readonly storeId: StoreId
@@ -140,11 +141,6 @@ const sameOrder = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
   left.length === right.length && left.every((id, index) => id === right[index])
 
 const repeated = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
-
-const joined = (known: ReadonlyArray<EntityId> = [], more: ReadonlyArray<EntityId>) => [
-  ...known,
-  ...more.filter((id) => !known.includes(id))
-]
 
 class Planner {
   readonly aggregates: Map<EntityId, Aggregate>
@@ -317,13 +313,20 @@ class Planner {
     version: VersionState,
     { media, values, variants }: Data.TaggedEnum.Value<CatalogChange, "AcceptImported">
   ): AcceptedValues {
-    if (version.accepted === null) return publishable(aggregate, version, this.variantsOf(aggregate.id))
-    const { accepted } = version
-    const known = [aggregate.attributes, version.overrides, accepted.attributes]
-    const attributes = withValues(aggregate.kind, accepted.attributes, known, { values }, keptCanonical)
+    const before = version.accepted ?? publishable(aggregate, version, this.variantsOf(aggregate.id))
+    const known = [aggregate.attributes, version.overrides, before.attributes]
+    const attributes =
+      version.accepted === null
+        ? before.attributes
+        : withValues(aggregate.kind, before.attributes, known, { values }, keptCanonical)
     return aggregate.kind === "product"
-      ? { ...accepted, attributes, media: joined(accepted.media, media), variants: joined(accepted.variants, variants) }
-      : { ...accepted, attributes }
+      ? {
+          ...before,
+          attributes,
+          media: inOrderOf(before.media ?? [], media),
+          variants: inOrderOf(before.variants ?? [], variants)
+        }
+      : { ...before, attributes }
   }
 
   create(change: Data.TaggedEnum.Value<CatalogChange, "CreateEntity">): Outcome {

@@ -20,6 +20,7 @@ export const CatalogChangeJson = Schema.Union(
     entityId: EntityId,
     entries: Schema.Array(Schema.Struct({ mediaId: EntityId, storeIds: Schema.Array(StoreId) }))
   }),
+  Schema.TaggedStruct("OrderVariants", { productId: EntityId, variantIds: Schema.Array(EntityId) }),
   Schema.TaggedStruct("AcceptImported", {
     ...onStore,
     values: Schema.Record({ key: Schema.String, value: Schema.String }),
