@@ -609,6 +609,13 @@ describe("a file that is refused", () => {
       "Every line must name its product by a handle."
     ],
     ["a long handle", lines(head, `${"m".repeat(256)},Mug,,,,`), 2, "Handle", "A handle has at most 255 characters."],
+    [
+      "a long SKU",
+      lines("Handle,Title,Variant SKU", `mug,Mug,${"m".repeat(255)}`, `cup,Cup,${"c".repeat(256)}`),
+      3,
+      "Variant SKU",
+      "A SKU has at most 255 characters."
+    ],
     ["no title", lines(head, "mug,,,,5,"), 2, "Title", "The first line of a product must have its title."],
     [
       "a title of two lines",
