@@ -16,7 +16,7 @@ import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
 import { type Compared, makeImportComparison, type ReportProgress } from "./ImportComparison.ts"
 import { leanHeap } from "./LeanHeap.ts"
-import { inspectShopifyCsv } from "./ShopifyCsv.ts"
+import { inspectShopifyCsv } from "./ShopifyCsvInspection.ts"
 
 /** Entities that one transaction writes at most: decisions on imports. */
 const entitiesAtOnce = 1_000
@@ -264,12 +264,12 @@ export class Imports extends Context.Tag("catalog/Imports")<
           yield* repo.create(accountId, { id, storeId: store.id, fileName: basename(path) })
           const work = Effect.gen(function* () {
             yield* faults.at("created")
-            yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+            const { sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
               report({ step: "checking", done: bytesRead, total: totalBytes })
             )
             yield* faults.at("checked")
             for (let attempt = 0; attempt < mostComparisons; attempt++)
-              if (yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, path, report))) return
+              if (yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, { path, sharedSkus }, report))) return
             return yield* refused(
               "catalog",
               "keeps changing while the file is compared with it; try again in a quieter moment"

@@ -45,7 +45,7 @@ const maxRecordBytes = 1_048_576
 const aboutFile = (reason: string) => new ImportFileRejected({ line: null, column: null, reason })
 const aboutLine = (line: number, reason: string) => new ImportFileRejected({ line, column: null, reason })
 
-const empty = () => aboutFile("The file is empty.")
+export const empty = () => aboutFile("The file is empty.")
 const changed = () => aboutFile("The file was changed while it was read.")
 
 const csvOptions: Options = {
@@ -371,31 +371,3 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsv
  */
 export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
   Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))
-
-/** How far an export was read. */
-export interface ReadProgress {
-  readonly bytesRead: number
-  readonly totalBytes: number
-}
-
-/**
- * Reads a whole export and keeps only what it adds up to; tells how far it is after every chunk that completed products.
- * ImportFileRejected as for `readShopifyCsv`.
- */
-export const inspectShopifyCsv: (
-  path: string,
-  report: (progress: ReadProgress) => Effect.Effect<void>
-) => Effect.Effect<ShopifyCsvSummary, ImportFileRejected> = Effect.fn("ShopifyCsv.inspect")(function* (path, report) {
-  const last = yield* readShopifyCsv(path).pipe(
-    Stream.chunks,
-    Stream.tap((parts) =>
-      Option.match(Chunk.findLast(parts, ShopifyCsvPart.$is("Product")), {
-        onNone: () => Effect.void,
-        onSome: ({ bytesRead, totalBytes }) => report({ bytesRead, totalBytes })
-      })
-    ),
-    Stream.flattenChunks,
-    Stream.runLast
-  )
-  return yield* Option.filter(last, ShopifyCsvPart.$is("Summary")).pipe(Effect.orElseFail(empty))
-})

@@ -7,8 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Runtime, Stream } from "effect"
 import fc from "fast-check"
 import type { ImportedProduct } from "../../src/domain/ImportedProduct.ts"
-import { inspectShopifyCsv, readShopifyCsv, type ShopifyCsvPart } from "../../src/services/ShopifyCsv.ts"
+import { readShopifyCsv, type ShopifyCsvPart } from "../../src/services/ShopifyCsv.ts"
 import { weightIn } from "../../src/services/ShopifyCsvCells.ts"
+import { inspectShopifyCsv } from "../../src/services/ShopifyCsvInspection.ts"
 import { amount } from "../support/Volume.ts"
 
 const directory = Effect.acquireRelease(
@@ -164,6 +165,15 @@ describe("Shopify export", () => {
         images: [{ line: 2, url: "https://a.example/1.jpg", position: 1, alt: null }]
       })
       assert.isFalse((yield* inspect(lines("Handle,Vendor", "mug,House"))).hasTitle)
+    })
+  )
+
+  it.effect("is told which SKUs several of its products have", () =>
+    Effect.gen(function* () {
+      const { sharedSkus } = yield* inspect(
+        lines("Handle,Option1 Name,Option1 Value,Variant SKU", "a,Size,S,A", "a,,M,A", "b,Size,S,B", "c,Size,S,B", "d,Size,S,")
+      )
+      assert.deepStrictEqual([...sharedSkus], ["B"])
     })
   )
 

@@ -73,9 +73,14 @@ export const badExports: ReadonlyArray<BadExport> = [
       'Line 4, column "Variant SKU": this SKU belongs to another product here than those of the product\'s lines before it'
   },
   {
-    what: "two products that lead to one",
-    content: lines(head, "mug,Mug,M-1,9.00", "jug,Jug,M-1,9.00"),
-    message: "Line 3: this product leads to the same product here as the one on line 2"
+    what: "two products that lead to one, the second by its SKU",
+    content: lines(head, "mug,Mug,,9.00", "jug,Jug,M-1,9.00"),
+    message: 'Line 3, column "Variant SKU": the SKU "M-1" leads to the same product here as the product on line 2'
+  },
+  {
+    what: "two products that lead to one, the second by its handle",
+    content: lines(head, "jug,Jug,M-1,9.00", "mug,Mug,,9.00"),
+    message: 'Line 3, column "Handle": the handle "mug" leads to the same product here as the product on line 2'
   },
   {
     what: "a line of 10 MB",
