@@ -5,7 +5,7 @@ import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, ImportId } from "../domain/Ids.ts"
-import type { ImportPhase, ImportRun } from "../domain/Import.ts"
+import { type ImportPhase, type ImportRun, whyLocked } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
@@ -120,14 +120,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
 
       /** Why no other import of the account can begin. */
       const occupied = (accountId: AccountId, id: ImportId) =>
-        Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
-          refused(
-            "import",
-            phase === "applying"
-              ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
-              : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
-          )
-        )
+        Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => refused("import", whyLocked(run)))
 
       /** Locks the account for the review, unless it changed since the comparison began. */
       const enterReview = (accountId: AccountId, id: ImportId, compared: Compared) =>

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import pg from "pg"
 import { afterAll } from "vitest"
 import { catalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -11,6 +12,14 @@ const folder = mkdtempSync(join(tmpdir(), "imports-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const path = join(folder, "export.csv")
 writeFileSync(path, "Handle,Title,Variant SKU,Variant Price,Variant Cost\nhat,Hat,H-1,5.00,2\ncap,Cap,C-1,4.00,\n")
+
+const moved = (connectionString: string, id: string, phase: string) =>
+  Effect.promise(async () => {
+    const client = new pg.Client({ connectionString })
+    await client.connect()
+    await client.query("UPDATE import_run SET phase = $2 WHERE id = $1", [id, phase])
+    await client.end()
+  })
 
 describe.skipIf(!serverAnswers)("importing on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
@@ -105,8 +114,14 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const second = yield* json("import", "csv", path, "--store", "shop.example.com")
         assert.strictEqual(
           yield* refusal("store", "unlink", "shop.example.com"),
-          "An import is being reconciled; retry after its review is finished."
+          `Nothing is written: import ${second.import_id} is under review: accept it with \`catalog import accept ${second.import_id}\` or discard it with \`catalog import discard ${second.import_id}\` first`
         )
+        yield* moved(DATABASE_URL, String(second.import_id), "applying")
+        assert.strictEqual(
+          yield* refusal("store", "unlink", "shop.example.com"),
+          `Nothing is written: import ${second.import_id} is being applied: see \`catalog import show ${second.import_id}\`, and try again when it is done`
+        )
+        yield* moved(DATABASE_URL, String(second.import_id), "reviewing")
         yield* json("import", "discard", String(second.import_id))
       })
     )
