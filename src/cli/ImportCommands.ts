@@ -59,15 +59,23 @@ const objectOf = (run: ImportRun) => ({
   created: run.summary.created,
   updated: run.summary.updated,
   unchanged: run.summary.unchanged,
-  conflicts: run.summary.conflicts
+  conflicts: run.summary.conflicts,
+  applied: run.applied
 })
 
 const linesOf = (run: ImportRun) => {
   const { conflicts, created, ignored_columns, images, unchanged, updated, variants } = run.summary
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const isDone = run.phase === "applied"
+  const plan = isDone ? "products" : "planned products"
   return [
     `Import ${run.id} of ${run.fileName} into ${run.storeDomain}: ${run.phase}`,
-    `  products: ${created} created, ${updated} updated, ${unchanged} unchanged; ${variants} variants, ${images} images`,
+    ...(created + updated + unchanged > 0
+      ? [
+          `  ${plan}: ${created} created, ${updated} updated, ${unchanged} unchanged; ${variants} variants, ${images} images`
+        ]
+      : []),
+    ...(isDone || run.phase === "reviewing" ? [] : [`  applied: ${run.applied} of ${created + updated} products`]),
     ...(conflicts > 0 ? [`  ${conflicts} fields were edited here and in the store: the store's values are taken`] : []),
     ...(filled.length > 0
       ? [

@@ -122,7 +122,34 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           `Nothing is written: import ${second.import_id} is being applied: see \`catalog import show ${second.import_id}\`, and try again when it is done`
         )
         yield* moved(DATABASE_URL, String(second.import_id), "reviewing")
-        yield* json("import", "discard", String(second.import_id))
+        const discarded = yield* json("import", "discard", String(second.import_id))
+        assert.deepStrictEqual(discarded, {
+          import_id: second.import_id,
+          phase: "discarded",
+          created: 0,
+          updated: 0,
+          unchanged: 2,
+          conflicts: 0,
+          applied: 0
+        })
+        const shownLines = (id: unknown) => Effect.map(said("import", "show", String(id)), (lines) => lines.slice(0, -1))
+        assert.deepStrictEqual(yield* shownLines(second.import_id), [
+          `Import ${second.import_id} of export.csv into shop.example.com: discarded`,
+          "  planned products: 0 created, 0 updated, 2 unchanged; 2 variants, 0 images",
+          "  applied: 0 of 0 products",
+          "  columns that are not kept: Variant Cost (1)"
+        ])
+        assert.deepStrictEqual(yield* shownLines(id), [
+          `Import ${id} of export.csv into shop.example.com: applied`,
+          "  products: 2 created, 0 updated, 0 unchanged; 2 variants, 0 images",
+          "  columns that are not kept: Variant Cost (1)"
+        ])
+        const [failed] = (imports as ReadonlyArray<{ readonly import_id: string }>)
+        assert.deepStrictEqual(yield* shownLines(failed?.import_id), [
+          `Import ${failed?.import_id} of none.csv into shop.example.com: failed`,
+          "  applied: 0 of 0 products",
+          "  There is no such file."
+        ])
       })
     )
   })
