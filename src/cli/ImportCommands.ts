@@ -1,6 +1,6 @@
-import { resolve } from "node:path"
+import { dirname, resolve } from "node:path"
 import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect, Option, Stream } from "effect"
+import { Config, Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import type { ImportRun } from "../domain/Import.ts"
@@ -89,6 +89,14 @@ const linesOf = (run: ImportRun) => {
   ]
 }
 
+/** npm runs a script in the folder of the package, and says where it was called. */
+const calledFrom = Effect.gen(function* () {
+  const name = (variable: string) => Effect.orDie(Config.string(variable).pipe(Config.withDefault("")))
+  const manifest = yield* name("npm_package_json")
+  const isMoved = manifest !== "" && dirname(manifest) === process.cwd()
+  return isMoved ? (yield* name("INIT_CWD")) || process.cwd() : process.cwd()
+})
+
 const csv = Command.make(
   "csv",
   {
@@ -101,7 +109,7 @@ const csv = Command.make(
   ({ accept, account, file, json, store }) =>
     Effect.gen(function* () {
       const client = yield* AdminClient
-      const run = yield* followed(client.importCsv({ account, path: resolve(file), store, accept }), false)
+      const run = yield* followed(client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }), false)
       yield* answer(json, objectOf(run), linesOf(run))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))

@@ -80,16 +80,26 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         })
         assert.strictEqual(
           yield* refusal("import", "csv", join(folder, "none.csv"), "--store", "shop.example.com"),
-          "There is no such file."
+          `There is no such file: ${join(folder, "none.csv")}`
         )
         assert.strictEqual(
           yield* refusal("import", "show", "nonsense"),
           "The account has no import nonsense: see `catalog import list`."
         )
+        // As `npm run catalog` called from that folder.
+        const npm = { INIT_CWD: folder, npm_package_json: join(process.cwd(), "package.json") }
+        const fromBelow = ["import", "csv", "none.csv", "--store", "shop.example.com"]
+        for (const [env, from] of [
+          [npm, folder],
+          [{ ...npm, npm_package_json: "/elsewhere/package.json" }, process.cwd()]
+        ] as const) {
+          const { stderr } = yield* catalog(fromBelow, { DATABASE_URL, ...env })
+          assert.strictEqual(stderr, `There is no such file: ${join(from, "none.csv")}\n`)
+        }
         const { imports } = yield* json("import", "list")
         assert.deepStrictEqual(
           (imports as ReadonlyArray<{ readonly phase: string }>).map(({ phase }) => phase),
-          ["failed", "applied", "applied"]
+          ["failed", "failed", "failed", "applied", "applied"]
         )
 
         const unlinked = yield* json("store", "unlink", "SHOP.example.com")
@@ -144,11 +154,11 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           "  products: 2 created, 0 updated, 0 unchanged; 2 variants, 0 images",
           "  columns that are not kept: Variant Cost (1)"
         ])
-        const [failed] = (imports as ReadonlyArray<{ readonly import_id: string }>)
+        const failed = (imports as ReadonlyArray<{ readonly import_id: string }>)[2]
         assert.deepStrictEqual(yield* shownLines(failed?.import_id), [
           `Import ${failed?.import_id} of none.csv into shop.example.com: failed`,
           "  applied: 0 of 0 products",
-          "  There is no such file."
+          `  There is no such file: ${join(folder, "none.csv")}`
         ])
       })
     )

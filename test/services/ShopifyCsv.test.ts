@@ -517,6 +517,20 @@ describe("a file that is refused", () => {
       'This is no header of a Shopify product export: "Handle" and "Title" are missing.'
     ],
     [
+      "a header in another case",
+      lines("handle,TITLE,Vendor", "mug,Mug,House"),
+      1,
+      null,
+      'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
+    ],
+    [
+      "a Handle in another case",
+      lines("HANDLE,Title", "mug,Mug"),
+      1,
+      null,
+      'This is no header of a Shopify product export: "Handle" is missing; "Handle" is spelled "HANDLE" there.'
+    ],
+    [
       "no Handle",
       lines("Title,Vendor", "Mug,House"),
       1,
@@ -805,7 +819,8 @@ describe("a file that is refused", () => {
       Effect.gen(function* () {
         const path = yield* directory
         const about = (message: string) => ({ line: null, column: null, message })
-        assert.deepStrictEqual(yield* refusalOf(join(path, "absent.csv")), about("There is no such file."))
+        const absent = join(path, "absent.csv")
+        assert.deepStrictEqual(yield* refusalOf(absent), about(`There is no such file: ${absent}`))
         assert.deepStrictEqual(yield* refusalOf(path), about("This is a directory, not a file."))
         execFileSync("mkfifo", [join(path, "pipe")])
         assert.deepStrictEqual(yield* refusalOf(join(path, "pipe")), about("This is no regular file."))

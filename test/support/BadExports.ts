@@ -93,17 +93,17 @@ export const badExports: ReadonlyArray<BadExport> = [
 export const badPaths: ReadonlyArray<{
   readonly what: string
   readonly make: (path: string) => void
-  readonly message: string
+  readonly message: (path: string) => string
 }> = [
-  { what: "no file", make: () => {}, message: "There is no such file." },
-  { what: "a directory", make: (path) => mkdirSync(path), message: "This is a directory, not a file." },
+  { what: "no file", make: () => {}, message: (path) => `There is no such file: ${path}` },
+  { what: "a directory", make: (path) => mkdirSync(path), message: () => "This is a directory, not a file." },
   {
     what: "a file of somebody else",
     make: (path) => {
       writeFileSync(path, goodExport)
       chmodSync(path, 0)
     },
-    message: "The service has no right to read the file."
+    message: () => "The service has no right to read the file."
   }
 ]
 
