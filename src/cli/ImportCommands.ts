@@ -63,6 +63,9 @@ const objectOf = (run: ImportRun) => ({
   applied: run.applied
 })
 
+/** Columns that are not kept, of which a line names at most so many. */
+const mostColumns = 10
+
 const linesOf = (run: ImportRun) => {
   const { conflicts, created, ignored_columns, images, unchanged, updated, variants } = run.summary
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
@@ -79,7 +82,10 @@ const linesOf = (run: ImportRun) => {
     ...(conflicts > 0 ? [`  ${conflicts} fields were edited here and in the store: the store's values are taken`] : []),
     ...(filled.length > 0
       ? [
-          `  columns that are not kept: ${filled.map(({ filled_cells, name }) => `${name} (${filled_cells})`).join(", ")}`
+          `  columns that are not kept: ${filled
+            .slice(0, mostColumns)
+            .map(({ filled_cells, name }) => `${name} (${filled_cells})`)
+            .join(", ")}${filled.length > mostColumns ? ` and ${filled.length - mostColumns} more` : ""}`
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),

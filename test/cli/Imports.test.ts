@@ -154,6 +154,12 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           "  products: 2 created, 0 updated, 0 unchanged; 2 variants, 0 images",
           "  columns that are not kept: Variant Cost (1)"
         ])
+        const wide = join(folder, "wide.csv")
+        const columns = Array.from({ length: 80 }, (_, index) => `Extra ${index}`)
+        writeFileSync(wide, `Handle,Title,${columns.join(",")}\nhat,Hat,${columns.map(() => "x").join(",")}\n`)
+        const wideLines = yield* said("import", "csv", wide, "--store", "shop.example.com", "--accept")
+        const named = columns.slice(0, 10).map((name) => `${name} (1)`)
+        assert.strictEqual(wideLines[2], `  columns that are not kept: ${named.join(", ")} and 70 more`)
         const failed = (imports as ReadonlyArray<{ readonly import_id: string }>)[2]
         assert.deepStrictEqual(yield* shownLines(failed?.import_id), [
           `Import ${failed?.import_id} of none.csv into shop.example.com: failed`,
