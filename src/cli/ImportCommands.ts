@@ -115,7 +115,10 @@ const csv = Command.make(
   ({ accept, account, file, json, store }) =>
     Effect.gen(function* () {
       const client = yield* AdminClient
-      const run = yield* followed(client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }), false)
+      const run = yield* followed(
+        client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
+        false
+      )
       yield* answer(json, objectOf(run), linesOf(run))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))

@@ -262,7 +262,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
             )
             yield* faults.at("checked")
             for (let attempt = 0; attempt < mostComparisons; attempt++)
-              if (yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, { path, sharedSkus }, report))) return
+              if (
+                yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, { path, sharedSkus }, report))
+              )
+                return
             return yield* refused(
               "catalog",
               "keeps changing while the file is compared with it; try again in a quieter moment"

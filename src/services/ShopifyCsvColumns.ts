@@ -124,9 +124,7 @@ export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.E
       new ImportFileRejected({ line, column: null, reason: `This is no header of a Shopify product export: ${reason}` })
     )
   if (at.handle === undefined)
-    return isWrong(
-      `${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`
-    )
+    return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
     return isWrong('it names no other of its columns than "Handle".')
   // A product that has a status needs no other word on it, and a unit alone weighs nothing.

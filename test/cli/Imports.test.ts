@@ -142,7 +142,8 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           conflicts: 0,
           applied: 0
         })
-        const shownLines = (id: unknown) => Effect.map(said("import", "show", String(id)), (lines) => lines.slice(0, -1))
+        const shownLines = (id: unknown) =>
+          Effect.map(said("import", "show", String(id)), (lines) => lines.slice(0, -1))
         assert.deepStrictEqual(yield* shownLines(second.import_id), [
           `Import ${second.import_id} of export.csv into shop.example.com: discarded`,
           "  planned products: 0 created, 0 updated, 2 unchanged; 2 variants, 0 images",

@@ -80,7 +80,10 @@ export const fitting: ReadonlyArray<readonly [EntityKind, Readonly<Record<string
       "spec.unheard_of": "x"
     }
   ],
-  ["variant", { sku: "x".repeat(255), price: "19.90", compare_at_price: "9999999999999.999999999", weight: "0", taxable: "true" }],
+  [
+    "variant",
+    { sku: "x".repeat(255), price: "19.90", compare_at_price: "9999999999999.999999999", weight: "0", taxable: "true" }
+  ],
   ["collection", { title: "%_\\ '; DROP TABLE entity; --" }],
   ["media", { alt: "x" }]
 ]

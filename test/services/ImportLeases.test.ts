@@ -154,9 +154,9 @@ for (const engine of engines)
           yield* sql`
             CREATE TRIGGER refuse_last BEFORE INSERT ON entity FOR EACH ROW
             WHEN (NEW.attributes #>> '{sku,value}' = 'R-599') EXECUTE FUNCTION refuse_last()`
-          const bring = Effect.flatMap(imports.csv(path, "us.example", quiet), ({ id }) => imports.accept(id, quiet)).pipe(
-            actingAs(actor)
-          )
+          const bring = Effect.flatMap(imports.csv(path, "us.example", quiet), ({ id }) =>
+            imports.accept(id, quiet)
+          ).pipe(actingAs(actor))
           const error =
             "It could not be applied: the database refused a value (54000); 500 of 600 products were applied."
           assert.strictEqual((yield* Effect.flip(bring)).message, `import: ${error}`)

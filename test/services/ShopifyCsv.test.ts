@@ -171,7 +171,14 @@ describe("Shopify export", () => {
   it.effect("is told which SKUs several of its products have", () =>
     Effect.gen(function* () {
       const { sharedSkus } = yield* inspect(
-        lines("Handle,Option1 Name,Option1 Value,Variant SKU", "a,Size,S,A", "a,,M,A", "b,Size,S,B", "c,Size,S,B", "d,Size,S,")
+        lines(
+          "Handle,Option1 Name,Option1 Value,Variant SKU",
+          "a,Size,S,A",
+          "a,,M,A",
+          "b,Size,S,B",
+          "c,Size,S,B",
+          "d,Size,S,"
+        )
       )
       assert.deepStrictEqual([...sharedSkus], ["B"])
     })
