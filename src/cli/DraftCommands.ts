@@ -5,6 +5,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { AttributeEdit } from "../domain/AttributeRules.ts"
 import type { DraftState } from "../domain/DraftWrite.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
+import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -32,9 +33,6 @@ const byKey = ({ issues }: ValidationFailed) =>
   new Refused({
     message: issues.map(({ message, path }) => `${path.replace(/^attributes\./, "")}: ${message}`).join("; ")
   })
-
-const locked = () =>
-  new Refused({ message: "An import is being reconciled, nothing is written: see `catalog import list`." })
 
 const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
   Args.withDescription("New values, each key once; after `=` everything is the value, nothing is an empty one."),
@@ -111,7 +109,7 @@ const set = Command.make(
       Effect.catchTags({
         NotFound: () => missing(entity, store),
         ValidationFailed: byKey,
-        PimLocked: locked,
+        PimLocked: () => lockedBy(account),
         RevisionConflict: ({ currentRevision }) =>
           new Refused({
             message: `Somebody changed it meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`catalog draft show ${entity}\` and repeat with --revision ${currentRevision}.`
@@ -160,7 +158,7 @@ const add = Command.make(
         NotFound: () => missing(entity),
         ValidationFailed: ({ issues }) =>
           new Refused({ message: `--store: ${issues.map(({ message }) => message).join("; ")}` }),
-        PimLocked: locked
+        PimLocked: () => lockedBy(account)
       }),
       withAdmin
     )

@@ -1,6 +1,6 @@
-import { resolve } from "node:path"
+import { dirname, resolve } from "node:path"
 import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect, Option, Stream } from "effect"
+import { Config, Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import type { ImportRun } from "../domain/Import.ts"
@@ -59,19 +59,33 @@ const objectOf = (run: ImportRun) => ({
   created: run.summary.created,
   updated: run.summary.updated,
   unchanged: run.summary.unchanged,
-  conflicts: run.summary.conflicts
+  conflicts: run.summary.conflicts,
+  applied: run.applied
 })
+
+/** Columns that are not kept, of which a line names at most so many. */
+const mostColumns = 10
 
 const linesOf = (run: ImportRun) => {
   const { conflicts, created, ignored_columns, images, unchanged, updated, variants } = run.summary
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const isDone = run.phase === "applied"
+  const plan = isDone ? "products" : "planned products"
   return [
     `Import ${run.id} of ${run.fileName} into ${run.storeDomain}: ${run.phase}`,
-    `  products: ${created} created, ${updated} updated, ${unchanged} unchanged; ${variants} variants, ${images} images`,
+    ...(created + updated + unchanged > 0
+      ? [
+          `  ${plan}: ${created} created, ${updated} updated, ${unchanged} unchanged; ${variants} variants, ${images} images`
+        ]
+      : []),
+    ...(isDone || run.phase === "reviewing" ? [] : [`  applied: ${run.applied} of ${created + updated} products`]),
     ...(conflicts > 0 ? [`  ${conflicts} fields were edited here and in the store: the store's values are taken`] : []),
     ...(filled.length > 0
       ? [
-          `  columns that are not kept: ${filled.map(({ filled_cells, name }) => `${name} (${filled_cells})`).join(", ")}`
+          `  columns that are not kept: ${filled
+            .slice(0, mostColumns)
+            .map(({ filled_cells, name }) => `${name} (${filled_cells})`)
+            .join(", ")}${filled.length > mostColumns ? ` and ${filled.length - mostColumns} more` : ""}`
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),
@@ -80,6 +94,14 @@ const linesOf = (run: ImportRun) => {
       : [])
   ]
 }
+
+/** npm runs a script in the folder of the package, and says where it was called. */
+const calledFrom = Effect.gen(function* () {
+  const name = (variable: string) => Effect.orDie(Config.string(variable).pipe(Config.withDefault("")))
+  const manifest = yield* name("npm_package_json")
+  const isMoved = manifest !== "" && dirname(manifest) === process.cwd()
+  return isMoved ? (yield* name("INIT_CWD")) || process.cwd() : process.cwd()
+})
 
 const csv = Command.make(
   "csv",
@@ -93,7 +115,10 @@ const csv = Command.make(
   ({ accept, account, file, json, store }) =>
     Effect.gen(function* () {
       const client = yield* AdminClient
-      const run = yield* followed(client.importCsv({ account, path: resolve(file), store, accept }), false)
+      const run = yield* followed(
+        client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
+        false
+      )
       yield* answer(json, objectOf(run), linesOf(run))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))

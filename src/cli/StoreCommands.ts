@@ -1,6 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -44,7 +45,10 @@ const link = Command.make(
           : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it back.`,
         `Next: catalog import csv FILE --store ${store.domain}`
       ])
-    }).pipe(withAdmin)
+    }).pipe(
+      Effect.catchTag("PimLocked", () => lockedBy(account)),
+      withAdmin
+    )
 ).pipe(Command.withDescription("Link a store to an account, or link one again that was unlinked."))
 
 const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
@@ -54,7 +58,10 @@ const unlink = Command.make("unlink", { domain, account, json }, ({ account, dom
       `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,
       `Nothing is lost: \`catalog store link ${store.domain}\` restores every version as it was.`
     ])
-  }).pipe(withAdmin)
+  }).pipe(
+    Effect.catchTag("PimLocked", () => lockedBy(account)),
+    withAdmin
+  )
 ).pipe(Command.withDescription("Take a store out of an account; linking its domain again restores its versions."))
 
 const counted = (entities: number) => (entities === 1 ? "1 entity has" : `${entities} entities have`)

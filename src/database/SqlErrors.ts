@@ -102,7 +102,8 @@ const connectionMessages: ReadonlyArray<string> = [
   "Cannot use a pool after calling end on the pool"
 ]
 
-const codeOf = (error: SqlError): string | undefined =>
+/** Its SQLSTATE, or Node's code. */
+export const codeOf = (error: SqlError): string | undefined =>
   Predicate.hasProperty(error.cause, "code") && typeof error.cause.code === "string" ? error.cause.code : undefined
 
 const causeMessageOf = (error: SqlError): string =>

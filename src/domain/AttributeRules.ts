@@ -35,6 +35,12 @@ const nouns: Readonly<Record<EntityKind, string>> = {
 /** The form of a metafield's key, Shopify's: a namespace of up to 255 characters, a key of up to 64. */
 const metafieldKey = /^[\w-]{1,255}\.[\w-]{1,64}$/
 
+/** The built-in keys by whose values entities are found: the database has indexes on them. */
+const indexedKeys: ReadonlyArray<string> = ["handle", "sku"]
+
+/** Most characters of such a value. Shopify's limit for both; an index of PostgreSQL takes no more than 2,704 bytes. */
+export const mostIndexedCharacters = 255
+
 /** Deepest nesting of a value that is JSON. */
 const deepestJson = 32
 
@@ -82,6 +88,12 @@ const valueRules: Readonly<Record<string, (value: string) => string | undefined>
     )
 }
 
+const lengthRule = (key: string, value: string) =>
+  fits(
+    !indexedKeys.includes(key) || value.length <= mostIndexedCharacters,
+    `must have at most ${mostIndexedCharacters} characters`
+  )
+
 const ruleOf = (type: string, value: string): string | undefined => {
   if (!type.startsWith("list.")) return valueRules[type]?.(value)
   const item = type.slice("list.".length)
@@ -113,9 +125,9 @@ export const textIssues = (edits: ReadonlyArray<AttributeEdit>): ReadonlyArray<I
   })
 
 /**
- * What is wrong with edits of an entity of this kind: an unknown or a read-only key, a value that does not fit its type.
- * An empty value fits every type. A metafield has the type that one of `layers` knows, else it is a single line of text; of
- * types that are not ours to check any text fits.
+ * What is wrong with edits of an entity of this kind: an unknown or a read-only key, a value that does not fit its type or
+ * is too long to be found by. An empty value fits every type. A metafield has the type that one of `layers` knows, else it
+ * is a single line of text; of types that are not ours to check any text fits.
  */
 export const attributeIssues = (
   kind: EntityKind,
@@ -133,7 +145,7 @@ export const attributeIssues = (
     const choice = choices[kind]?.[key]
     const rule =
       choice === undefined
-        ? ruleOf(typeOf(kind, key, layers), value)
+        ? (lengthRule(key, value) ?? ruleOf(typeOf(kind, key, layers), value))
         : fits(choice.includes(value), `must be one of ${choice.join(", ")}`)
     return rule === undefined ? [] : [{ path, message: rule }]
   })

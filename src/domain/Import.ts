@@ -44,3 +44,9 @@ export const ImportRun = Schema.Struct({
   updatedAt: Timestamp
 })
 export type ImportRun = typeof ImportRun.Type
+
+/** The import that locks its account, and what ends the lock: for a person at the command line. */
+export const whyLocked = ({ id, phase }: Pick<ImportRun, "id" | "phase">): string =>
+  phase === "applying"
+    ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
+    : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`

@@ -5,7 +5,7 @@ import { type CatalogChange, ownersOf } from "../domain/CatalogChange.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../domain/Ids.ts"
 import { type ImportSummary, noProducts } from "../domain/Import.ts"
-import { type ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { type ImportedProduct, ImportFileRejected, quoted } from "../domain/ImportedProduct.ts"
 import { planImport } from "../domain/ImportPlan.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
@@ -35,9 +35,17 @@ export interface Compared {
   readonly summary: ImportSummary
 }
 
+/** A Shopify product export that was checked. */
+export interface CheckedFile {
+  /** Absolute. */
+  readonly path: string
+  /** SKUs that name variants of several of its products: none of them is matched by these. */
+  readonly sharedSkus: ReadonlySet<string>
+}
+
 /**
- * Compares a whole export (an absolute path) with the catalog and stages what it will do, in place of what was staged for
- * this import before. ImportFileRejected: the first thing that is wrong with it.
+ * Compares a whole export with the catalog and stages what it will do, in place of what was staged for this import before.
+ * ImportFileRejected: the first thing that is wrong with it.
  */
 export const makeImportComparison = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -52,6 +60,7 @@ export const makeImportComparison = Effect.gen(function* () {
     accountId: AccountId,
     store: Store,
     batch: ReadonlyArray<ImportedProduct>,
+    sharedSkus: ReadonlySet<string>,
     taken: ReadonlyMap<EntityId, number>
   ) =>
     transaction.run(
@@ -59,7 +68,7 @@ export const makeImportComparison = Effect.gen(function* () {
         // Whoever holds it alone takes locks of entities in an order of its own.
         yield* importLock.share(accountId)
         const skusOf = ({ variants }: ImportedProduct) =>
-          variants.flatMap(({ values }) => (values.sku ? [values.sku] : []))
+          variants.flatMap(({ values }) => (values.sku && !sharedSkus.has(values.sku) ? [values.sku] : []))
         const { byHandle, bySku } = yield* repo.match(
           accountId,
           batch.flatMap(skusOf),
@@ -69,6 +78,7 @@ export const makeImportComparison = Effect.gen(function* () {
         const lines = new Map<EntityId, number>()
         for (const product of batch) {
           let target: EntityId | undefined
+          let lead = { line: product.line, column: "Handle", by: `the handle ${quoted(product.handle)}` }
           for (const { line, values } of product.variants) {
             const led = values.sku ? bySku.get(values.sku) : undefined
             if (led === undefined) continue
@@ -78,6 +88,7 @@ export const makeImportComparison = Effect.gen(function* () {
                 column: "Variant SKU",
                 reason: "this SKU belongs to another product here than those of the product's lines before it"
               })
+            if (target === undefined) lead = { line, column: "Variant SKU", by: `the SKU ${quoted(values.sku ?? "")}` }
             target = led
           }
           target ??= byHandle.get(product.handle)
@@ -93,9 +104,9 @@ export const makeImportComparison = Effect.gen(function* () {
           const before = taken.get(target) ?? lines.get(target)
           if (before !== undefined)
             return yield* new ImportFileRejected({
-              line: product.line,
-              column: null,
-              reason: `this product leads to the same product here as the one on line ${before}`
+              line: lead.line,
+              column: lead.column,
+              reason: `${lead.by} leads to the same product here as the product on line ${before}`
             })
           lines.set(target, product.line)
           targets.set(product, target)
@@ -127,7 +138,7 @@ export const makeImportComparison = Effect.gen(function* () {
       })
     )
 
-  const stageFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
+  const stageFile = (accountId: AccountId, store: Store, id: ImportId, file: CheckedFile, report: ReportProgress) =>
     Effect.gen(function* () {
       const version = yield* repo.accountVersion(accountId)
       // After the version: one that is unlinked later moves it.
@@ -143,7 +154,7 @@ export const makeImportComparison = Effect.gen(function* () {
       let ordinal = 0
       const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
         Effect.gen(function* () {
-          const { lines, plans } = yield* compare(accountId, store, batch, taken)
+          const { lines, plans } = yield* compare(accountId, store, batch, file.sharedSkus, taken)
           for (const [target, line] of lines) taken.set(target, line)
           const items: Array<StagedItem> = []
           for (const plan of plans) {
@@ -160,7 +171,7 @@ export const makeImportComparison = Effect.gen(function* () {
           yield* faults.at("staged")
           yield* breathe
         })
-      yield* readShopifyCsv(path).pipe(
+      yield* readShopifyCsv(file.path).pipe(
         Stream.tap((part) =>
           part._tag === "Product"
             ? Effect.void

@@ -1,10 +1,11 @@
 import { basename } from "node:path"
 import { Array as Arr, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
-import { NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, ImportId } from "../domain/Ids.ts"
-import type { ImportPhase, ImportRun } from "../domain/Import.ts"
+import { type ImportPhase, type ImportRun, whyLocked } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
@@ -16,7 +17,7 @@ import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
 import { type Compared, makeImportComparison, type ReportProgress } from "./ImportComparison.ts"
 import { leanHeap } from "./LeanHeap.ts"
-import { inspectShopifyCsv } from "./ShopifyCsv.ts"
+import { inspectShopifyCsv } from "./ShopifyCsvInspection.ts"
 
 /** Entities that one transaction writes at most: decisions on imports. */
 const entitiesAtOnce = 1_000
@@ -25,6 +26,9 @@ const betweenRenewals = "15 seconds"
 const mostTakeovers = 3
 /** How often the catalog may change while a file is compared with it before we give up. */
 const mostComparisons = 5
+
+const appliedOf = ({ applied, summary: { created, updated } }: ImportRun) =>
+  `${applied} of ${created + updated} products were applied`
 
 const refused = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 
@@ -49,8 +53,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
     /** NotFound: the account has no such import. */
     readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
     /**
-     * Applies an import that is under review, or goes on with one whose process is gone. ValidationFailed: it is neither, or
-     * it was taken over too often.
+     * Applies an import that is under review, or goes on with one whose process is gone. ValidationFailed: it is neither, it
+     * was taken over too often, or applying it failed in a way that trying again does not cure; it then is failed.
      */
     readonly accept: (
       id: ImportId,
@@ -103,28 +107,21 @@ export class Imports extends Context.Tag("catalog/Imports")<
         )
 
       /** Ends an import that is still in this phase; what was applied stays. */
-      const fail = (accountId: AccountId, id: ImportId, from: ImportPhase, error: string) =>
+      const fail = (accountId: AccountId, id: ImportId, from: ImportPhase, reason: (run: ImportRun) => string) =>
         transaction.run(
           Effect.gen(function* () {
             const holder = yield* importLock.take(accountId)
-            const { phase } = yield* Effect.orDie(found(accountId, id))
-            if (phase !== from) return
+            const run = yield* Effect.orDie(found(accountId, id))
+            if (run.phase !== from) return
             yield* repo.clear(accountId, id)
-            yield* repo.move(accountId, id, { phase: "failed", leased: false, error })
+            yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run) })
             if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
           })
         )
 
       /** Why no other import of the account can begin. */
       const occupied = (accountId: AccountId, id: ImportId) =>
-        Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
-          refused(
-            "import",
-            phase === "applying"
-              ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
-              : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
-          )
-        )
+        Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => refused("import", whyLocked(run)))
 
       /** Locks the account for the review, unless it changed since the comparison began. */
       const enterReview = (accountId: AccountId, id: ImportId, compared: Compared) =>
@@ -196,10 +193,18 @@ export class Imports extends Context.Tag("catalog/Imports")<
           Effect.repeat(Effect.zipLeft(applyOne, breathe), { while: (count) => count > 0 })
         )
         return leased(accountId, id, "applying", applyRest, Effect.void).pipe(
-          // Whoever comes next need not wait for the lease of a process that was told to stop.
-          Effect.onInterrupt(() => repo.release(accountId, id)),
           // The state was locked since it was compared: what cannot be applied now is a defect of ours.
           Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),
+          Effect.catchSomeDefect((defect) =>
+            Option.map(incurable(defect), (reason) =>
+              Effect.zipRight(
+                Effect.logError(`Import ${id} could not be applied`, Cause.die(defect)),
+                fail(accountId, id, "applying", (run) => `It could not be applied: ${reason}; ${appliedOf(run)}.`)
+              )
+            )
+          ),
+          // Whoever comes next need not wait for the lease of a process that was told to stop.
+          Effect.onInterrupt(() => repo.release(accountId, id)),
           Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
         )
       }
@@ -207,15 +212,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const goOn = ({ accountId, id, phase, takeovers }: LeasedRun, report: ReportProgress) =>
         Effect.gen(function* () {
           if (phase === "fetching")
-            return yield* fail(accountId, id, phase, "The process that read the file ended; import it again.")
+            return yield* fail(accountId, id, phase, () => "The process that read the file ended; import it again.")
           const run = yield* Effect.orDie(found(accountId, id))
           if (takeovers <= mostTakeovers) return yield* applyAll(accountId, run, report)
-          const { created, updated } = run.summary
           yield* fail(
             accountId,
             id,
             phase,
-            `Applying it was interrupted ${takeovers} times; ${run.applied} of ${created + updated} products were applied. Import the file again to complete it.`
+            (last) =>
+              `Applying it was interrupted ${takeovers} times; ${appliedOf(last)}. Import the file again to complete it.`
           )
         })
 
@@ -252,12 +257,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
           yield* repo.create(accountId, { id, storeId: store.id, fileName: basename(path) })
           const work = Effect.gen(function* () {
             yield* faults.at("created")
-            yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+            const { sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
               report({ step: "checking", done: bytesRead, total: totalBytes })
             )
             yield* faults.at("checked")
             for (let attempt = 0; attempt < mostComparisons; attempt++)
-              if (yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, path, report))) return
+              if (
+                yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, { path, sharedSkus }, report))
+              )
+                return
             return yield* refused(
               "catalog",
               "keeps changing while the file is compared with it; try again in a quieter moment"
@@ -267,7 +275,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             phase === "reviewing" ? Effect.void : givenUp
           )
           yield* leased(accountId, id, "fetching", work, lost).pipe(
-            Effect.onError((cause) => fail(accountId, id, "fetching", reasonOf(cause)))
+            Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause)))
           )
           yield* faults.at("reviewing")
           return yield* Effect.orDie(found(accountId, id))
@@ -322,6 +330,17 @@ export class Imports extends Context.Tag("catalog/Imports")<
 }
 
 const givenUp = refused("import", "was given up, its lease ran out: import the file again")
+
+/** Why an import cannot be applied, in short; none when it may be another time. */
+const incurable = (defect: unknown): Option.Option<string> => {
+  if (defect instanceof Unavailable) return Option.none()
+  if (defect instanceof NotFound || defect instanceof ValidationFailed) return Option.some(defect.message)
+  if (!isSqlError(defect)) return Option.some("an error of the service")
+  const kind = classify(defect)
+  return kind === "unavailable" || kind === "retry"
+    ? Option.none()
+    : Option.some(`the database refused a value (${codeOf(defect) ?? "no code"})`)
+}
 
 const reasonOf = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)

@@ -45,7 +45,7 @@ const maxRecordBytes = 1_048_576
 const aboutFile = (reason: string) => new ImportFileRejected({ line: null, column: null, reason })
 const aboutLine = (line: number, reason: string) => new ImportFileRejected({ line, column: null, reason })
 
-const empty = () => aboutFile("The file is empty.")
+export const empty = () => aboutFile("The file is empty.")
 const changed = () => aboutFile("The file was changed while it was read.")
 
 const csvOptions: Options = {
@@ -56,12 +56,14 @@ const csvOptions: Options = {
   max_record_size: maxRecordBytes
 }
 
-const unreadable = (error: unknown): ImportFileRejected => {
-  const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
-  if (code === "ENOENT" || code === "ENOTDIR") return aboutFile("There is no such file.")
-  if (code === "EACCES" || code === "EPERM") return aboutFile("The service has no right to read the file.")
-  return aboutFile(`The file cannot be read (${code}).`)
-}
+const unreadable =
+  (path: string) =>
+  (error: unknown): ImportFileRejected => {
+    const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
+    if (code === "ENOENT" || code === "ENOTDIR") return aboutFile(`There is no such file: ${path}`)
+    if (code === "EACCES" || code === "EPERM") return aboutFile("The service has no right to read the file.")
+    return aboutFile(`The file cannot be read (${code}).`)
+  }
 
 /** Where the last character that may go on in the next bytes begins. */
 const completeCharacters = (bytes: Buffer): number => {
@@ -223,15 +225,15 @@ interface OpenFile {
 }
 
 const openFile = Effect.fnUntraced(function* (path: string) {
-  const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable })
+  const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable(path) })
   // Asked first: opening a pipe would wait for a writer.
   if (found.isDirectory()) return yield* aboutFile("This is a directory, not a file.")
   if (!found.isFile()) return yield* aboutFile("This is no regular file.")
   const handle = yield* Effect.acquireRelease(
-    Effect.tryPromise({ try: () => open(path, "r"), catch: unreadable }),
+    Effect.tryPromise({ try: () => open(path, "r"), catch: unreadable(path) }),
     (opened) => Effect.ignore(Effect.tryPromise(() => opened.close()))
   )
-  const { dev, ino, mtimeMs, size } = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable })
+  const { dev, ino, mtimeMs, size } = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable(path) })
   if (size === 0) return yield* empty()
   return { path, handle, device: dev, inode: ino, size, modifiedMillis: mtimeMs }
 })
@@ -242,7 +244,7 @@ const readAt = (file: OpenFile, position: number, length: number) =>
       const { buffer, bytesRead } = await file.handle.read(Buffer.allocUnsafe(length), 0, length, position)
       return buffer.subarray(0, bytesRead)
     },
-    catch: unreadable
+    catch: unreadable(file.path)
   })
 
 /** Whether the path no longer leads to the file that was opened, as it was. */
@@ -371,31 +373,3 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsv
  */
 export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
   Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))
-
-/** How far an export was read. */
-export interface ReadProgress {
-  readonly bytesRead: number
-  readonly totalBytes: number
-}
-
-/**
- * Reads a whole export and keeps only what it adds up to; tells how far it is after every chunk that completed products.
- * ImportFileRejected as for `readShopifyCsv`.
- */
-export const inspectShopifyCsv: (
-  path: string,
-  report: (progress: ReadProgress) => Effect.Effect<void>
-) => Effect.Effect<ShopifyCsvSummary, ImportFileRejected> = Effect.fn("ShopifyCsv.inspect")(function* (path, report) {
-  const last = yield* readShopifyCsv(path).pipe(
-    Stream.chunks,
-    Stream.tap((parts) =>
-      Option.match(Chunk.findLast(parts, ShopifyCsvPart.$is("Product")), {
-        onNone: () => Effect.void,
-        onSome: ({ bytesRead, totalBytes }) => report({ bytesRead, totalBytes })
-      })
-    ),
-    Stream.flattenChunks,
-    Stream.runLast
-  )
-  return yield* Option.filter(last, ShopifyCsvPart.$is("Summary")).pipe(Effect.orElseFail(empty))
-})

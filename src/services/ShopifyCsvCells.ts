@@ -1,4 +1,5 @@
 import { Either } from "effect"
+import { mostIndexedCharacters } from "../domain/AttributeRules.ts"
 import { quoted } from "../domain/ImportedProduct.ts"
 
 /** What a cell that is not blank says, or why it says nothing that fits. */
@@ -23,15 +24,18 @@ export const anyText: CellRule = Either.right
 export const lineOfText: CellRule = (cell) =>
   lineBreaks(cell) === 0 ? Either.right(cell) : Either.left("This value is a single line of text and has a line break.")
 
-/** The longest handle that Shopify gives. */
-const handleCharacters = 255
+const indexedText =
+  (noun: string): CellRule =>
+  (text) =>
+    text.length > mostIndexedCharacters
+      ? Either.left(`A ${noun} has at most ${mostIndexedCharacters} characters.`)
+      : lineOfText(text)
 
-export const handleText: CellRule = (cell) => {
-  const handle = cell.trim()
-  return handle.length > handleCharacters
-    ? Either.left(`A handle has at most ${handleCharacters} characters.`)
-    : lineOfText(handle)
-}
+const anyHandle = indexedText("handle")
+
+export const handleText: CellRule = (cell) => anyHandle(cell.trim())
+
+export const skuText: CellRule = indexedText("SKU")
 
 /** Tags as a JSON list, in the order of the file, each once. */
 export const tagList: CellRule = (cell) => {

@@ -115,11 +115,16 @@ export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.E
     } else ignored.push(index)
   }
   const missing = [...(at.handle === undefined ? ["Handle"] : []), ...(at.title === undefined ? ["Title"] : [])]
+  const spelled = missing.flatMap((name) => {
+    const other = names.find((given) => given.toLowerCase() === name.toLowerCase())
+    return other === undefined ? [] : [`${quoted(name)} is spelled ${quoted(other)} there`]
+  })
   const isWrong = (reason: string) =>
     Either.left(
       new ImportFileRejected({ line, column: null, reason: `This is no header of a Shopify product export: ${reason}` })
     )
-  if (at.handle === undefined) return isWrong(`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing.`)
+  if (at.handle === undefined)
+    return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
     return isWrong('it names no other of its columns than "Handle".')
   // A product that has a status needs no other word on it, and a unit alone weighs nothing.

@@ -26,7 +26,7 @@ const productRules = {
 
 /** Cells of a variant's line that are attributes as they stand. */
 const variantRules = {
-  sku: Cells.lineOfText,
+  sku: Cells.skuText,
   barcode: Cells.lineOfText,
   price: Cells.decimalNumber,
   compare_at_price: Cells.decimalNumber,

@@ -11,7 +11,7 @@ const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
 /** Finishes imports whose process is gone. */
 const takeOver = Effect.gen(function* () {
   const count = yield* (yield* Imports).resume(Option.none())
-  if (count > 0) yield* Effect.logInfo(`Took over ${count} imports`)
+  if (count > 0) yield* Effect.logInfo(`Took over ${count} ${count === 1 ? "import" : "imports"}`)
 })
 
 /** What no longer matters goes: the one place for tables and their ages, which docs/architecture.md repeats. */

@@ -103,7 +103,7 @@ for (const [name, refused] of Object.entries(ways))
           for (const { make, message } of badPaths) {
             const path = freePath()
             make(path)
-            yield* refuses(asNobody(refused(accountId, path, "us.example")), message, true).pipe(actingAs(actor))
+            yield* refuses(asNobody(refused(accountId, path, "us.example")), message(path), true).pipe(actingAs(actor))
           }
           for (const store of ["nowhere.example", "other.example"])
             yield* refuses(

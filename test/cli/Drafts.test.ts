@@ -179,10 +179,10 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.include(yield* misuse("draft", "set", id, "--revision", "4", "title=\uFFFD"), "is not valid UTF-8")
 
-        yield* json("import", "csv", export_, "--store", domain)
+        const { import_id: importId } = yield* json("import", "csv", export_, "--store", domain)
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4", "title=x"),
-          "An import is being reconciled, nothing is written: see `catalog import list`."
+          `Nothing is written: import ${importId} is under review: accept it with \`catalog import accept ${importId}\` or discard it with \`catalog import discard ${importId}\` first`
         )
         assert.strictEqual((yield* json("draft", "show", id)).draft_revision, 4)
       })

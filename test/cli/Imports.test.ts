@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import pg from "pg"
 import { afterAll } from "vitest"
 import { catalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -11,6 +12,14 @@ const folder = mkdtempSync(join(tmpdir(), "imports-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const path = join(folder, "export.csv")
 writeFileSync(path, "Handle,Title,Variant SKU,Variant Price,Variant Cost\nhat,Hat,H-1,5.00,2\ncap,Cap,C-1,4.00,\n")
+
+const moved = (connectionString: string, id: string, phase: string) =>
+  Effect.promise(async () => {
+    const client = new pg.Client({ connectionString })
+    await client.connect()
+    await client.query("UPDATE import_run SET phase = $2 WHERE id = $1", [id, phase])
+    await client.end()
+  })
 
 describe.skipIf(!serverAnswers)("importing on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
@@ -71,16 +80,26 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         })
         assert.strictEqual(
           yield* refusal("import", "csv", join(folder, "none.csv"), "--store", "shop.example.com"),
-          "There is no such file."
+          `There is no such file: ${join(folder, "none.csv")}`
         )
         assert.strictEqual(
           yield* refusal("import", "show", "nonsense"),
           "The account has no import nonsense: see `catalog import list`."
         )
+        // As `npm run catalog` called from that folder.
+        const npm = { INIT_CWD: folder, npm_package_json: join(process.cwd(), "package.json") }
+        const fromBelow = ["import", "csv", "none.csv", "--store", "shop.example.com"]
+        for (const [env, from] of [
+          [npm, folder],
+          [{ ...npm, npm_package_json: "/elsewhere/package.json" }, process.cwd()]
+        ] as const) {
+          const { stderr } = yield* catalog(fromBelow, { DATABASE_URL, ...env })
+          assert.strictEqual(stderr, `There is no such file: ${join(from, "none.csv")}\n`)
+        }
         const { imports } = yield* json("import", "list")
         assert.deepStrictEqual(
           (imports as ReadonlyArray<{ readonly phase: string }>).map(({ phase }) => phase),
-          ["failed", "applied", "applied"]
+          ["failed", "failed", "failed", "applied", "applied"]
         )
 
         const unlinked = yield* json("store", "unlink", "SHOP.example.com")
@@ -105,9 +124,49 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const second = yield* json("import", "csv", path, "--store", "shop.example.com")
         assert.strictEqual(
           yield* refusal("store", "unlink", "shop.example.com"),
-          "An import is being reconciled; retry after its review is finished."
+          `Nothing is written: import ${second.import_id} is under review: accept it with \`catalog import accept ${second.import_id}\` or discard it with \`catalog import discard ${second.import_id}\` first`
         )
-        yield* json("import", "discard", String(second.import_id))
+        yield* moved(DATABASE_URL, String(second.import_id), "applying")
+        assert.strictEqual(
+          yield* refusal("store", "unlink", "shop.example.com"),
+          `Nothing is written: import ${second.import_id} is being applied: see \`catalog import show ${second.import_id}\`, and try again when it is done`
+        )
+        yield* moved(DATABASE_URL, String(second.import_id), "reviewing")
+        const discarded = yield* json("import", "discard", String(second.import_id))
+        assert.deepStrictEqual(discarded, {
+          import_id: second.import_id,
+          phase: "discarded",
+          created: 0,
+          updated: 0,
+          unchanged: 2,
+          conflicts: 0,
+          applied: 0
+        })
+        const shownLines = (id: unknown) =>
+          Effect.map(said("import", "show", String(id)), (lines) => lines.slice(0, -1))
+        assert.deepStrictEqual(yield* shownLines(second.import_id), [
+          `Import ${second.import_id} of export.csv into shop.example.com: discarded`,
+          "  planned products: 0 created, 0 updated, 2 unchanged; 2 variants, 0 images",
+          "  applied: 0 of 0 products",
+          "  columns that are not kept: Variant Cost (1)"
+        ])
+        assert.deepStrictEqual(yield* shownLines(id), [
+          `Import ${id} of export.csv into shop.example.com: applied`,
+          "  products: 2 created, 0 updated, 0 unchanged; 2 variants, 0 images",
+          "  columns that are not kept: Variant Cost (1)"
+        ])
+        const wide = join(folder, "wide.csv")
+        const columns = Array.from({ length: 80 }, (_, index) => `Extra ${index}`)
+        writeFileSync(wide, `Handle,Title,${columns.join(",")}\nhat,Hat,${columns.map(() => "x").join(",")}\n`)
+        const wideLines = yield* said("import", "csv", wide, "--store", "shop.example.com", "--accept")
+        const named = columns.slice(0, 10).map((name) => `${name} (1)`)
+        assert.strictEqual(wideLines[2], `  columns that are not kept: ${named.join(", ")} and 70 more`)
+        const failed = (imports as ReadonlyArray<{ readonly import_id: string }>)[2]
+        assert.deepStrictEqual(yield* shownLines(failed?.import_id), [
+          `Import ${failed?.import_id} of none.csv into shop.example.com: failed`,
+          "  applied: 0 of 0 products",
+          `  There is no such file: ${join(folder, "none.csv")}`
+        ])
       })
     )
   })

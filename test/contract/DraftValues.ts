@@ -42,6 +42,9 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
   ["product", "a.b.c", ["x"], `is no attribute of a product; ${allowed.product}`],
   ["variant", "price", ["abc", "1,5", "1e3", "NaN", ".5", "5.", " 1", "12345678901234", "1.1234567890"], decimal],
   ["variant", "taxable", ["yes", "TRUE", "1"], "must be true or false"],
+  ["variant", "sku", ["x".repeat(256), "x".repeat(5_000)], "must have at most 255 characters"],
+  ["product", "handle", ["x".repeat(256)], "must have at most 255 characters"],
+  ["collection", "handle", ["x".repeat(256)], "must have at most 255 characters"],
   ["variant", "vendor", ["x"], `is no attribute of a variant; ${allowed.variant}`],
   ["collection", "tags", ["[]"], `is no attribute of a collection; ${allowed.collection}`],
   ["media", "url", ["https://x.example/a.png"], `is read-only; ${allowed.media}`],
@@ -77,7 +80,10 @@ export const fitting: ReadonlyArray<readonly [EntityKind, Readonly<Record<string
       "spec.unheard_of": "x"
     }
   ],
-  ["variant", { price: "19.90", compare_at_price: "9999999999999.999999999", weight: "0", taxable: "true" }],
+  [
+    "variant",
+    { sku: "x".repeat(255), price: "19.90", compare_at_price: "9999999999999.999999999", weight: "0", taxable: "true" }
+  ],
   ["collection", { title: "%_\\ '; DROP TABLE entity; --" }],
   ["media", { alt: "x" }]
 ]

@@ -268,8 +268,9 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
             assert.deepInclude(JSON.parse(stdout), { import_id: id, phase: "applied" })
           } else {
             // Any other import finds the account free: it finishes what was left first.
-            const { stderr } = yield* command("import", "csv", join(folder, "absent.csv"), "--store", "a.example")
-            assert.strictEqual(stderr, "There is no such file.\n")
+            const absent = join(folder, "absent.csv")
+            const { stderr } = yield* command("import", "csv", absent, "--store", "a.example")
+            assert.strictEqual(stderr, `There is no such file: ${absent}\n`)
           }
         }
         report("Import killed twice, finished by a command", { kills: 2 * lives.length })

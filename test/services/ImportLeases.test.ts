@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
@@ -134,6 +134,44 @@ for (const engine of engines)
           assert.strictEqual((yield* newest).phase, "applying")
           assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
           assert.deepInclude(yield* newest, { phase: "applied", applied: 2 })
+          yield* isWritable
+        })
+      )
+
+      it.effect("end at once when the import cannot be applied, and go on when it can be another time", () =>
+        Effect.gen(function* () {
+          const { actor, expire, imports, isWritable, newest } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const path = join(folder, "refused.csv")
+          const products = Array.from({ length: 600 }, (_, index) => `p-${index},Product,R-${index},5.00`)
+          writeFileSync(path, `Handle,Title,Variant SKU,Variant Price\n${products.join("\n")}\n`)
+          /** The database refuses the last product, with this SQLSTATE. */
+          const refusing = (code: string) => sql`
+            CREATE OR REPLACE FUNCTION refuse_last() RETURNS trigger LANGUAGE plpgsql AS ${sql.literal(
+              `$$ BEGIN RAISE EXCEPTION 'of a secret' USING ERRCODE = '${code}'; END $$`
+            )}`
+          yield* refusing("54000")
+          yield* sql`
+            CREATE TRIGGER refuse_last BEFORE INSERT ON entity FOR EACH ROW
+            WHEN (NEW.attributes #>> '{sku,value}' = 'R-599') EXECUTE FUNCTION refuse_last()`
+          const bring = Effect.flatMap(imports.csv(path, "us.example", quiet), ({ id }) =>
+            imports.accept(id, quiet)
+          ).pipe(actingAs(actor))
+          const error =
+            "It could not be applied: the database refused a value (54000); 500 of 600 products were applied."
+          assert.strictEqual((yield* Effect.flip(bring)).message, `import: ${error}`)
+          assert.deepInclude(yield* newest, { phase: "failed", applied: 500, error })
+          yield* isWritable
+          yield* expire
+          assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 0)
+
+          yield* refusing("57014")
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(bring)))
+          assert.deepInclude(yield* newest, { phase: "applying", applied: 0, error: null })
+          yield* sql`DROP TRIGGER refuse_last ON entity`
+          yield* expire
+          assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+          assert.deepInclude(yield* newest, { phase: "applied", applied: 100, error: null })
           yield* isWritable
         })
       )

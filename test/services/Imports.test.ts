@@ -211,6 +211,19 @@ for (const engine of engines) {
           })
         )
 
+        it.effect("a SKU that several products of a file have matches nothing", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const head = "Handle,Title,Variant SKU,Variant Price"
+              yield* bring(file("sole.csv", [head, "h1,One,B,5.00"]), "us.example")
+              const copied = file("copied.csv", [head, "h1,One,B,6.00", "h1-copy,Copy,B,7.00"])
+              assert.deepInclude((yield* bring(copied, "us.example")).summary, { created: 1, updated: 1, unchanged: 0 })
+              assert.deepInclude((yield* bring(copied, "us.example")).summary, { created: 0, updated: 0, unchanged: 2 })
+            }).pipe(actingAs(actor))
+          })
+        )
+
         it.effect("a local draft that the store changed too is a conflict, and the store's value is taken", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })

@@ -7,8 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Runtime, Stream } from "effect"
 import fc from "fast-check"
 import type { ImportedProduct } from "../../src/domain/ImportedProduct.ts"
-import { inspectShopifyCsv, readShopifyCsv, type ShopifyCsvPart } from "../../src/services/ShopifyCsv.ts"
+import { readShopifyCsv, type ShopifyCsvPart } from "../../src/services/ShopifyCsv.ts"
 import { weightIn } from "../../src/services/ShopifyCsvCells.ts"
+import { inspectShopifyCsv } from "../../src/services/ShopifyCsvInspection.ts"
 import { amount } from "../support/Volume.ts"
 
 const directory = Effect.acquireRelease(
@@ -164,6 +165,22 @@ describe("Shopify export", () => {
         images: [{ line: 2, url: "https://a.example/1.jpg", position: 1, alt: null }]
       })
       assert.isFalse((yield* inspect(lines("Handle,Vendor", "mug,House"))).hasTitle)
+    })
+  )
+
+  it.effect("is told which SKUs several of its products have", () =>
+    Effect.gen(function* () {
+      const { sharedSkus } = yield* inspect(
+        lines(
+          "Handle,Option1 Name,Option1 Value,Variant SKU",
+          "a,Size,S,A",
+          "a,,M,A",
+          "b,Size,S,B",
+          "c,Size,S,B",
+          "d,Size,S,"
+        )
+      )
+      assert.deepStrictEqual([...sharedSkus], ["B"])
     })
   )
 
@@ -507,6 +524,20 @@ describe("a file that is refused", () => {
       'This is no header of a Shopify product export: "Handle" and "Title" are missing.'
     ],
     [
+      "a header in another case",
+      lines("handle,TITLE,Vendor", "mug,Mug,House"),
+      1,
+      null,
+      'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
+    ],
+    [
+      "a Handle in another case",
+      lines("HANDLE,Title", "mug,Mug"),
+      1,
+      null,
+      'This is no header of a Shopify product export: "Handle" is missing; "Handle" is spelled "HANDLE" there.'
+    ],
+    [
       "no Handle",
       lines("Title,Vendor", "Mug,House"),
       1,
@@ -609,6 +640,13 @@ describe("a file that is refused", () => {
       "Every line must name its product by a handle."
     ],
     ["a long handle", lines(head, `${"m".repeat(256)},Mug,,,,`), 2, "Handle", "A handle has at most 255 characters."],
+    [
+      "a long SKU",
+      lines("Handle,Title,Variant SKU", `mug,Mug,${"m".repeat(255)}`, `cup,Cup,${"c".repeat(256)}`),
+      3,
+      "Variant SKU",
+      "A SKU has at most 255 characters."
+    ],
     ["no title", lines(head, "mug,,,,5,"), 2, "Title", "The first line of a product must have its title."],
     [
       "a title of two lines",
@@ -788,7 +826,8 @@ describe("a file that is refused", () => {
       Effect.gen(function* () {
         const path = yield* directory
         const about = (message: string) => ({ line: null, column: null, message })
-        assert.deepStrictEqual(yield* refusalOf(join(path, "absent.csv")), about("There is no such file."))
+        const absent = join(path, "absent.csv")
+        assert.deepStrictEqual(yield* refusalOf(absent), about(`There is no such file: ${absent}`))
         assert.deepStrictEqual(yield* refusalOf(path), about("This is a directory, not a file."))
         execFileSync("mkfifo", [join(path, "pipe")])
         assert.deepStrictEqual(yield* refusalOf(join(path, "pipe")), about("This is no regular file."))

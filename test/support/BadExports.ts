@@ -73,9 +73,14 @@ export const badExports: ReadonlyArray<BadExport> = [
       'Line 4, column "Variant SKU": this SKU belongs to another product here than those of the product\'s lines before it'
   },
   {
-    what: "two products that lead to one",
-    content: lines(head, "mug,Mug,M-1,9.00", "jug,Jug,M-1,9.00"),
-    message: "Line 3: this product leads to the same product here as the one on line 2"
+    what: "two products that lead to one, the second by its SKU",
+    content: lines(head, "mug,Mug,,9.00", "jug,Jug,M-1,9.00"),
+    message: 'Line 3, column "Variant SKU": the SKU "M-1" leads to the same product here as the product on line 2'
+  },
+  {
+    what: "two products that lead to one, the second by its handle",
+    content: lines(head, "jug,Jug,M-1,9.00", "mug,Mug,,9.00"),
+    message: 'Line 3, column "Handle": the handle "mug" leads to the same product here as the product on line 2'
   },
   {
     what: "a line of 10 MB",
@@ -88,17 +93,17 @@ export const badExports: ReadonlyArray<BadExport> = [
 export const badPaths: ReadonlyArray<{
   readonly what: string
   readonly make: (path: string) => void
-  readonly message: string
+  readonly message: (path: string) => string
 }> = [
-  { what: "no file", make: () => {}, message: "There is no such file." },
-  { what: "a directory", make: (path) => mkdirSync(path), message: "This is a directory, not a file." },
+  { what: "no file", make: () => {}, message: (path) => `There is no such file: ${path}` },
+  { what: "a directory", make: (path) => mkdirSync(path), message: () => "This is a directory, not a file." },
   {
     what: "a file of somebody else",
     make: (path) => {
       writeFileSync(path, goodExport)
       chmodSync(path, 0)
     },
-    message: "The service has no right to read the file."
+    message: () => "The service has no right to read the file."
   }
 ]
 
