@@ -150,7 +150,12 @@ const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileS
     yield* files
       .makeDirectory(path, { mode: 0o700 })
       // By another process that starts with this one.
-      .pipe(Effect.catchIf((error) => error._tag === "SystemError" && error.reason === "AlreadyExists", () => Effect.void))
+      .pipe(
+        Effect.catchIf(
+          (error) => error._tag === "SystemError" && error.reason === "AlreadyExists",
+          () => Effect.void
+        )
+      )
   })
 
 /**

@@ -191,7 +191,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
         )
         const applyRest = Effect.flatMap(makeBreath, (breathe) =>
           Effect.repeat(Effect.zipLeft(applyOne, breathe), { while: (count) => count > 0 })
-        )
+        ).pipe(Effect.asVoid)
         return leased(accountId, id, "applying", applyRest, Effect.void).pipe(
           // The state was locked since it was compared: what cannot be applied now is a defect of ours.
           Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),
