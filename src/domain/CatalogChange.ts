@@ -114,8 +114,7 @@ export const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => 
 type Outcome = Either.Either<void, NotFound | ValidationFailed>
 
 const done: Outcome = Either.void
-const invalid = (path: string, message: string): Outcome =>
-  Either.left(new ValidationFailed({ issues: [{ path, message }] }))
+const invalid = (path: string, message: string): Outcome => Either.left(ValidationFailed.at(path, message))
 
 const withValues = (
   kind: EntityKind,

@@ -9,6 +9,9 @@ export type Issue = typeof Issue.Type
 export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("ValidationFailed", {
   issues: Schema.Array(Issue)
 }) {
+  /** One thing that does not fit, and where. */
+  static readonly at = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
+
   override get message() {
     return this.issues
       .map((issue) => (issue.path === "" ? issue.message : `${issue.path}: ${issue.message}`))

@@ -7,7 +7,6 @@ export interface RememberedAnswer {
   readonly body: Buffer
   readonly etag: string
   readonly contentType: string
-  readonly contentLength: string
   /** What a browser may load for a page. */
   readonly contentSecurityPolicy: string | undefined
 }

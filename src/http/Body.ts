@@ -8,7 +8,7 @@ import { ValidationFailed } from "../domain/Errors.ts"
 /** Deepest nesting of arrays and objects in a body. */
 const depthLimit = 32
 
-const refuse = (message: string) => new ValidationFailed({ issues: [{ path: "body", message }] })
+const refuse = (message: string) => ValidationFailed.at("body", message)
 
 /** The nesting of JSON text, brackets in strings left out. One pass, so that a deep body costs no stack. */
 const isTooDeep = (text: string) => {

@@ -55,7 +55,7 @@ export const apiErrorOf = (error: unknown): ApiError => {
       case "retry":
         return new Unavailable()
       case "invalid-text":
-        return new ValidationFailed({ issues: [{ path: "", message: "text must not contain U+0000" }] })
+        return ValidationFailed.at("", "text must not contain U+0000")
       case "defect":
         return new InternalError()
     }

@@ -67,7 +67,6 @@ const answerOf = (response: HttpServerResponse.HttpServerResponse, version: numb
         body,
         etag: etagOf(body),
         contentType: response.headers["content-type"] ?? "",
-        contentLength: String(body.length),
         contentSecurityPolicy: response.headers["content-security-policy"]
       }
 }
@@ -100,7 +99,7 @@ const give = (
     "x-request-id",
     id
   ]
-  if (!isFresh) headers.push("content-type", known.contentType, "content-length", known.contentLength)
+  if (!isFresh) headers.push("content-type", known.contentType, "content-length", String(known.body.length))
   if (!isFresh && known.contentSecurityPolicy !== undefined)
     headers.push("content-security-policy", known.contentSecurityPolicy)
   const response = toServerResponse(request)

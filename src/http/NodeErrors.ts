@@ -15,7 +15,7 @@ export const nodeHeaderLimit = 8 * headLimit
 /** How long a connection that we end stays open for its client to read the answer: closed with input unread, it is reset. */
 const lingerMillis = 1_000
 
-const notHttp = new ValidationFailed({ issues: [{ path: "", message: "the request is not well-formed HTTP/1.1" }] })
+const notHttp = ValidationFailed.at("", "the request is not well-formed HTTP/1.1")
 
 /** Follows a target, and no word of a header (but for one that ends so on purpose). */
 const endOfTarget = " HTTP/1.1\r\n"

@@ -7,8 +7,6 @@ import { ValidationFailed } from "../domain/Errors.ts"
 export const targetLimit = 8_192
 export const headLimit = 16_384
 
-const refuse = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
-
 /** A percent sign that starts no escape, or escapes that are no UTF-8. */
 const isDecodable = (text: string) => {
   if (!text.includes("%")) return true
@@ -26,7 +24,10 @@ export const splitTarget = (target: string): { readonly path: string; readonly q
   return mark === -1 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
-export const notOriginForm = refuse("", "The request target must be a path: an absolute address is for proxies.")
+export const notOriginForm = ValidationFailed.at(
+  "",
+  "The request target must be a path: an absolute address is for proxies."
+)
 
 /** What must hold of a request before anything of it is believed; undefined when it does. */
 export const misfitOf = (
@@ -45,9 +46,9 @@ export const misfitOf = (
   if (headBytes > headLimit) return new HeadersTooLarge({ limitBytes: headLimit })
   if (!target.startsWith("/")) return notOriginForm
   // HTTP/1.0 knew no Host.
-  if (hosts === 0 && httpVersion !== "1.0") return refuse("Host", "is missing")
-  if (hosts > 1) return refuse("Host", "is given more than once")
+  if (hosts === 0 && httpVersion !== "1.0") return ValidationFailed.at("Host", "is missing")
+  if (hosts > 1) return ValidationFailed.at("Host", "is given more than once")
   if (!isDecodable(splitTarget(target).query))
-    return refuse("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25")
+    return ValidationFailed.at("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25")
   return undefined
 }

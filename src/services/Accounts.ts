@@ -23,7 +23,7 @@ export class Accounts extends Context.Tag("catalog/Accounts")<
       create: Effect.fn("Accounts.create")(function* (given) {
         const name = given.trim()
         const message = misnomerOf(name)
-        if (message !== undefined) return yield* new ValidationFailed({ issues: [{ path: "name", message }] })
+        if (message !== undefined) return yield* ValidationFailed.at("name", message)
         const account = { id: yield* mintId(AccountId), name }
         yield* access.createAccount(account)
         return account

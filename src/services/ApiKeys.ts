@@ -67,9 +67,9 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
           const name = key.name.trim()
           const scopes = yield* grantable(key.scopes)
           const misnomer = misnomerOf(name)
-          if (misnomer !== undefined) return yield* invalid("name", misnomer)
+          if (misnomer !== undefined) return yield* ValidationFailed.at("name", misnomer)
           if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
-            return yield* invalid("expires", "lies in the past")
+            return yield* ValidationFailed.at("expires", "lies in the past")
           const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))
           const id = yield* mintId(ApiKeyId)
           const created = { id, name, scopes, lastFour: lastFour(token) }
@@ -91,16 +91,14 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
 
 const hashOf = (token: string) => hash("sha256", token, "hex")
 
-const invalid = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
-
 const isGrantable = Schema.is(Scope)
 
 const grantable = (asked: ReadonlyArray<string>) => {
   const scopes = [...new Set(asked)]
   const refused = scopes.filter((scope) => !isGrantable(scope))
   if (refused.includes("pim:delete"))
-    return invalid("scopes", "pim:delete cannot be granted to any key; choose from pim:read, pim:write")
+    return ValidationFailed.at("scopes", "pim:delete cannot be granted to any key; choose from pim:read, pim:write")
   return refused.length > 0 || scopes.length === 0
-    ? invalid("scopes", "choose from pim:read, pim:write")
+    ? ValidationFailed.at("scopes", "choose from pim:read, pim:write")
     : Effect.succeed(scopes.filter(isGrantable))
 }

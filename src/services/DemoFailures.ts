@@ -25,9 +25,10 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
           const { accountId } = yield* CurrentActor
           const domain = given.trim().toLowerCase()
           const store = (yield* stores.list(accountId)).find((one) => one.domain === domain)
-          if (store === undefined) return yield* refused("store", `${domain} is not linked; see \`catalog store list\``)
+          if (store === undefined)
+            return yield* ValidationFailed.at("store", `${domain} is not linked; see \`catalog store list\``)
           if (store.platform !== "demo")
-            return yield* refused(
+            return yield* ValidationFailed.at(
               "store",
               `${domain} is on platform ${store.platform}; only demo stores fail when they are told to`
             )
@@ -37,9 +38,9 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
       return {
         fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {
           if (failure.percent < 1 || failure.percent > 100)
-            return yield* refused("percent", "must be a whole number, 1 to 100")
+            return yield* ValidationFailed.at("percent", "must be a whole number, 1 to 100")
           if (failure.delayMillis < 0 || failure.delayMillis > mostDelayMillis)
-            return yield* refused("delay", "must be 0 to 3600 seconds")
+            return yield* ValidationFailed.at("delay", "must be 0 to 3600 seconds")
           yield* shops.fail(yield* shopOf(domain), failure)
         }),
         mend: Effect.fn("DemoFailures.mend")(function* (domain) {
@@ -51,5 +52,3 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
 }
 
 const mostDelayMillis = 3_600_000
-
-const refused = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })

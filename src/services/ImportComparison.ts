@@ -143,9 +143,7 @@ export const makeImportComparison = Effect.gen(function* () {
       const version = yield* repo.accountVersion(accountId)
       // After the version: one that is unlinked later moves it.
       if (Option.isNone(yield* stores.find(accountId, store.id)))
-        return yield* new ValidationFailed({
-          issues: [{ path: "store", message: `${store.domain} was unlinked while its file was read` }]
-        })
+        return yield* ValidationFailed.at("store", `${store.domain} was unlinked while its file was read`)
       yield* repo.clear(accountId, id)
       // Lines of the file by the product here that they lead to.
       const taken = new Map<EntityId, number>()

@@ -30,8 +30,6 @@ const mostComparisons = 5
 const appliedOf = ({ applied, summary: { created, updated } }: ImportRun) =>
   `${applied} of ${created + updated} products were applied`
 
-const refused = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
-
 /** Imports of a store's catalog: checked as a whole, compared with what is here, applied when accepted. */
 export class Imports extends Context.Tag("catalog/Imports")<
   Imports,
@@ -121,7 +119,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
 
       /** Why no other import of the account can begin. */
       const occupied = (accountId: AccountId, id: ImportId) =>
-        Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => refused("import", whyLocked(run)))
+        Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => ValidationFailed.at("import", whyLocked(run)))
 
       /** Locks the account for the review, unless it changed since the comparison began. */
       const enterReview = (accountId: AccountId, id: ImportId, compared: Compared) =>
@@ -143,7 +141,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           Effect.gen(function* () {
             yield* importLock.take(accountId)
             const { phase } = yield* found(accountId, id)
-            if (phase !== "reviewing") return yield* refused("import", `is ${phase}, not under review`)
+            if (phase !== "reviewing") return yield* ValidationFailed.at("import", `is ${phase}, not under review`)
             yield* repo.clear(accountId, id)
             yield* repo.move(accountId, id, { phase: "discarded", leased: false, error })
             yield* importLock.keep(accountId, null)
@@ -249,7 +247,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           const { accountId } = yield* CurrentActor
           const store = (yield* stores.list(accountId)).find(({ domain }) => domain === storeDomain)
           if (store === undefined)
-            return yield* refused("store", `no store ${storeDomain} is linked; see \`catalog store list\``)
+            return yield* ValidationFailed.at("store", `no store ${storeDomain} is linked; see \`catalog store list\``)
           yield* resume(Option.some(accountId))
           const holder = yield* transaction.run(importLock.share(accountId))
           if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
@@ -266,7 +264,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
                 yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, { path, sharedSkus }, report))
               )
                 return
-            return yield* refused(
+            return yield* ValidationFailed.at(
               "catalog",
               "keeps changing while the file is compared with it; try again in a quieter moment"
             )
@@ -295,11 +293,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
                 yield* repo.move(accountId, id, { phase: "applying", leased: true })
                 return Option.none()
               }
-              if (phase !== "applying") return yield* refused("import", `is ${phase}, not under review`)
+              if (phase !== "applying") return yield* ValidationFailed.at("import", `is ${phase}, not under review`)
               const taken = yield* repo.takeOver({ accountId, id })
               return Option.isSome(taken)
                 ? taken
-                : yield* refused("import", "is being applied; if its process is gone, another goes on within 75 s")
+                : yield* ValidationFailed.at(
+                    "import",
+                    "is being applied; if its process is gone, another goes on within 75 s"
+                  )
             })
           )
           yield* faults.at("applying")
@@ -308,7 +309,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             onSome: (run) => goOn(run, report)
           })
           const run = yield* found(accountId, id)
-          return run.phase === "failed" ? yield* refused("import", run.error ?? "failed") : run
+          return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
         }),
         discard: Effect.fn("Imports.discard")(function* (id) {
           const { accountId } = yield* CurrentActor
@@ -329,7 +330,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
   )
 }
 
-const givenUp = refused("import", "was given up, its lease ran out: import the file again")
+const givenUp = ValidationFailed.at("import", "was given up, its lease ran out: import the file again")
 
 /** Why an import cannot be applied, in short; none when it may be another time. */
 const incurable = (defect: unknown): Option.Option<string> => {

@@ -102,20 +102,21 @@ export class Stores extends Context.Tag("catalog/Stores")<
         link: Effect.fn("Stores.link")(function* (given) {
           const { accountId } = yield* CurrentActor
           const domain = canonical(given.domain)
-          if (!isDomain(domain)) return yield* refused("domain", "must be a host name such as shop.example.com")
+          if (!isDomain(domain))
+            return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
           if (given.platform === "shopify")
-            return yield* refused(
+            return yield* ValidationFailed.at(
               "platform",
               "linking a Shopify store comes with publishing; link it as `none` and import its export"
             )
           const { platform } = given
           if (platform !== undefined && platform !== "none" && platform !== "demo")
-            return yield* refused("platform", "must be one of none, demo")
+            return yield* ValidationFailed.at("platform", "must be one of none, demo")
           const id = yield* mintId(StoreId)
           return yield* change(accountId, (isLocked) =>
             Effect.gen(function* () {
               const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-              if (known?.isLinked) return yield* refused("domain", `${domain} is linked already`)
+              if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is linked already`)
               if (known !== undefined && isLocked) return yield* new PimLocked()
               const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
               yield* repo.link(accountId, store)
@@ -130,7 +131,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
             Effect.gen(function* () {
               const known = yield* repo.findByDomain(accountId, domain)
               if (Option.isNone(known) || !known.value.isLinked)
-                return yield* refused("domain", `no store ${domain} is linked; see \`catalog store list\``)
+                return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
               if (isLocked) return yield* new PimLocked()
               yield* repo.unlink(accountId, known.value.store.id)
               return { store: known.value.store, hasVersions: true }
@@ -165,8 +166,6 @@ const storeOf = (given: NewStore & { readonly platform: Store["platform"] | unde
   locales: given.primaryLocale === undefined ? before.locales : [given.primaryLocale],
   currency: given.currency ?? before.currency
 })
-
-const refused = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 
 /** Labels of letters, digits and inner hyphens, two at least (RFC 1123). */
 const isDomain = (text: string) =>
