@@ -11,8 +11,11 @@ const arrows = {
   demo: ["domain"],
   api: ["domain"],
   http: ["domain", "database", "api", "services"],
+  mcp: ["domain", "api", "http", "services"],
+  console: ["domain", "api", "http", "services"],
+  oauth: ["domain", "api", "http", "services", "console"],
   admin: ["domain", "database", "services"],
-  cli: ["domain", "database", "services", "http", "admin"],
+  cli: ["domain", "database", "services", "http", "console", "admin"],
   testing: ["domain", "repos", "platform", "services", "http"]
 }
 

@@ -1,44 +1,87 @@
+import { join } from "node:path"
 import { Effect, Layer, Logger, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AdminClient } from "./admin/AdminClient.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
+import { pages } from "./console/Console.ts"
+import { setPasswordLink } from "./console/Paths.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
 import { Transaction } from "./database/Transaction.ts"
 import { Unavailable } from "./domain/Errors.ts"
+import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
+import { beside, type Surface } from "./http/Surface.ts"
+import { makeMcpSurface } from "./mcp/McpGate.ts"
+import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
 import { DemoShops } from "./platform/demo/DemoShops.ts"
+import { layerPlatforms } from "./platform/Platforms.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
+import { ConnectionsRepo } from "./repos/ConnectionsRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
+import { DropsRepo } from "./repos/DropsRepo.ts"
+import { HealthRepo } from "./repos/HealthRepo.ts"
 import { HistoryRepo } from "./repos/HistoryRepo.ts"
 import { ImportLockRepo } from "./repos/ImportLockRepo.ts"
 import { ImportsRepo } from "./repos/ImportsRepo.ts"
+import { MirrorRepo } from "./repos/MirrorRepo.ts"
+import { OAuthRepo } from "./repos/OAuthRepo.ts"
+import { OperationsRepo } from "./repos/OperationsRepo.ts"
+import { PublicationsRepo } from "./repos/PublicationsRepo.ts"
+import { PulledRecordsRepo } from "./repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "./repos/StoresRepo.ts"
+import { UsersRepo } from "./repos/UsersRepo.ts"
 import { Accounts } from "./services/Accounts.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
+import { Authorization } from "./services/Authorization.ts"
 import { Catalog } from "./services/Catalog.ts"
 import { CatalogChanges } from "./services/CatalogChanges.ts"
+import { Connections } from "./services/Connections.ts"
+import { Cursors } from "./services/Cursors.ts"
+import { DataHealth } from "./services/DataHealth.ts"
 import { Demo } from "./services/Demo.ts"
+import { DemoEdits } from "./services/DemoEdits.ts"
 import { DemoFailures } from "./services/DemoFailures.ts"
 import { Drafts } from "./services/Drafts.ts"
+import { Drops } from "./services/Drops.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
+import { Mirror } from "./services/Mirror.ts"
+import { Operations } from "./services/Operations.ts"
+import { Programs } from "./services/Programs.ts"
+import { Publishing } from "./services/Publishing.ts"
 import { RateBudget } from "./services/RateBudget.ts"
+import { Registrations } from "./services/Registrations.ts"
+import { Remediation } from "./services/Remediation.ts"
+import { SalesChannels } from "./services/SalesChannels.ts"
+import { SecretBox, SecretKeySource } from "./services/SecretBox.ts"
+import { Sessions } from "./services/Sessions.ts"
+import { StoreAccess } from "./services/StoreAccess.ts"
 import { Stores } from "./services/Stores.ts"
+import { Users } from "./services/Users.ts"
 
-/** The SQL repositories. */
+/** The SQL repositories, and the platforms of the stores. */
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
-  DemoShops.layer.pipe(Layer.provide(Transaction.layer)),
+  ConnectionsRepo.layer,
+  DropsRepo.layer,
+  layerPlatforms.pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
+  HealthRepo.layer,
   HistoryRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
+  OAuthRepo.layer,
+  PublicationsRepo.layer,
+  MirrorRepo.layer,
+  OperationsRepo.layer,
+  PulledRecordsRepo.layer,
   StoresRepo.layer,
-  Transaction.layer
+  Transaction.layer,
+  UsersRepo.layer
 )
 
 const CoreServices = Layer.mergeAll(
@@ -46,20 +89,63 @@ const CoreServices = Layer.mergeAll(
   ApiKeys.layer,
   Catalog.layer,
   CatalogChanges.layer,
+  Cursors.layer,
+  DemoEdits.layer,
+  DataHealth.layer,
   DemoFailures.layer,
+  Publishing.layer.pipe(Layer.provideMerge(StoreAccess.layer), Layer.provide(FaultInjector.layer)),
+  Mirror.layer,
+  Operations.layer,
   Stores.layer
 )
 
 /** Everything but the surfaces, on repositories of any kind. */
-export const Services = Layer.mergeAll(Demo.layer, Drafts.layer).pipe(Layer.provideMerge(CoreServices))
+export const Services = Programs.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Demo.layer,
+      Drafts.layer,
+      Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
+      Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
+      SalesChannels.layer
+    )
+  ),
+  Layer.provideMerge(CoreServices),
+  Layer.provideMerge(SecretBox.layer)
+)
 
-/** Everything but the surfaces, on a migrated database: imports are staged there and nowhere else. */
-export const ServicesOnDatabase = Imports.layer.pipe(
+/**
+ * Everything but the surfaces, on a migrated database: imports are staged, users and connections are kept there and nowhere
+ * else.
+ */
+export const ServicesOnDatabase = Layer.mergeAll(
+  Authorization.layer,
+  Connections.layer,
+  Imports.layer,
+  Sessions.layer,
+  Users.layer
+).pipe(
   Layer.provide(FaultInjector.layer),
   Layer.provideMerge(Services),
   Layer.provideMerge(RepositoriesOnDatabase),
   Layer.provideMerge(Migrations.layer)
 )
+
+/** Where the key is that the credentials of stores are encrypted under. */
+const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
+  Layer.succeed(
+    SecretKeySource,
+    Option.match(secretKey, {
+      onSome: (key) => ({ _tag: "Setting" as const, key }),
+      onNone: () =>
+        Option.isSome(databaseUrl)
+          ? { _tag: "None" as const }
+          : { _tag: "File" as const, path: join(dataDirectory, "secret.key") }
+    })
+  )
+
+/** `ServicesOnDatabase` with the secrets that the settings allow. */
+export const servicesOf = (config: AppConfig) => Layer.provide(ServicesOnDatabase, secretKeyOf(config))
 
 /** The database answers, and its schema is the one that this code expects. */
 const isServing = Effect.filterOrFail(
@@ -85,17 +171,38 @@ const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
     onSome: (url) => RateBudget.layerRedis({ url, sizes })
   })
 
-/** The REST surface over the services. */
-export const serverOf = (config: AppConfig) =>
-  Http.layer({ host: config.host, port: config.port }).pipe(
-    Layer.provide(Readiness.layer(isServing)),
-    Layer.provide(budgetOf(config))
+/** The one-time link of a user, at the address where the settings say that the service is. */
+export const passwordLinkOf = ({ baseUrl, host, port }: AppConfig, token: string): string =>
+  setPasswordLink(
+    Option.getOrElse(baseUrl, () => listeningOn({ _tag: "TcpAddress", hostname: host, port })),
+    token
   )
+
+/** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
+export const surfaceOf = (
+  config: Pick<AppConfig, "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "trustedProxies">
+) =>
+  Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
+    const { layer, routes } = beside(beside(pages, authorizationServer(config)), connector)
+    return {
+      routes,
+      layer: layer.pipe(
+        Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
+        Layer.provide(BaseUrl.layer(config.baseUrl))
+      )
+    } satisfies Surface<unknown>
+  })
+
+/** Every surface, over the services. */
+export const serverOf = (config: AppConfig) =>
+  Layer.unwrapEffect(
+    Effect.map(surfaceOf(config), (surface) => Http.layer({ host: config.host, port: config.port, surface }))
+  ).pipe(Layer.provide(Readiness.layer(isServing)), Layer.provide(budgetOf(config)))
 
 /** The operator's commands: in this process, or in the one that holds the embedded database. */
 export const adminClientOf = (config: AppConfig) =>
   AdminClient.layer(
-    AdminClient.layerInProcess.pipe(Layer.provide(ServicesOnDatabase), Layer.provide(databaseOf(config)))
+    AdminClient.layerInProcess.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
   )
 
 /** Takes commands for the embedded database while this process holds it. A server's needs none: any process may open it. */

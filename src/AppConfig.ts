@@ -1,5 +1,6 @@
 import { Config, type ConfigError, Data, Effect, Option, Redacted } from "effect"
 import type { BudgetSizes } from "./services/RateBudget.ts"
+import { secretKeyBytes } from "./services/SecretBox.ts"
 
 /** A setting that cannot be used. `message` is one line that names it. */
 export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}
@@ -15,20 +16,29 @@ export interface AppConfig {
   readonly host: string
   /** PORT: TCP port to listen on; 0 is any free port. Default 4080. */
   readonly port: number
-  /** BASE_URL: the public address, without a trailing slash. Default: the address that is listened on. */
+  /** BASE_URL: the public address, an origin without a trailing slash; the issuer of tokens, and what links begin with. Default: the address that is listened on. */
   readonly baseUrl: Option.Option<string>
+  /** ALLOWED_ORIGINS: origins of pages that may use the connector from a browser, comma-separated. Default: its own alone. */
+  readonly allowedOrigins: ReadonlyArray<string>
   /** DATA_DIR: where the embedded database lives. Default ./data. */
   readonly dataDirectory: string
   /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) in stead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   /** REDIS_URL (secret): a Redis server that keeps request budgets for all processes. Default: each keeps its own. */
   readonly redisUrl: Option.Option<Redacted.Redacted>
-  /** SECRET_KEY (secret): 32 bytes in base64 that encrypt store credentials at rest. */
+  /**
+   * SECRET_KEY (secret): 32 bytes in base64 or hexadecimal that encrypt store credentials at rest. Default: with the embedded
+   * database DATA_DIR/secret.key, made when it is needed; with DATABASE_URL none, and no credential can be kept.
+   */
   readonly secretKey: Option.Option<Redacted.Redacted>
   /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
   readonly logFormat: LogFormat
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
+  /** REGISTRATIONS_PER_HOUR: clients that one address may register. Default 100. */
+  readonly registrationsPerHour: number
+  /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
+  readonly trustedProxies: number
 }
 
 const text = (name: string, fallback: string) =>
@@ -60,29 +70,48 @@ const isRedisUrl = (value: string) => {
 
 const isBaseUrl = (value: string) => {
   if (!isUrl(["http:", "https:"])(value)) return false
-  const { hash, password, search, username } = new URL(value)
-  return hash + password + search + username === ""
+  const { hash, password, pathname, search, username } = new URL(value)
+  return hash + password + search + username === "" && pathname === "/"
 }
+
+/** Scheme, host and port, as browsers send them. */
+const isOrigin = (value: string) => isUrl(["http:", "https:"])(value) && new URL(value).origin === value
 
 const secret = (name: string, message: string, validation: (value: string) => boolean) =>
   Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
+
+const listedIn = (list: string): ReadonlyArray<string> =>
+  list
+    .split(",")
+    .map((one) => one.trim())
+    .filter((one) => one !== "")
 
 const settings: Config.Config<AppConfig> = Config.all({
   host: text("HOST", "127.0.0.1"),
   port: wholeNumber("PORT", 4080, "must be a port number, 0 to 65535", (value) => value <= 65_535),
   baseUrl: Config.string("BASE_URL").pipe(
     Config.validate({
-      message: "must be an http or https address, without user, query or fragment",
+      message: "must be an http or https address, without user, path, query or fragment",
       validation: isBaseUrl
     }),
-    Config.map((url) => url.replace(/\/$/, "")),
+    Config.map((url) => new URL(url).origin),
     Config.option
+  ),
+  allowedOrigins: Config.string("ALLOWED_ORIGINS").pipe(
+    Config.validate({
+      message: "must be origins such as https://app.example.com, separated by commas",
+      validation: (list) => listedIn(list).every(isOrigin)
+    }),
+    Config.map(listedIn),
+    Config.withDefault([])
   ),
   dataDirectory: text("DATA_DIR", "data"),
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
   redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
-  secretKey: secret("SECRET_KEY", "must be 32 bytes in base64, for example from `openssl rand -base64 32`", (value) =>
-    /^[A-Za-z0-9+/]{43}=$/.test(value)
+  secretKey: secret(
+    "SECRET_KEY",
+    "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`",
+    (value) => Option.isSome(secretKeyBytes(value))
   ),
   logFormat: Config.string("LOG_FORMAT").pipe(
     Config.validate({ message: `must be one of ${logFormats.join(", ")}`, validation: isLogFormat }),
@@ -91,7 +120,14 @@ const settings: Config.Config<AppConfig> = Config.all({
   budgets: Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),
     perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)
-  })
+  }),
+  registrationsPerHour: wholeNumber(
+    "REGISTRATIONS_PER_HOUR",
+    100,
+    "must be a whole number of registrations, 1 to 999999999",
+    (value) => value >= 1
+  ),
+  trustedProxies: wholeNumber("TRUST_PROXY", 0, "must be a number of proxies, 0 to 10", (value) => value <= 10)
 })
 
 /** The first complaint of a configuration error, on one line. */

@@ -1,16 +1,25 @@
 import { Effect } from "effect"
+import { Transaction } from "../database/Transaction.ts"
 import { Accounts } from "../services/Accounts.ts"
-import { Demo } from "../services/Demo.ts"
+import { makeDemoWithUser } from "../services/DemoUser.ts"
+import { Users } from "../services/Users.ts"
 import { AccountRpcs } from "./AdminRpcs.ts"
 
 export const AccountHandlers = AccountRpcs.toLayer(
   Effect.gen(function* () {
     const accounts = yield* Accounts
-    const demo = yield* Demo
+    const users = yield* Users
+    const transaction = yield* Transaction
+    const demoWithUser = yield* makeDemoWithUser
     return {
-      createAccount: ({ name }) => accounts.create(name),
+      createAccount: ({ email, name }) =>
+        Effect.gen(function* () {
+          const account = yield* accounts.create(name)
+          return email === undefined ? account : { ...account, invitation: yield* users.invite(account.id, email) }
+          // An e-mail that is refused leaves no account behind.
+        }).pipe(transaction.run),
       listAccounts: () => accounts.list,
-      createDemo: () => demo.create
+      createDemo: () => demoWithUser
     }
   })
 )

@@ -3,10 +3,14 @@ import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
+import { DropHandlers } from "./DropHandlers.ts"
+import { HealthHandlers } from "./HealthHandlers.ts"
 import { ImportHandlers } from "./ImportHandlers.ts"
 import { KeyHandlers } from "./KeyHandlers.ts"
 import { PlatformHandlers } from "./PlatformHandlers.ts"
+import { PublishHandlers } from "./PublishHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
+import { UserHandlers } from "./UserHandlers.ts"
 
 /** The services are there only after the migrations have run. */
 const HelloHandlers = HelloRpcs.toLayer({
@@ -18,8 +22,12 @@ export const AdminHandlers = Layer.mergeAll(
   HelloHandlers,
   AccountHandlers,
   KeyHandlers,
+  UserHandlers,
   StoreHandlers,
   PlatformHandlers,
   ImportHandlers,
-  DraftHandlers
+  DraftHandlers,
+  DropHandlers,
+  PublishHandlers,
+  HealthHandlers
 )

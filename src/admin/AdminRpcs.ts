@@ -2,15 +2,29 @@ import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { ApiKey } from "../domain/ApiKey.ts"
 import { Scope } from "../domain/ApiKeyToken.ts"
+import { EntityKind } from "../domain/Attribute.ts"
 import { AttributeEdit } from "../domain/AttributeRules.ts"
 import { Draft, DraftState } from "../domain/DraftWrite.ts"
+import { Drop, NewDrop } from "../domain/Drop.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
+import {
+  CompletenessRules,
+  FieldsToFill,
+  HealthDimension,
+  HealthIssuePage,
+  HealthOverview,
+  HealthSection,
+  HealthSnapshot
+} from "../domain/Health.ts"
 import { HistoryEntry } from "../domain/History.ts"
-import { AccountId, ApiKeyId, EntityId } from "../domain/Ids.ts"
-import { ImportRun } from "../domain/Import.ts"
+import { AccountId, ApiKeyId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
+import { ConflictDecision, ImportConflict, ImportRun } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { PlatformReadError } from "../domain/PlatformErrors.ts"
+import { PublishError } from "../domain/PublishState.ts"
 import { Store } from "../domain/Store.ts"
 import { Timestamp } from "../domain/Timestamp.ts"
+import { User } from "../domain/User.ts"
 
 /** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", { message: Schema.String }) {}
@@ -19,6 +33,9 @@ export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", { message:
 const account = Schema.optionalWith(Schema.String, { as: "Option" })
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
+
+/** Whom a one-time link is for. The token goes over the wire as it is: nobody but the owner of the process can listen. */
+const Invitation = Schema.Struct({ email: Schema.String, token: Schema.Redacted(Schema.String) })
 
 /** The token goes over the wire as it is: nobody but the owner of the process can listen. */
 const CreatedKey = Schema.Struct({
@@ -37,19 +54,22 @@ export const HelloRpcs = RpcGroup.make(
 )
 
 export const AccountRpcs = RpcGroup.make(
-  /** ValidationFailed: a blank name, or one over 200 characters. */
+  /**
+   * `email`: of its first user. ValidationFailed: a blank name, or one over 200 characters; no e-mail address, or one that
+   * signs in to another account.
+   */
   Rpc.make("createAccount", {
-    payload: { name: Schema.String },
-    success: Account,
+    payload: { name: Schema.String, email: Schema.optional(Schema.String) },
+    success: Schema.Struct({ ...Account.fields, invitation: Schema.optional(Invitation) }),
     error: ValidationFailed
   }),
   /** Oldest first. */
   Rpc.make("listAccounts", {
     success: Schema.Array(Schema.Struct({ ...Account.fields, createdAt: Timestamp }))
   }),
-  /** Another demo account, with a key that may read and write. */
+  /** Another demo account, with a key that may read and write, and a user. */
   Rpc.make("createDemo", {
-    success: Schema.Struct({ account: Account, key: CreatedKey })
+    success: Schema.Struct({ account: Account, key: CreatedKey, invitation: Invitation })
   })
 )
 
@@ -80,12 +100,29 @@ export const KeyRpcs = RpcGroup.make(
   })
 )
 
+/** Refusal: which account is meant is not clear, or there is no such account. */
+export const UserRpcs = RpcGroup.make(
+  /** ValidationFailed: as for `Users.invite`. */
+  Rpc.make("inviteUser", {
+    payload: { account, email: Schema.String },
+    success: Invitation,
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** Disabled ones too, oldest first. */
+  Rpc.make("listUsers", { payload: { account }, success: Schema.Array(User), error: Refusal }),
+  /** NotFound: the account has no such user. Twice is fine. */
+  Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
+)
+
 /** A store that was linked or unlinked, and how many entities have a version on it. */
 const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
 
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const StoreRpcs = RpcGroup.make(
-  /** What is not given is as it was, else the default. ValidationFailed, PimLocked: as for `Stores.link`. */
+  /**
+   * What is not given is as it was, else the default. `token`: of a Shopify store; as a key's, it goes over the wire as it is.
+   * ValidationFailed, PimLocked, PlatformReadError: as for `Stores.link`.
+   */
   Rpc.make("linkStore", {
     payload: {
       account,
@@ -93,10 +130,11 @@ export const StoreRpcs = RpcGroup.make(
       name: Schema.optional(Schema.String),
       platform: Schema.optional(Schema.String),
       primaryLocale: Schema.optional(Schema.String),
-      currency: Schema.optional(Schema.String)
+      currency: Schema.optional(Schema.String),
+      token: Schema.optional(Schema.Redacted(Schema.String))
     },
     success: StoreChange,
-    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
+    error: Schema.Union(Refusal, ValidationFailed, PimLocked, PlatformReadError)
   }),
   /** ValidationFailed, PimLocked: as for `Stores.unlink`. */
   Rpc.make("unlinkStore", {
@@ -110,6 +148,12 @@ export const StoreRpcs = RpcGroup.make(
 
 /** Refusal: which account is meant is not clear. ValidationFailed: no such store, or not one of the demo platform. */
 export const PlatformRpcs = RpcGroup.make(
+  /** `entity`: an id as a person wrote it. NotFound: the shop holds no record of it. ValidationFailed: a misfit value, too. */
+  Rpc.make("editPlatform", {
+    payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
+    success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
+    error: Schema.Union(Refusal, ValidationFailed, NotFound)
+  }),
   Rpc.make("failPlatform", {
     payload: {
       account,
@@ -129,8 +173,9 @@ export const PlatformRpcs = RpcGroup.make(
 /** How far an import is, and at last what became of it. */
 export const ImportEvent = Schema.Union(
   Schema.TaggedStruct("Progress", {
-    step: Schema.Literal("checking", "comparing", "applying"),
+    step: Schema.Literal("checking", "fetching", "comparing", "applying"),
     done: Schema.Int,
+    /** 0: not known. */
     total: Schema.Int
   }),
   Schema.TaggedStruct("Done", { run: ImportRun })
@@ -147,6 +192,29 @@ export const ImportRpcs = RpcGroup.make(
     success: ImportEvent,
     error: Schema.Union(Refusal, ValidationFailed, NotFound, ImportFileRejected),
     stream: true
+  }),
+  /** PlatformReadError: the store's platform could not be read. ValidationFailed: as for `Imports.refresh`. */
+  Rpc.make("refreshStore", {
+    payload: { account, store: Schema.String, accept: Schema.Boolean },
+    success: ImportEvent,
+    error: Schema.Union(Refusal, ValidationFailed, NotFound, PlatformReadError),
+    stream: true
+  }),
+  /** By their numbers, after one of them (0: from the start); 500 at most. */
+  Rpc.make("listConflicts", {
+    payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
+    success: Schema.Array(ImportConflict),
+    error: Schema.Union(Refusal, NotFound)
+  }),
+  /** `conflicts`: numbers, or all of them. How many were decided. ValidationFailed: not under review, or no such conflict. */
+  Rpc.make("decideImport", {
+    payload: {
+      ...aboutImport,
+      conflicts: Schema.Union(Schema.Array(Schema.Int), Schema.Literal("all")),
+      decision: ConflictDecision
+    },
+    success: Schema.Struct({ decided: Schema.Int }),
+    error: Schema.Union(Refusal, ValidationFailed, NotFound)
   }),
   /** ValidationFailed: it is not under review. */
   Rpc.make("acceptImport", {
@@ -168,7 +236,8 @@ export const ImportRpcs = RpcGroup.make(
 
 /** `entity`: its id; `store`: a domain; both as a person wrote them. */
 const aboutDraft = { account, entity: Schema.String }
-const onStore = Schema.optionalWith(Schema.String, { as: "Option" })
+const text = Schema.optionalWith(Schema.String, { as: "Option" })
+const onStore = text
 
 /**
  * Refusal: which account is meant is not clear, there is no such account, or no such store is linked. NotFound: the account
@@ -201,5 +270,110 @@ export const DraftRpcs = RpcGroup.make(
   })
 )
 
+const aboutDrop = { account, id: Schema.String }
+
+/** Refusal: which account is meant is not clear, or there is no such account. */
+export const DropRpcs = RpcGroup.make(
+  /** `store_id` of a change: the id of a store or its domain. ValidationFailed: as for `Drops.create`. */
+  Rpc.make("createDrop", {
+    payload: { account, drop: Schema.typeSchema(NewDrop) },
+    success: Drop,
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** By their start. */
+  Rpc.make("listDrops", { payload: { account }, success: Schema.Array(Drop), error: Refusal }),
+  Rpc.make("showDrop", { payload: aboutDrop, success: Drop, error: Schema.Union(Refusal, NotFound) }),
+  /** ValidationFailed: it has started, or was cancelled before. */
+  Rpc.make("cancelDrop", {
+    payload: aboutDrop,
+    success: Drop,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed)
+  })
+)
+
+/**
+ * What became of a publish to one store. `refused`: it could not be asked for; `skipped`: the store is known by its files
+ * alone.
+ */
+const PublishResult = Schema.Struct({
+  store_id: StoreId,
+  store_domain: Schema.String,
+  outcome: Schema.Literal("published", "failed", "nothing_to_publish", "refused", "skipped"),
+  publication_id: Schema.NullOr(PublicationId),
+  draft_revision: Schema.NullOr(Schema.Int),
+  attempts: Schema.Int,
+  error: Schema.NullOr(PublishError)
+})
+export type PublishResult = typeof PublishResult.Type
+
+/** For how many stores the outcome is open, and at last all outcomes. */
+export const PublishEvent = Schema.Union(
+  Schema.TaggedStruct("Progress", { open: Schema.Int, total: Schema.Int }),
+  Schema.TaggedStruct("Done", { entity_id: EntityId, results: Schema.Array(PublishResult) })
+)
+export type PublishEvent = typeof PublishEvent.Type
+
+/** Refusal: as for drafts, or the entity lives on no store. NotFound: the account has no such entity, or none on the store. */
+export const PublishRpcs = RpcGroup.make(
+  /** To one store, else to all on which the entity lives; waits for the outcomes. ValidationFailed, PimLocked: as `Publishing.ask`. */
+  Rpc.make("publish", {
+    payload: { ...aboutDraft, store: onStore },
+    success: PublishEvent,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
+    stream: true
+  })
+)
+
+/**
+ * Refusal: which account is meant is not clear, there is no such account, or no such store is linked. `store`: a domain, as a
+ * person wrote it.
+ */
+export const HealthRpcs = RpcGroup.make(
+  /** With `store`, that store's snapshots where it has its own. */
+  Rpc.make("showHealth", { payload: { account, store: onStore }, success: HealthOverview, error: Refusal }),
+  Rpc.make("scanHealth", {
+    payload: { account, dimension: HealthDimension, store: onStore },
+    success: HealthSnapshot,
+    error: Refusal
+  }),
+  /** `page` from 1; 1 to 100 rows a page. */
+  Rpc.make("listHealthIssues", {
+    payload: {
+      account,
+      section: HealthSection,
+      page: Schema.Int,
+      pageSize: Schema.Int,
+      store: onStore,
+      locale: text
+    },
+    success: HealthIssuePage,
+    error: Refusal
+  }),
+  Rpc.make("showHealthRules", { payload: { account }, success: CompletenessRules, error: Refusal }),
+  /** ValidationFailed: as for `DataHealth.setRules`. */
+  Rpc.make("setHealthRules", {
+    payload: { account, rules: CompletenessRules },
+    success: CompletenessRules,
+    error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** A level that is left out stays as it is. ValidationFailed: as for `DataHealth.changeRules`. */
+  Rpc.make("changeHealthRules", {
+    payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
+    success: CompletenessRules,
+    error: Schema.Union(Refusal, ValidationFailed)
+  })
+)
+
 /** What an operator can ask of the process that has the database open: this one, or another over its socket. */
-export const AdminRpcs = HelloRpcs.merge(AccountRpcs, KeyRpcs, StoreRpcs, PlatformRpcs, ImportRpcs, DraftRpcs)
+export const AdminRpcs = HelloRpcs.merge(
+  AccountRpcs,
+  KeyRpcs,
+  UserRpcs,
+  StoreRpcs,
+  PlatformRpcs,
+  ImportRpcs,
+  DraftRpcs,
+  PublishRpcs,
+  DropRpcs,
+  HealthRpcs
+)

@@ -5,15 +5,11 @@ import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
 import { RpcSerialization, RpcServer } from "@effect/rpc"
 import { Clock, Data, Effect, Exit, Layer, Scope } from "effect"
 import * as EmbeddedLock from "../database/EmbeddedLock.ts"
-import type { Accounts } from "../services/Accounts.ts"
-import type { ApiKeys } from "../services/ApiKeys.ts"
-import type { Demo } from "../services/Demo.ts"
-import type { DemoFailures } from "../services/DemoFailures.ts"
-import type { Drafts } from "../services/Drafts.ts"
-import type { Imports } from "../services/Imports.ts"
-import type { Stores } from "../services/Stores.ts"
 import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
+
+/** The services that commands need. */
+export type Commanded = Layer.Layer.Context<typeof AdminHandlers>
 
 /** Node cuts the path of a socket after 107 bytes (fewer on other systems than Linux) and says nothing. */
 const longestPathBytes = 100
@@ -74,9 +70,7 @@ const Announced = (dataDirectory: string) =>
  * Takes commands on a Unix socket in `dataDirectory` (mode 0600) and names it in the lock file, which this process must
  * hold. Where no socket can be made the service runs without, and says so in the log.
  */
-export const layer = (
-  dataDirectory: string
-): Layer.Layer<never, never, Accounts | ApiKeys | Demo | DemoFailures | Drafts | Imports | Stores> =>
+export const layer = (dataDirectory: string): Layer.Layer<never, never, Commanded> =>
   Announced(dataDirectory).pipe(
     Layer.provide(RpcServer.layer(AdminRpcs)),
     Layer.provide(RpcServer.layerProtocolSocketServer),

@@ -1,35 +1,19 @@
-import { Effect, Option, Schema } from "effect"
-import { CurrentActor } from "../domain/Actor.ts"
-import { NotFound } from "../domain/Errors.ts"
+import { Effect, Option } from "effect"
 import { EntityId } from "../domain/Ids.ts"
-import { Accounts } from "../services/Accounts.ts"
 import { Drafts } from "../services/Drafts.ts"
-import { Stores } from "../services/Stores.ts"
-import { DraftRpcs, Refusal } from "./AdminRpcs.ts"
-import { chooseAccount } from "./ChosenAccount.ts"
+import { DraftRpcs } from "./AdminRpcs.ts"
+import { makeForAccount } from "./ChosenAccount.ts"
+import { idOf, makeStoreNamed } from "./Named.ts"
 
-const entityId = (text: string) => Effect.mapError(Schema.decode(EntityId)(text.toLowerCase()), () => new NotFound())
+const entityId = idOf(EntityId)
 
 export const DraftHandlers = DraftRpcs.toLayer(
   Effect.gen(function* () {
-    const accounts = yield* Accounts
+    const forAccount = yield* makeForAccount
     const drafts = yield* Drafts
-    const stores = yield* Stores
+    const storeNamed = yield* makeStoreNamed
 
-    const forAccount =
-      (named: Option.Option<string>) =>
-      <A, E>(work: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E | Refusal> =>
-        Effect.flatMap(chooseAccount(accounts, named), (accountId) =>
-          Effect.provideService(work, CurrentActor, { _tag: "Cli", accountId })
-        )
-
-    const storeId = (domain: string) =>
-      Effect.flatMap(stores.list, (linked) => {
-        const store = linked.find((store) => store.domain === domain.toLowerCase())
-        return store === undefined
-          ? new Refusal({ message: `No store ${domain} is linked: see \`catalog store list\`.` })
-          : Effect.succeed(store.id)
-      })
+    const storeId = (domain: string) => Effect.map(storeNamed(domain), ({ id }) => id)
     const storeIdOrNull = Option.match({ onNone: () => Effect.succeed(null), onSome: storeId })
 
     return {

@@ -1,55 +1,64 @@
-import { Effect, type Option, Queue, Schema, Stream } from "effect"
-import { CurrentActor } from "../domain/Actor.ts"
-import { NotFound } from "../domain/Errors.ts"
+import { Effect } from "effect"
+import { ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
-import type { ImportRun } from "../domain/Import.ts"
-import { Accounts } from "../services/Accounts.ts"
-import type { ImportProgress } from "../services/ImportComparison.ts"
+import { findsNothing, type ImportRun } from "../domain/Import.ts"
+import type { ImportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
-import { type ImportEvent, ImportRpcs, type Refusal } from "./AdminRpcs.ts"
-import { chooseAccount } from "./ChosenAccount.ts"
+import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
+import { makeForAccount } from "./ChosenAccount.ts"
+import { idOf } from "./Named.ts"
+import { type Report, reported } from "./Reported.ts"
 
-/** Progress as it comes, the newest when the terminal is slow, then the import as it is at the end. */
-const reported = <E>(
-  work: (report: (progress: ImportProgress) => Effect.Effect<void>) => Effect.Effect<ImportRun, E>
-) =>
-  Stream.unwrap(
-    Effect.map(Queue.sliding<ImportEvent>(4), (events) =>
-      Stream.merge(
-        Stream.fromQueue(events),
-        Stream.fromEffect(
-          Effect.map(
-            work((progress) => Queue.offer(events, { _tag: "Progress", ...progress })),
-            (run): ImportEvent => ({ _tag: "Done", run })
-          )
-        ),
-        { haltStrategy: "right" }
-      )
+/** Progress, then the import as it is at the end. */
+const importing = <E>(work: (report: Report<ImportProgress>) => Effect.Effect<ImportRun, E>) =>
+  reported((report: Report<ImportEvent>) =>
+    Effect.map(
+      work((progress) => report({ _tag: "Progress", ...progress })),
+      (run): ImportEvent => ({ _tag: "Done", run })
     )
   )
 
-const importId = (text: string) => Effect.mapError(Schema.decode(ImportId)(text.toLowerCase()), () => new NotFound())
+const importId = idOf(ImportId)
+
+/** A store that is empty all of a sudden is more often a fault than a wish: nobody accepts that without having seen it. */
+const emptied = ({ id, storeDomain, summary: { unlinked } }: ImportRun) =>
+  ValidationFailed.at(
+    "store",
+    `${storeDomain} holds nothing any more, so ${unlinked} products, variants, collections and files would be taken from it. If that is right: catalog import accept ${id}; else: catalog import discard ${id}`
+  )
 
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
-    const accounts = yield* Accounts
+    const forAccount = yield* makeForAccount
     const imports = yield* Imports
-    const forAccount =
-      (named: Option.Option<string>) =>
-      <A, E>(work: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E | Refusal> =>
-        Effect.flatMap(chooseAccount(accounts, named), (accountId) =>
-          Effect.provideService(work, CurrentActor, { _tag: "Cli", accountId })
-        )
     return {
       importCsv: ({ accept, account, path, store }) =>
-        reported((report) =>
+        importing((report) =>
           imports.csv(path, store, report).pipe(
             Effect.flatMap((run) => (accept ? imports.accept(run.id, report) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
+      refreshStore: ({ accept, account, store }) =>
+        importing((report) =>
+          imports.refresh(store.trim().toLowerCase(), report).pipe(
+            Effect.flatMap((run) =>
+              accept ? (findsNothing(run.summary) ? emptied(run) : imports.accept(run.id, report)) : Effect.succeed(run)
+            ),
+            forAccount(account)
+          )
+        ),
+      listConflicts: ({ account, after, id, limit }) =>
+        forAccount(account)(Effect.flatMap(importId(id), (known) => imports.conflicts(known, after, limit))),
+      decideImport: ({ account, conflicts, decision, id }) =>
+        forAccount(account)(
+          Effect.map(
+            Effect.flatMap(importId(id), (known) => imports.decide(known, conflicts, decision)),
+            (decided) => ({ decided })
+          )
+        ),
       acceptImport: ({ account, id }) =>
-        reported((report) =>
+        importing((report) =>
           importId(id).pipe(
             Effect.flatMap((known) => imports.accept(known, report)),
             forAccount(account)

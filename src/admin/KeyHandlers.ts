@@ -1,22 +1,20 @@
-import { Effect, Schema } from "effect"
-import { NotFound } from "../domain/Errors.ts"
+import { Effect } from "effect"
 import { ApiKeyId } from "../domain/Ids.ts"
-import { Accounts } from "../services/Accounts.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { KeyRpcs } from "./AdminRpcs.ts"
-import { chooseAccount } from "./ChosenAccount.ts"
+import { makeChooseAccount } from "./ChosenAccount.ts"
+import { idOf } from "./Named.ts"
 
 export const KeyHandlers = KeyRpcs.toLayer(
   Effect.gen(function* () {
-    const accounts = yield* Accounts
+    const chooseAccount = yield* makeChooseAccount
     const keys = yield* ApiKeys
     return {
-      createKey: ({ account, ...key }) =>
-        Effect.flatMap(chooseAccount(accounts, account), (id) => keys.create(id, key)),
-      listKeys: ({ account }) => Effect.flatMap(chooseAccount(accounts, account), keys.list),
+      createKey: ({ account, ...key }) => Effect.flatMap(chooseAccount(account), (id) => keys.create(id, key)),
+      listKeys: ({ account }) => Effect.flatMap(chooseAccount(account), keys.list),
       revokeKey: Effect.fnUntraced(function* ({ account, key }) {
-        const accountId = yield* chooseAccount(accounts, account)
-        const id = yield* Effect.mapError(Schema.decode(ApiKeyId)(key.toLowerCase()), () => new NotFound())
+        const accountId = yield* chooseAccount(account)
+        const id = yield* idOf(ApiKeyId)(key)
         yield* keys.revoke(accountId, id)
         return { id }
       })

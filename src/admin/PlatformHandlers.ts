@@ -1,23 +1,26 @@
 import { Effect } from "effect"
-import { CurrentActor } from "../domain/Actor.ts"
-import { Accounts } from "../services/Accounts.ts"
+import { EntityId } from "../domain/Ids.ts"
+import { DemoEdits } from "../services/DemoEdits.ts"
 import { DemoFailures } from "../services/DemoFailures.ts"
 import { PlatformRpcs } from "./AdminRpcs.ts"
-import { chooseAccount } from "./ChosenAccount.ts"
+import { makeForAccount } from "./ChosenAccount.ts"
+import { idOf } from "./Named.ts"
 
 export const PlatformHandlers = PlatformRpcs.toLayer(
   Effect.gen(function* () {
-    const accounts = yield* Accounts
+    const forAccount = yield* makeForAccount
+    const edits = yield* DemoEdits
     const failures = yield* DemoFailures
     return {
-      failPlatform: Effect.fnUntraced(function* ({ account, store, ...failure }) {
-        const accountId = yield* chooseAccount(accounts, account)
-        yield* Effect.provideService(failures.fail(store, failure), CurrentActor, { _tag: "Cli", accountId })
-      }),
-      mendPlatform: Effect.fnUntraced(function* ({ account, store }) {
-        const accountId = yield* chooseAccount(accounts, account)
-        yield* Effect.provideService(failures.mend(store), CurrentActor, { _tag: "Cli", accountId })
-      })
+      editPlatform: ({ account, entity, key, store, value }) =>
+        idOf(EntityId)(entity).pipe(
+          Effect.flatMap((entityId) =>
+            Effect.map(edits.edit(store, entityId, key, value), ({ old }) => ({ entityId, old, new: value }))
+          ),
+          forAccount(account)
+        ),
+      failPlatform: ({ account, store, ...failure }) => forAccount(account)(failures.fail(store, failure)),
+      mendPlatform: ({ account, store }) => forAccount(account)(failures.mend(store))
     }
   })
 )

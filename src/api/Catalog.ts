@@ -1,20 +1,12 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import {
-  Collection,
-  CollectionRow,
-  Media,
-  MediaRow,
-  Product,
-  ProductRow,
-  StoreVersion,
-  Variant,
-  VariantRow
-} from "../domain/Entity.ts"
+import { Collection, Media, Product, StoreVersion, Variant } from "../domain/Entity.ts"
+import { CollectionRow, MediaRow, ProductRow, VariantRow } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"
 import { bounded, page } from "./Page.ts"
 import { CollectionIdParam, EntityIdInPath, listParams, StoreIdInPath } from "./Params.ts"
+import { readOnly, Tool } from "./Tool.ts"
 
 const id = HttpApiSchema.param("id", EntityIdInPath)
 const storeId = HttpApiSchema.param("store_id", StoreIdInPath)
@@ -40,6 +32,21 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List products")
       .annotate(OpenApi.Description, `${walk} An unknown \`collection_id\` is 404.`)
+      .annotate(Tool, {
+        name: "list_products_v1",
+        title: "List products",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Products, the one changed longest ago first: a page of short rows with name, draft_revision, publish state and channels.",
+          rather:
+            "To find products by search, state or collection; list_masters_v1 for every kind at once, get_master_v1 for one in full.",
+          ids: "It gives master_id; list_collections_v1 gives collection_id.",
+          never: "It never changes anything and never gives attribute values. A channel is a linked store."
+        },
+        idsFrom: { collection_id: "list_collections_v1" },
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+      })
   )
   .add(
     HttpApiEndpoint.get("getProduct")`/products/${id}`
@@ -68,6 +75,21 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
       .addSuccess(page(VariantRow))
       .annotate(OpenApi.Summary, "List variants")
       .annotate(OpenApi.Description, walk)
+      .annotate(Tool, {
+        name: "list_variants_v1",
+        title: "List variants",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Variants with SKU and product, the one changed longest ago first: a page of short rows.",
+          rather:
+            "To find a variant by SKU, barcode or title; get_master_related_v1 for those of one product, get_master_v1 for its values.",
+          ids: "It gives master_id, and product_id, which is the master_id of the product.",
+          never:
+            "It never changes anything and never gives prices or other attribute values. A channel is a linked store."
+        },
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+      })
   )
   .add(
     HttpApiEndpoint.get("getVariant")`/variants/${id}`
@@ -96,6 +118,20 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
       .addSuccess(page(CollectionRow))
       .annotate(OpenApi.Summary, "List collections")
       .annotate(OpenApi.Description, walk)
+      .annotate(Tool, {
+        name: "list_collections_v1",
+        title: "List collections",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Collections with their handle, the one changed longest ago first: a page of short rows.",
+          rather:
+            "To find a collection by name or handle; list_products_v1 with collection_id for its products, get_master_v1 for its values.",
+          ids: "It gives master_id, which list_products_v1 takes as collection_id.",
+          never: "It never changes anything and never lists members. A channel is a linked store."
+        },
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+      })
   )
   .add(
     HttpApiEndpoint.get("getCollection")`/collections/${id}`

@@ -1,9 +1,231 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { EntityKind } from "../domain/Attribute.ts"
+import { HealthDimension, HealthSection, HealthSnapshot } from "../domain/Health.ts"
+import { inAnyCase, StoreId } from "../domain/Ids.ts"
+import { mostOperations } from "../domain/Remediation.ts"
+import {
+  FillOperation,
+  FillResult,
+  HealthIssuePage,
+  HealthOverview,
+  ReconcileOperation,
+  ReconcileResult,
+  SnapshotInConnector
+} from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
-import { ForbiddenWire } from "./ErrorEnvelope.ts"
+import { BodyLimit } from "./BodyLimit.ts"
+import {
+  ForbiddenWire,
+  NotFoundWire,
+  PayloadTooLargeWire,
+  PimLockedWire,
+  UnsupportedMediaTypeWire
+} from "./ErrorEnvelope.ts"
+import { LocaleParam, oneOf, pageParams, storeIdParam } from "./Params.ts"
+import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
+
+const remedy: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+
+/** 2 MiB: 500 operations with a description each. */
+const batchLimitBytes = 2_097_152
+
+export const HealthParams = Schema.Struct({
+  store_id: storeIdParam("The snapshots of this store, where a dimension has them by store; else those of the account.")
+})
+
+export const IssuesParams = Schema.Struct({
+  section: oneOf(HealthSection.literals, "The list to read."),
+  ...pageParams,
+  store_id: storeIdParam("Only issues on this store."),
+  locale: LocaleParam
+})
+
+export const ScanRequest = Schema.Struct({
+  dimension: oneOf(HealthDimension.literals, "What to look at."),
+  store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
+    description:
+      "Scans this store alone, of sync, completeness and translations; the other dimensions are always scanned as a whole."
+  })
+})
+  .annotations({ identifier: "ScanRequest" })
+  .pipe(membersInConnector({ store_id: "channel_id" }))
+
+const batchOf = <A, I>(operation: Schema.Schema<A, I>) => ({
+  entity_type: oneOf(EntityKind.literals, "The kind of all entities of the batch; one of another kind is not found."),
+  operations: Schema.Array(operation)
+    .pipe(Schema.maxItems(mostOperations, { message: () => `must be at most ${mostOperations} operations` }))
+    .annotations({ description: `At most ${mostOperations}, carried out in order.` })
+})
+
+export const FillBatch = Schema.Struct(batchOf(FillOperation))
+  .annotations({ identifier: "FillBatch" })
+  .pipe(membersInConnector({ entity_type: "master_type" }))
+export const ReconcileBatch = Schema.Struct(batchOf(ReconcileOperation))
+  .annotations({ identifier: "ReconcileBatch" })
+  .pipe(membersInConnector({ entity_type: "master_type" }))
+
+export const FillOutcome = Schema.Struct({
+  filled: Schema.Int.annotations({ description: "Fields that were written." }),
+  results: Schema.Array(FillResult).annotations({ description: "`results[i]` answers `operations[i]`." })
+}).annotations({ identifier: "FillOutcome" })
+
+export const ReconcileOutcome = Schema.Struct({
+  patched: Schema.Int.annotations({ description: "Store versions that were written." }),
+  results: Schema.Array(ReconcileResult).annotations({ description: "`results[i]` answers `operations[i]`." })
+}).annotations({ identifier: "ReconcileOutcome" })
+
+const batch =
+  "A 200 means that the batch ran: read what became of each operation from `results`. Everything is looked at again at the moment of writing, in one transaction, and nothing reaches a store before it is published. 423 while an import is under review."
 
 /** The data-health loop: scan, read, remediate. */
 export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
+  .add(
+    HttpApiEndpoint.get("getDataHealth", "/data-health")
+      .setUrlParams(HealthParams)
+      .addSuccess(HealthOverview)
+      .addError(NotFoundWire)
+      .annotate(OpenApi.Summary, "Get the state of every dimension")
+      .annotate(
+        OpenApi.Description,
+        "The last snapshot of each dimension, always in the same order. It never scans. An unknown `store_id` is 404."
+      )
+      .annotate(Tool, {
+        name: "get_data_health_v1",
+        title: "Get data health",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Data health in numbers: for each of six dimensions (sync, completeness, media, structure, divergence, translations) the last scan's result.",
+          rather:
+            "For an overview; list_data_health_issues_v1 for the masters behind a number, run_data_health_scan_v1 for fresh numbers.",
+          ids: "get_master_v1 gives channel_id, which is optional.",
+          never:
+            "It never scans: a dimension that was never scanned says so. It never changes anything. A channel is a linked store."
+        },
+        idsFrom: { channel_id: "get_master_v1" },
+        answer: { kind: "bounded", rows: ["dimensions"], keys: ["dimension"], limited: false }
+      })
+      .annotate(RequiredScope, "pim:read")
+  )
+  .add(
+    HttpApiEndpoint.post("runDataHealthScan", "/data-health/scans")
+      .setPayload(ScanRequest)
+      .addSuccess(HealthSnapshot)
+      .addError(NotFoundWire)
+      .addError(PayloadTooLargeWire)
+      .addError(UnsupportedMediaTypeWire)
+      .annotate(OpenApi.Summary, "Scan a dimension")
+      .annotate(
+        OpenApi.Description,
+        "Looks at one dimension afresh, keeps its numbers and issues, and answers the snapshot. It touches no data of the merchant. Requests that come while a scan runs share the next one. An unknown `store_id` is 404."
+      )
+      .annotate(Tool, {
+        name: "run_data_health_scan_v1",
+        title: "Run a data health scan",
+        tier: "pim:write",
+        hints: remedy,
+        description: {
+          does: "Scans one dimension of data health afresh, keeps its numbers and issues, and returns the new snapshot.",
+          rather:
+            "After changes, or when get_data_health_v1 says that a dimension was never scanned; get_data_health_v1 alone is quicker.",
+          ids: "get_master_v1 gives channel_id, which is optional and narrows sync, completeness and translations.",
+          never:
+            "It never changes masters or stores, and never repairs: fill_completeness_gaps_v1 and reconcile_value_divergence_v1 do. A channel is a linked store."
+        },
+        idsFrom: { channel_id: "get_master_v1" },
+        answer: { kind: "record", shape: SnapshotInConnector }
+      })
+      .annotate(RequiredScope, "pim:write")
+  )
+  .add(
+    HttpApiEndpoint.get("listDataHealthIssues", "/data-health/issues")
+      .setUrlParams(IssuesParams)
+      .addSuccess(HealthIssuePage)
+      .addError(NotFoundWire)
+      .annotate(OpenApi.Summary, "List issues")
+      .annotate(
+        OpenApi.Description,
+        "A page of one section, as of its last scan: one row for each entity and store, in the translation sections for each language too. It never scans. An unknown `store_id` is 404."
+      )
+      .annotate(Tool, {
+        name: "list_data_health_issues_v1",
+        title: "List data health issues",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Issues of one section of data health, by page: the masters and channels concerned and the names of their fields.",
+          rather:
+            "For what is behind the numbers of get_data_health_v1; run_data_health_scan_v1 first where nothing was scanned.",
+          ids: "get_master_v1 gives channel_id, which is optional; rows give master_id.",
+          never:
+            "It never scans and never gives values: get_projection_v1 does. At most 40 fields a row. A channel is a linked store."
+        },
+        idsFrom: { channel_id: "get_master_v1" },
+        answer: { kind: "pages", rows: ["data"], keys: ["master_id", "channel_id"], fields: "members" }
+      })
+      .annotate(RequiredScope, "pim:read")
+  )
+  .add(
+    HttpApiEndpoint.post("fillCompletenessGaps", "/data-health/completeness-fills")
+      .setPayload(FillBatch)
+      .addSuccess(FillOutcome)
+      .addError(PimLockedWire)
+      .addError(PayloadTooLargeWire)
+      .addError(UnsupportedMediaTypeWire)
+      .annotate(OpenApi.Summary, "Fill empty fields")
+      .annotate(
+        OpenApi.Description,
+        `Writes drafts for fields that are empty on a store. A field that somebody filled meanwhile is skipped: \`ok\` true, \`filled\` false. ${batch}`
+      )
+      .annotate(Tool, {
+        name: "fill_completeness_gaps_v1",
+        title: "Fill completeness gaps",
+        tier: "pim:write",
+        hints: remedy,
+        description: {
+          does: "Fills empty fields of up to 500 masters on their channels, as drafts, and returns one result an operation.",
+          rather:
+            "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value that is there.",
+          ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
+          never:
+            "It never overwrites a field that is filled and never publishes: publish_master_v1 does. A channel is a linked store."
+        },
+        answer: { kind: "batch" }
+      })
+      .annotate(RequiredScope, "pim:write")
+      .annotate(BodyLimit, batchLimitBytes)
+  )
+  .add(
+    HttpApiEndpoint.post("reconcileValueDivergence", "/data-health/divergence-reconciles")
+      .setPayload(ReconcileBatch)
+      .addSuccess(ReconcileOutcome)
+      .addError(PimLockedWire)
+      .addError(PayloadTooLargeWire)
+      .addError(UnsupportedMediaTypeWire)
+      .annotate(OpenApi.Summary, "Make fields equal across stores")
+      .annotate(
+        OpenApi.Description,
+        `Writes drafts so that an entity's stores agree on a field: all take one store's value, or a given one. Stores that match already, and fields on which no stores disagree any more, are left as they are. ${batch}`
+      )
+      .annotate(Tool, {
+        name: "reconcile_value_divergence_v1",
+        title: "Reconcile diverging values",
+        tier: "pim:write",
+        hints: { ...remedy, destructiveHint: true },
+        description: {
+          does: "Makes fields equal across the channels of up to 500 masters, as drafts: all take one channel's value or a given one.",
+          rather:
+            "For what the section divergence of list_data_health_issues_v1 lists; update_master_attributes_v1 to change what channels inherit.",
+          ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of the latter.",
+          never:
+            "It never touches channels that agree and never publishes: publish_master_v1 does. A channel is a linked store."
+        },
+        answer: { kind: "batch" }
+      })
+      .annotate(RequiredScope, "pim:write")
+      .annotate(BodyLimit, batchLimitBytes)
+  )
   .add(
     HttpApiEndpoint.post("deleteUnused", "/data-health/unused-deletions")
       .annotate(OpenApi.Summary, "Delete unused entities (reserved)")
@@ -16,4 +238,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
   .addError(ForbiddenWire)
   .middleware(Authentication)
   .annotate(OpenApi.Title, "Data health")
-  .annotate(OpenApi.Description, "The quality of the catalog.") {}
+  .annotate(
+    OpenApi.Description,
+    "The quality of the catalog: scan it, read what is wrong, fix hundreds at once as drafts."
+  ) {}

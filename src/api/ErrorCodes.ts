@@ -21,7 +21,14 @@ export const errorCodes = {
   RateLimited: { status: 429, code: "rate_limited" },
   HeadersTooLarge: { status: 431, code: "headers_too_large" },
   InternalError: { status: 500, code: "internal_error" },
+  LiveReadFailed: { status: 502, code: "platform_unavailable" },
   Unavailable: { status: 503, code: "unavailable" }
 } as const satisfies Record<ApiError["_tag"], { readonly status: number; readonly code: string }>
 
 export type ErrorTag = keyof typeof errorCodes
+
+/** What the connector alone says, before it has read a message. */
+export const connectorCodes = {
+  ForeignPage: { status: errorCodes.Forbidden.status, code: errorCodes.Forbidden.code },
+  NotAcceptable: { status: 406, code: "not_acceptable" }
+} as const

@@ -1,11 +1,11 @@
 import { HttpApiSchema } from "@effect/platform"
 import { ParseResult, Schema, type SchemaAST } from "effect"
-import { Issue, NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../domain/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
 /** At most so many issues, each text cut at so many characters: an answer stays small whatever came in. */
 const mostIssues = 20
-const mostCharacters = 300
+const mostCharacters = 500
 
 const cut = (text: string) => (text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters - 1)}…`)
 
@@ -67,6 +67,19 @@ export const NotFoundWire = Schema.transformOrFail(
   onTheWire("NotFound", "Unknown id: absent, of another account, of another kind, or malformed. All read the same.")
 )
 
+/** 423 on the wire. */
+export const PimLockedWire = Schema.transformOrFail(
+  Schema.Struct({ error: Schema.Struct(fields("PimLocked")) }),
+  Schema.typeSchema(PimLocked),
+  {
+    strict: true,
+    decode: () => ParseResult.succeed(new PimLocked()),
+    encode: onlyRead
+  }
+).annotations(
+  onTheWire("PimLocked", "An import or refresh is being reconciled: retry after the merchant has finished the review.")
+)
+
 /** 400 on the wire, with the places that did not fit. */
 export const ValidationFailedWire = Schema.transformOrFail(
   Schema.Struct({
@@ -82,6 +95,22 @@ export const ValidationFailedWire = Schema.transformOrFail(
     encode: onlyRead
   }
 ).annotations(onTheWire("ValidationFailed", "A parameter, a header or the body does not fit its definition."))
+
+/** 502 on the wire. */
+export const LiveReadFailedWire = Schema.transformOrFail(
+  Schema.Struct({ error: Schema.Struct(fields("LiveReadFailed")) }),
+  Schema.typeSchema(LiveReadFailed),
+  {
+    strict: true,
+    decode: ({ error }) => ParseResult.succeed(new LiveReadFailed({ message: error.message })),
+    encode: onlyRead
+  }
+).annotations(
+  onTheWire(
+    "LiveReadFailed",
+    "The commerce platform failed, did not answer within 5 s, answered nonsense or refused; retry with exponential backoff."
+  )
+)
 
 /** An error that no handler raises, as documents and typed clients see it: the request never reaches a handler. */
 const refusal = <Tag extends ErrorTag>(tag: Tag, description: string) =>

@@ -1,10 +1,15 @@
 import { Schema } from "effect"
-import { EntityId, nilUuid, StoreId } from "../domain/Ids.ts"
+import { OwnerType } from "../domain/Definition.ts"
+import { DropId, EntityId, nilUuid, RecordId, StoreId } from "../domain/Ids.ts"
 import { PublishStatus } from "../domain/PublishState.ts"
 import { Rfc3339Parameter } from "../domain/Timestamp.ts"
+import { inConnector, mostRows, numberArgument } from "./Tool.ts"
 
 /** A whole number in decimal notation, the sign optional; digits without bound. */
 const wholeNumber = /^[+-]?\d+$/
+
+/** Far beyond any: the place of its rows is still a whole number. */
+const lastPage = 10_000_000_000_000
 
 const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most)
 
@@ -24,30 +29,53 @@ const Once = Schema.String.annotations({
 
 const uuidFormat = { type: "string", format: "uuid" }
 
+/** An id as a tool takes it: one that is no UUID is refused. */
+export const uuidArgument = <A extends string>(id: Schema.Schema<A, string>, description: string) =>
+  Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, id)).annotations(described(description, uuidFormat))
+
 /** Rows on a page. Never refused: what is no whole number is the default, what is out of range becomes the nearest bound. */
 const Limit = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
   strict: true,
   decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 250) : 50),
   encode: String
-}).annotations(
-  described("Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.", {
-    type: "integer",
-    minimum: 1,
-    maximum: 250,
-    default: 50
-  })
-)
+})
+  .annotations(
+    described("Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.", {
+      type: "integer",
+      minimum: 1,
+      maximum: 250,
+      default: 50
+    })
+  )
+  .pipe(
+    inConnector({ schema: numberArgument(1, mostRows, `Rows at most; more than ${mostRows} becomes ${mostRows}.`) })
+  )
 
 const Cursor = Once.annotations({
   description: "The `next_cursor` of the previous page, unchanged; repeat the filters, the limit may differ."
-})
-
-const UpdatedSince = Schema.compose(Once, Rfc3339Parameter).annotations(
-  described(
-    "Only entities whose own canonical record changed at or after this time (RFC 3339, encode `+` as `%2B`). Store-version edits do not widen it.",
-    { type: "string", format: "date-time" }
-  )
+}).pipe(
+  inConnector({
+    schema: Schema.String.annotations({ description: "`next_cursor` of the last page; repeat the other arguments." })
+  })
 )
+
+const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
+  .annotations(
+    described(
+      "Only entities whose own canonical record changed at or after this time (RFC 3339, encode `+` as `%2B`). Store-version edits do not widen it.",
+      { type: "string", format: "date-time" }
+    )
+  )
+  .pipe(
+    inConnector({
+      schema: Schema.String.annotations(
+        described("Only masters whose canonical record changed at or after this time, RFC 3339 with an offset.", {
+          type: "string",
+          format: "date-time"
+        })
+      )
+    })
+  )
 
 const Status = PublishStatus.annotations({
   description: "Only entities whose `last_publish_status` is this.",
@@ -68,10 +96,15 @@ const search = (description: string) =>
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
+/** The parameters of everything that pages by a cursor. */
+export const cursorParams = {
+  limit: Schema.optionalWith(Limit, { default: () => 50, exact: true }),
+  cursor: optional(Cursor)
+}
+
 /** The parameters that every cursor list takes. `searched`: what its free text is looked for in. */
 export const listParams = (searched: string) => ({
-  limit: Schema.optionalWith(Limit, { default: () => 50, exact: true }),
-  cursor: optional(Cursor),
+  ...cursorParams,
   updated_since: optional(UpdatedSince),
   status: optional(Status),
   search: optional(
@@ -98,8 +131,101 @@ const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly ma
 export const EntityIdInPath = idInPath(EntityId).annotations(
   described("Id of the entity. One that names nothing of this path's kind is 404.", uuidFormat)
 )
+export const DropIdInPath = idInPath(DropId).annotations(
+  described("Id of a drop, as the list of drops gives it. An unknown one is 404.", uuidFormat)
+)
 export const StoreIdInPath = idInPath(StoreId).annotations(
   described("Id of a linked store, as the list of stores gives it.", uuidFormat)
+)
+
+/** A page by its number, from 1. */
+const PageNumber = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
+  strict: true,
+  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, lastPage) : 1),
+  encode: String
+})
+  .annotations(
+    described("Page, from 1. A number below 1 becomes 1, anything else the default; beyond the last page is empty.", {
+      type: "integer",
+      minimum: 1,
+      default: 1
+    })
+  )
+  .pipe(inConnector({ schema: numberArgument(1, lastPage, "Page, from 1; beyond the last one is empty.", 1) }))
+
+const PageSize = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
+  strict: true,
+  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 100) : 25),
+  encode: String
+})
+  .annotations(
+    described("Rows on a page. A larger number becomes 100, one below 1 becomes 1, anything else the default.", {
+      type: "integer",
+      minimum: 1,
+      maximum: 100,
+      default: 25
+    })
+  )
+  .pipe(inConnector({ schema: numberArgument(1, 50, "Rows on a page; more than 50 becomes 50.") }))
+
+/** The parameters of a page-numbered list. */
+export const pageParams = {
+  page: Schema.optionalWith(PageNumber, { default: () => 1, exact: true }),
+  page_size: Schema.optionalWith(PageSize, { default: () => 25, exact: true })
+}
+
+/** One of a closed list of names, which a refusal lists. */
+export const oneOf = <const Names extends readonly [string, ...ReadonlyArray<string>]>(
+  names: Names,
+  description: string
+) =>
+  Schema.propertySignature(
+    Schema.Literal(...names).annotations({
+      description,
+      message: ({ actual }) => ({
+        message: Array.isArray(actual) ? "is given more than once" : `must be one of ${names.join(", ")}`,
+        override: true
+      })
+    })
+  ).annotations({ missingMessage: () => `is missing: give one of ${names.join(", ")}` })
+
+/** A language, exactly as the store names it. */
+export const LocaleParam = optional(
+  Once.pipe(
+    Schema.maxLength(35, { message: () => "must have at most 35 characters" }),
+    Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
+  ).annotations(
+    described(
+      "Only this language, exactly as the store names it; of other sections than the translation sections it is passed over.",
+      {
+        type: "string",
+        maxLength: 35
+      }
+    )
+  )
+)
+
+/** A store in a query: one that is no UUID is refused. */
+export const storeIdParam = (description: string) =>
+  optional(
+    Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId))
+      .annotations(described(description, uuidFormat))
+      .pipe(inConnector({ name: "channel_id", schema: uuidArgument(StoreId, "Only this channel (a linked store).") }))
+  )
+
+export const RecordIdInPath = idInPath(RecordId).annotations(
+  described("Id of the record, as the list of its kind gives it. One that names nothing is 404.", uuidFormat)
+)
+
+/** What a metafield definition belongs to: another word is refused, with those that are known. */
+export const OwnerTypeParam = optional(
+  OwnerType.annotations({
+    description: "Only definitions for this kind of owner.",
+    message: ({ actual }) => ({
+      message: Array.isArray(actual) ? "is given more than once" : `must be one of ${OwnerType.literals.join(", ")}`,
+      override: true
+    })
+  })
 )
 
 /** An id in a query: one that is no UUID is refused. */
@@ -107,4 +233,9 @@ export const CollectionIdParam = optional(
   Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(EntityId)).annotations(
     described("Only members of this collection.", uuidFormat)
   )
+)
+
+/** The store that a live read is about. Without it there is nothing to ask. */
+export const StoreIdParam = Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId)).annotations(
+  described("Id of the linked store to ask. One that is unknown, or that the entity is not on, is 404.", uuidFormat)
 )

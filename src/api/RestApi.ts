@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { CatalogGroup } from "./Catalog.ts"
 import { DataHealthGroup } from "./DataHealth.ts"
+import { DropsGroup } from "./Drops.ts"
 import {
   ExpectationFailedWire,
   HeadersTooLargeWire,
@@ -11,14 +12,19 @@ import {
   UriTooLongWire,
   ValidationFailedWire
 } from "./ErrorEnvelope.ts"
+import { OperationsGroup } from "./Operations.ts"
 import { published } from "./openapi/OpenApiDocument.ts"
 import { PingGroup } from "./Ping.ts"
+import { SalesChannelsGroup } from "./SalesChannels.ts"
 import { StoresGroup } from "./Stores.ts"
 
 const definition = HttpApi.make("catalog")
   .add(PingGroup)
   .add(CatalogGroup)
   .add(StoresGroup)
+  .add(OperationsGroup)
+  .add(SalesChannelsGroup)
+  .add(DropsGroup)
   .add(DataHealthGroup)
   .addError(ValidationFailedWire)
   .addError(RequestTimeoutWire)

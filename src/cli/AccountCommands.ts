@@ -1,19 +1,52 @@
 import { Command, Options } from "@effect/cli"
-import { Effect } from "effect"
+import { Effect, Option, Redacted } from "effect"
+import { passwordLinkOf } from "../App.ts"
+import { readAppConfig } from "../AppConfig.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { answer, byFlag, json } from "./Output.ts"
+import { answer, byFlag, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const create = Command.make(
   "create",
-  { name: Options.text("name").pipe(Options.withDescription("Name of the merchant.")), json },
-  ({ json, name }) =>
+  {
+    name: Options.text("name").pipe(
+      Options.withDescription("Name of the merchant; the e-mail by default."),
+      Options.optional
+    ),
+    email: Options.text("email").pipe(
+      Options.withDescription("E-mail of its first user, who gets a one-time link to set a password."),
+      Options.optional
+    ),
+    json
+  },
+  ({ email, json, name }) =>
     Effect.gen(function* () {
-      const account = yield* (yield* AdminClient).createAccount({ name })
-      yield* answer(json, { account_id: account.id, name: account.name }, [
-        `Created the account ${account.name}: ${account.id}`,
-        `Next: catalog key create --account ${account.id} --name "My first key" --scopes pim:read`
-      ])
+      const called = Option.orElse(name, () => email)
+      if (Option.isNone(called)) return yield* new Refused({ message: "--name: give a name, an e-mail, or both" })
+      const { invitation, ...account } = yield* (yield* AdminClient).createAccount({
+        name: called.value,
+        email: Option.getOrUndefined(email)
+      })
+      const config = yield* readAppConfig
+      const link = Option.map(Option.fromNullable(invitation), ({ token }) =>
+        passwordLinkOf(config, Redacted.value(token))
+      )
+      yield* answer(
+        json,
+        {
+          account_id: account.id,
+          name: account.name,
+          ...Option.match(link, { onNone: () => ({}), onSome: (set_password_url) => ({ set_password_url }) })
+        },
+        [
+          `Created the account ${account.name}: ${account.id}`,
+          ...Option.match(link, {
+            onNone: () => [],
+            onSome: (url) => [`Set the password of its user within a day, by this link, which works once:`, url]
+          }),
+          `Next: catalog key create --account ${account.id} --name "My first key" --scopes pim:read`
+        ]
+      )
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Create a merchant account."))
 

@@ -4,14 +4,18 @@ import { Cause, Console, Effect, Exit, Predicate } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
+import { dropCommand } from "./DropCommands.ts"
+import { healthCommand } from "./HealthCommands.ts"
 import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
 import { reasonOf, tidyConsole } from "./Output.ts"
 import { platformCommand } from "./PlatformCommands.ts"
+import { publishCommand } from "./PublishCommand.ts"
 import { serveCommand } from "./ServeCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
+import { userCommand } from "./UserCommands.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   readonly version: string
@@ -24,12 +28,16 @@ const command = Command.make("catalog").pipe(
     migrateCommand,
     demoCommand,
     accountCommand,
+    userCommand,
     keyCommand,
     storeCommand,
     platformCommand,
     importCommand,
     draftCommand,
     storeVersionCommand,
+    dropCommand,
+    publishCommand,
+    healthCommand,
     historyCommand
   ])
 )

@@ -1,13 +1,16 @@
 import { Command } from "@effect/cli"
 import { Effect, Redacted } from "effect"
+import { passwordLinkOf } from "../App.ts"
+import { readAppConfig } from "../AppConfig.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 export const demoCommand = Command.make("demo", { json }, ({ json }) =>
   Effect.gen(function* () {
-    const { account, key } = yield* (yield* AdminClient).createDemo()
+    const { account, invitation, key } = yield* (yield* AdminClient).createDemo()
     const token = Redacted.value(key.token)
+    const url = passwordLinkOf(yield* readAppConfig, Redacted.value(invitation.token))
     yield* answer(
       json,
       {
@@ -16,12 +19,16 @@ export const demoCommand = Command.make("demo", { json }, ({ json }) =>
         key_id: key.id,
         key: token,
         scopes: key.scopes,
-        last_four: key.lastFour
+        last_four: key.lastFour,
+        email: invitation.email,
+        set_password_url: url
       },
       [
         `Created the account ${account.name}: ${account.id}`,
         `Its API key (${key.scopes.join(", ")}), shown once:`,
-        token
+        token,
+        `Its user ${invitation.email} sets a password within a day, by this link, which works once:`,
+        url
       ]
     )
   }).pipe(withAdmin)

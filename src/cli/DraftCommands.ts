@@ -34,7 +34,7 @@ const byKey = ({ issues }: ValidationFailed) =>
     message: issues.map(({ message, path }) => `${path.replace(/^attributes\./, "")}: ${message}`).join("; ")
   })
 
-const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
+export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
   Args.withDescription("New values, each key once; after `=` everything is the value, nothing is an empty one."),
   Args.mapEffect((text): Effect.Effect<AttributeEdit, HelpDoc.HelpDoc> => {
     const end = text.indexOf("=")
@@ -60,8 +60,8 @@ const from = Options.text("from").pipe(
 const parsed = Schema.decodeUnknownEither(Schema.parseJson())
 const isText = (value: unknown) => typeof value === "string" || value === null
 
-/** The values in a file, in its order. Not by a schema of records: it would drop a key named __proto__. */
-const readEdits = (path: string) =>
+/** What a JSON file says. */
+export const readJson = (path: string) =>
   Effect.gen(function* () {
     const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
     const bytes = yield* Effect.tryPromise({ try: () => readFile(path), catch: () => refused("cannot be read") })
@@ -69,7 +69,14 @@ const readEdits = (path: string) =>
       try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
       catch: () => refused("is not valid UTF-8")
     })
-    const value = yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
+    return yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
+  })
+
+/** The values in a file, in its order. Not by a schema of records: it would drop a key named __proto__. */
+const readEdits = (path: string) =>
+  Effect.gen(function* () {
+    const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
+    const value = yield* readJson(path)
     if (typeof value !== "object" || value === null || Array.isArray(value))
       return yield* refused('must hold one object, {"key": "text", "other": null}')
     const wrong = Object.entries(value).find(([, member]) => !isText(member))

@@ -19,7 +19,10 @@ const actions: Readonly<Record<HistoryEntry["action"], string>> = {
   removed_from_store: "removed from the store",
   gallery: "gallery changed",
   members: "members changed",
-  variants: "variants changed"
+  variants: "variants changed",
+  publish_asked: "publish asked",
+  published: "published",
+  publish_failed: "publish failed"
 }
 
 const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))
@@ -30,7 +33,9 @@ const changeOf = (none: string) => (change: ValueChange) =>
 const lineOf = (entry: HistoryEntry) => {
   const where = entry.store_domain === null ? "" : `${entry.store_domain}: `
   const none = entry.store_id === null ? "empty" : "inherited"
-  const what = entry.action === "attributes" ? entry.changes.map(changeOf(none)).join(", ") : actions[entry.action]
+  const why = entry.error === null ? "" : `: ${quoted(entry.error.message)} (${quoted(entry.error.code)})`
+  const what =
+    entry.action === "attributes" ? entry.changes.map(changeOf(none)).join(", ") : actions[entry.action] + why
   return `${entry.at}  revision ${entry.draft_revision}  ${actorOf(entry)}  ${where}${what}`
 }
 
@@ -59,4 +64,4 @@ export const historyCommand = Command.make(
       Effect.catchTag("NotFound", () => new Refused({ message: `The account has no entity ${entity}.` })),
       withAdmin
     )
-).pipe(Command.withDescription("Show who changed an entity's draft, when and how, newest first."))
+).pipe(Command.withDescription("Show who changed an entity's draft or published it, when and how, newest first."))

@@ -1,10 +1,12 @@
 import { dirname, resolve } from "node:path"
-import { Args, Command, Options } from "@effect/cli"
-import { Config, Console, Effect, Option, Stream } from "effect"
+import { Args, Command, HelpDoc, Options } from "@effect/cli"
+import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
-import type { ImportRun } from "../domain/Import.ts"
-import { account, answer, json, Refused } from "./Output.ts"
+import { ConflictDecision, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { mostEntries } from "../domain/Mirror.ts"
+import { whyUnread } from "../domain/PlatformErrors.ts"
+import { account, answer, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -19,7 +21,8 @@ const draw = ({ done, step, total }: Extract<ImportEvent, { readonly _tag: "Prog
     if (!process.stderr.isTTY) return
     const part = total === 0 ? 0 : Math.min(1, done / total)
     const bar = "█".repeat(Math.round(part * barWidth)).padEnd(barWidth, "░")
-    process.stderr.write(`\r${step.padEnd(9)} ${bar} ${String(Math.floor(part * 100)).padStart(3)} %`)
+    const much = step === "fetching" ? `${done} records` : `${bar} ${String(Math.floor(part * 100)).padStart(3)} %`
+    process.stderr.write(`\r${step.padEnd(9)} ${much}`)
   })
 
 const clear = Effect.sync(() => {
@@ -28,14 +31,15 @@ const clear = Effect.sync(() => {
 
 const interruptedWhile = {
   reading: "Interrupted while the file was read: nothing is written. Import it again.",
+  fetching: "Interrupted while the store was read: nothing is written. Refresh it again.",
   applying:
     "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`."
 }
 
 /** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. */
-const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, accepted: boolean) =>
+const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof typeof interruptedWhile) =>
   Effect.gen(function* () {
-    let step: keyof typeof interruptedWhile = accepted ? "applying" : "reading"
+    let step = begun
     const last = yield* Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) => {
       if (event._tag === "Done") return Effect.succeedSome(event.run)
       if (event.step === "applying") step = "applying"
@@ -55,31 +59,84 @@ const unknown = (id: string) => () =>
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
+  source: run.source,
+  store: run.storeDomain,
   phase: run.phase,
   created: run.summary.created,
   updated: run.summary.updated,
   unchanged: run.summary.unchanged,
   conflicts: run.summary.conflicts,
-  applied: run.applied
+  ...(run.source === "csv"
+    ? {}
+    : {
+        collections: run.summary.collections,
+        files: run.summary.files,
+        unlinked: run.summary.unlinked,
+        beside: run.summary.beside
+      }),
+  applied: run.applied,
+  error: run.error
 })
 
 /** Columns that are not kept, of which a line names at most so many. */
 const mostColumns = 10
 
-const linesOf = (run: ImportRun) => {
-  const { conflicts, created, ignored_columns, images, unchanged, updated, variants } = run.summary
-  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
-  const isDone = run.phase === "applied"
-  const plan = isDone ? "products" : "planned products"
+const sourceOf = ({ fileName, storeDomain }: ImportRun) =>
+  fileName === null ? `, a refresh of ${storeDomain}` : ` of ${fileName} into ${storeDomain}`
+
+const countsOf = ({ created, unchanged, updated }: ImportRun["summary"]["files"]) =>
+  `${created} created, ${updated} updated, ${unchanged} unchanged`
+
+const isAny = ({ created, unchanged, updated }: ImportRun["summary"]["files"]) => created + updated + unchanged > 0
+
+const whatIsCounted = (run: ImportRun): ReadonlyArray<string> => {
+  const { beside, collections, files, images, unlinked, variants } = run.summary
+  const planned = run.phase === "applied" ? "" : "planned "
+  const products = isAny(run.summary) ? `${planned}products: ${countsOf(run.summary)}; ${variants} variants` : null
+  if (run.source === "csv") return products === null ? [] : [`  ${products}, ${images} images`]
   return [
-    `Import ${run.id} of ${run.fileName} into ${run.storeDomain}: ${run.phase}`,
-    ...(created + updated + unchanged > 0
-      ? [
-          `  ${plan}: ${created} created, ${updated} updated, ${unchanged} unchanged; ${variants} variants, ${images} images`
-        ]
+    ...(products === null ? [] : [`  ${products}`]),
+    ...(isAny(collections) ? [`  ${planned}collections: ${countsOf(collections)}`] : []),
+    ...(isAny(files) ? [`  ${planned}files: ${countsOf(files)}`] : []),
+    ...(beside === null
+      ? []
+      : [
+          `  beside the catalog: ${beside.markets} markets, ${beside.metafield_definitions + beside.metaobject_definitions} definitions, ${beside.metaobject_entries} entries, ${beside.translations} translations`
+        ]),
+    ...((beside?.cut_metaobjects.length ?? 0) > 0
+      ? [`  more entries than are kept (${mostEntries} of a type): ${beside?.cut_metaobjects.join(", ")}`]
       : []),
-    ...(isDone || run.phase === "reviewing" ? [] : [`  applied: ${run.applied} of ${created + updated} products`]),
-    ...(conflicts > 0 ? [`  ${conflicts} fields were edited here and in the store: the store's values are taken`] : []),
+    ...(unlinked > 0
+      ? [
+          `  ${unlinked} products, variants, collections and files are not in the store any more: they ${run.phase === "applied" ? "were" : "will be"} taken from it and stay here`
+        ]
+      : [])
+  ]
+}
+
+const whatConflicts = ({ id, phase, summary: { conflicts } }: ImportRun): ReadonlyArray<string> =>
+  conflicts === 0
+    ? []
+    : phase === "reviewing"
+      ? [
+          `  ${conflicts} fields were edited here and in the store: see \`catalog import show ${id}\`;`,
+          "  accepting takes the store's value wherever `catalog import decide` has not kept the draft"
+        ]
+      : [
+          `  ${conflicts} fields were edited here and in the store: the store's values are taken where no draft was kept`
+        ]
+
+const linesOf = (run: ImportRun) => {
+  const { ignored_columns } = run.summary
+  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const unit = run.source === "csv" ? "products" : "changes"
+  return [
+    `Import ${run.id}${sourceOf(run)}: ${run.phase}`,
+    ...whatIsCounted(run),
+    ...(run.phase === "applied" || run.phase === "reviewing"
+      ? []
+      : [`  applied: ${run.applied} of ${plannedOf(run.summary)} ${unit}`]),
+    ...whatConflicts(run),
     ...(filled.length > 0
       ? [
           `  columns that are not kept: ${filled
@@ -95,8 +152,44 @@ const linesOf = (run: ImportRun) => {
   ]
 }
 
+/** Conflicts that a terminal is shown; JSON has all. */
+const mostConflicts = 50
+/** Characters of a value beside another one. */
+const columnWidth = 36
+
+/** The draft and the store side by side. */
+const conflictLines = (conflicts: ReadonlyArray<ImportConflict>): ReadonlyArray<string> => {
+  const shown = conflicts.slice(0, mostConflicts)
+  const cell = (value: string) => quoted(value, columnWidth - 4).padEnd(columnWidth)
+  const numberWidth = String(shown.at(-1)?.conflict ?? 0).length
+  const fieldWidth = Math.max(5, ...shown.map(({ field }) => field.length))
+  const indent = " ".repeat(numberWidth + 2)
+  return [
+    ...(shown.length === 0 ? [] : [`${indent}  ${"".padEnd(fieldWidth)}  ${"draft".padEnd(columnWidth)}  store`]),
+    ...shown.flatMap((one) => [
+      `  ${String(one.conflict).padStart(numberWidth)}  ${one.entity_type} ${one.entity_id}  ${quoted(one.title, columnWidth)} on ${one.store_domain}`,
+      `${indent}  ${one.field.padEnd(fieldWidth)}  ${cell(one.draft_value)}  ${cell(one.store_value)}  ${one.decision ?? "undecided"}`
+    ]),
+    ...(conflicts.length > shown.length ? [`  and ${conflicts.length - shown.length} more: --json shows all`] : [])
+  ]
+}
+
+/** All conflicts of an import, read a part at a time. */
+const conflictsOf = (run: ImportRun, named: Option.Option<string>) =>
+  Effect.gen(function* () {
+    const client = yield* AdminClient
+    const all: Array<ImportConflict> = []
+    while (all.length < run.summary.conflicts) {
+      const after = all.at(-1)?.conflict ?? 0
+      const some = yield* client.listConflicts({ account: named, id: run.id, after, limit: 500 })
+      if (some.length === 0) break
+      all.push(...some)
+    }
+    return all
+  })
+
 /** npm runs a script in the folder of the package, and says where it was called. */
-const calledFrom = Effect.gen(function* () {
+export const calledFrom = Effect.gen(function* () {
   const name = (variable: string) => Effect.orDie(Config.string(variable).pipe(Config.withDefault("")))
   const manifest = yield* name("npm_package_json")
   const isMoved = manifest !== "" && dirname(manifest) === process.cwd()
@@ -117,15 +210,83 @@ const csv = Command.make(
       const client = yield* AdminClient
       const run = yield* followed(
         client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
-        false
+        "reading"
       )
       yield* answer(json, objectOf(run), linesOf(run))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
 
+const unread = (error: Parameters<typeof whyUnread>[0]) => new Refused({ message: whyUnread(error) })
+
+const refresh = Command.make(
+  "refresh",
+  {
+    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store.")),
+    accept: Options.boolean("accept").pipe(
+      Options.withDescription("Apply it at once, without a review: every conflict takes the store's value.")
+    ),
+    account,
+    json
+  },
+  ({ accept, account, json, store }) =>
+    Effect.gen(function* () {
+      const client = yield* AdminClient
+      const run = yield* followed(client.refreshStore({ account, store, accept }), "fetching")
+      yield* answer(json, objectOf(run), linesOf(run))
+    }).pipe(Effect.catchTags({ PlatformRefused: unread, PlatformUnavailable: unread }), withAdmin)
+).pipe(
+  Command.withDescription("Import all that a store has, through its platform; without --accept it waits for a review.")
+)
+
+const conflictNumber = /^[1-9]\d{0,8}$/
+const isDecision = Schema.is(ConflictDecision)
+
+const decide = Command.make(
+  "decide",
+  {
+    id: importId,
+    rest: Args.text({ name: "[CONFLICT...] keep_draft|take_store" }).pipe(
+      Args.withDescription("Numbers of conflicts, as `import show` lists them, then what becomes of them."),
+      Args.atLeast(1),
+      Args.mapEffect((words) => {
+        const numbers = words.slice(0, -1)
+        const decision = words.at(-1)
+        const wrong = numbers.find((word) => !conflictNumber.test(word))
+        if (!isDecision(decision))
+          return Effect.fail(
+            HelpDoc.p(`Expected keep_draft or take_store at the end; received ${quoted(decision ?? "")}`)
+          )
+        if (wrong !== undefined)
+          return Effect.fail(HelpDoc.p(`Expected the number of a conflict; received ${quoted(wrong)}`))
+        return Effect.succeed({ numbers: numbers.map(Number), decision })
+      })
+    ),
+    all: Options.boolean("all").pipe(
+      Options.withDescription("Every conflict, those that were decided before too; numbers are left out then.")
+    ),
+    account,
+    json
+  },
+  ({ account, all, id, json, rest: { decision, numbers } }) =>
+    Effect.gen(function* () {
+      if (all === numbers.length > 0)
+        return yield* new Refused({ message: "Name the conflicts by their numbers, or --all of them." })
+      const client = yield* AdminClient
+      const { decided } = yield* client.decideImport({ account, id, conflicts: all ? "all" : numbers, decision })
+      const run = yield* client.showImport({ account, id })
+      const left = (yield* conflictsOf(run, account)).filter((conflict) => conflict.decision === null).length
+      yield* answer(json, { import_id: id, decision, decided, undecided: left }, [
+        `${decided} ${decided === 1 ? "conflict" : "conflicts"} decided: ${decision}; ${left} undecided.`,
+        `Next: catalog import accept ${id}, or catalog import discard ${id}`
+      ])
+    }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
+).pipe(
+  Command.withDescription("Decide conflicts of an import under review: keep the draft, or take the store's value.")
+)
+
 const accept = Command.make("accept", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
-    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), true)
+    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), "applying")
     yield* answer(json, objectOf(run), linesOf(run))
   }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
 ).pipe(Command.withDescription("Apply an import that is under review."))
@@ -140,9 +301,11 @@ const discard = Command.make("discard", { id: importId, account, json }, ({ acco
 const show = Command.make("show", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).showImport({ account, id })
-    yield* answer(json, objectOf(run), linesOf(run))
+    const conflicts = yield* conflictsOf(run, account)
+    const [first = "", ...lines] = linesOf(run)
+    yield* answer(json, { ...objectOf(run), conflict_list: conflicts }, [first, ...conflictLines(conflicts), ...lines])
   }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
-).pipe(Command.withDescription("Show an import."))
+).pipe(Command.withDescription("Show an import, its conflicts side by side."))
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
@@ -151,13 +314,16 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { imports: runs.map(objectOf) },
       runs.length === 0
-        ? ["No imports yet: `catalog import csv FILE --store DOMAIN`."]
-        : runs.map((run) => `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName}`)
+        ? ["No imports yet: `catalog import csv FILE --store DOMAIN`, or `catalog import refresh --store DOMAIN`."]
+        : runs.map(
+            (run) =>
+              `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
+          )
     )
   }).pipe(withAdmin)
 ).pipe(Command.withDescription("List imports, newest first."))
 
 export const importCommand = Command.make("import").pipe(
   Command.withDescription("Imports of stores' catalogs."),
-  Command.withSubcommands([csv, list, show, accept, discard])
+  Command.withSubcommands([csv, refresh, list, show, decide, accept, discard])
 )

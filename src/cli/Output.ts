@@ -21,8 +21,8 @@ export const byFlag = ({ issues }: ValidationFailed) =>
 const mostShown = 100
 
 /** A value on one line, cut where it is long, without what would speak to a terminal. */
-export const quoted = (value: string): string =>
-  JSON.stringify(value.length > mostShown ? `${value.slice(0, mostShown)}…` : value).replaceAll(
+export const quoted = (value: string, most = mostShown): string =>
+  JSON.stringify(value.length > most ? `${value.slice(0, most)}…` : value).replaceAll(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
   )

@@ -1,7 +1,8 @@
-import { Command, Options } from "@effect/cli"
+import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { account, answer, byFlag, json } from "./Output.ts"
+import { entity } from "./DraftCommands.ts"
+import { account, answer, byFlag, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(Options.withDescription("Domain of the store."))
@@ -45,7 +46,36 @@ const mend = Command.make("mend", { store, account, json }, ({ account, json, st
   }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Mend the platform of a demo store."))
 
+const edit = Command.make(
+  "edit",
+  {
+    store,
+    entity,
+    key: Args.text({ name: "KEY" }).pipe(Args.withDescription("A built-in key, or `namespace.key` of a metafield.")),
+    value: Args.text({ name: "VALUE" }).pipe(Args.withDescription("Its new value; nothing at all empties it.")),
+    account,
+    json
+  },
+  ({ account, entity, json, key, store, value }) =>
+    Effect.gen(function* () {
+      const { entityId, old } = yield* (yield* AdminClient).editPlatform({ account, store, entity, key, value })
+      yield* answer(json, { store, entity_id: entityId, key, old, new: value }, [
+        `In the shop of ${store}, ${key} of ${entityId} was ${quoted(old)} and is now ${quoted(value)}.`,
+        `Next: catalog import refresh --store ${store}`
+      ])
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () => new Refused({ message: `The shop of ${store} holds no record of ${entity}.` }),
+        ValidationFailed: ({ issues }) =>
+          new Refused({
+            message: issues.map(({ message, path }) => `${path === "store" ? "--store" : key}: ${message}`).join("; ")
+          })
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Change a value in the shop of a demo store, as somebody would who works there."))
+
 export const platformCommand = Command.make("platform").pipe(
   Command.withDescription("The commerce platforms behind stores."),
-  Command.withSubcommands([fail, mend])
+  Command.withSubcommands([fail, mend, edit])
 )

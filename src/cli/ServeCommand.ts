@@ -1,11 +1,15 @@
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
 import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
-import { adminServerOf, ServicesOnDatabase, serverOf } from "../App.ts"
+import { adminServerOf, serverOf, servicesOf } from "../App.ts"
 import type { AppConfig } from "../AppConfig.ts"
+import { setPasswordLink } from "../console/Paths.ts"
+import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { Accounts } from "../services/Accounts.ts"
-import { Demo } from "../services/Demo.ts"
+import { makeDemoWithUser } from "../services/DemoUser.ts"
+import { layerWorker as dropsWorker } from "../services/Drops.ts"
+import { layerWorkers } from "../services/Publishing.ts"
 import * as Sweeper from "../services/Sweeper.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
@@ -16,25 +20,28 @@ const firstStart = (config: AppConfig) =>
     const accounts = yield* (yield* Accounts).list
     if (accounts.length > 0 || Option.isSome(config.databaseUrl)) return Option.none()
     yield* Effect.logInfo("The database is empty: making the demo account")
-    return Option.some(yield* (yield* Demo).create)
+    return Option.some(yield* yield* makeDemoWithUser)
   })
 
-const listeningOn = (address: HttpServer.Address) =>
-  address._tag === "TcpAddress" ? `http://${hostOf(address.hostname)}:${address.port}` : address.path
+/** What is shown once of the demo. */
+interface DemoAccess {
+  readonly key: string
+  readonly email: string
+  readonly link: string
+}
 
-/** A host as an address names it: every interface is reached by localhost, IPv6 stands in brackets. */
-const hostOf = (hostname: string) =>
-  hostname === "0.0.0.0" || hostname === "::" ? "localhost" : hostname.includes(":") ? `[${hostname}]` : hostname
-
-const greeting = (baseUrl: string, key: Option.Option<string>) =>
+const greeting = (baseUrl: string, demo: Option.Option<DemoAccess>) =>
   [
     `The catalog is served at ${baseUrl}`,
     `Documentation:           ${baseUrl}${documentationPath}`,
-    ...Option.match(key, {
+    `Pages to sign in to:     ${baseUrl}/`,
+    ...Option.match(demo, {
       onNone: () => ["API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write"],
-      onSome: (token) => [
-        `Demo key (shown once):   ${token}`,
-        `Try:                     curl -H "Authorization: Bearer ${token}" "${baseUrl}/api/v1/products?limit=3"`
+      onSome: ({ email, key, link }) => [
+        `Sign in as:              ${email}`,
+        `Set its password:        ${link} (works once, for a day)`,
+        `Demo key (shown once):   ${key}`,
+        `Try:                     curl -H "Authorization: Bearer ${key}" "${baseUrl}/api/v1/products?limit=3"`
       ]
     })
   ].join("\n")
@@ -45,12 +52,13 @@ const Greeting = (config: AppConfig) =>
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer
       const demo = yield* firstStart(config)
-      yield* Console.log(
-        greeting(
-          Option.getOrElse(config.baseUrl, () => listeningOn(address)),
-          Option.map(demo, ({ key }) => Redacted.value(key.token))
-        )
-      )
+      const baseUrl = Option.getOrElse(config.baseUrl, () => listeningOn(address))
+      const shown = Option.map(demo, ({ invitation, key }) => ({
+        key: Redacted.value(key.token),
+        email: invitation.email,
+        link: setPasswordLink(baseUrl, Redacted.value(invitation.token))
+      }))
+      yield* Console.log(greeting(baseUrl, shown))
     })
   )
 
@@ -63,9 +71,11 @@ const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
 }
 
 const serve = (config: AppConfig) =>
-  Layer.launch(Layer.merge(Greeting(config), Sweeper.layer).pipe(Layer.provide(serverOf(config)))).pipe(
+  Layer.launch(
+    Layer.mergeAll(Greeting(config), Sweeper.layer, layerWorkers, dropsWorker).pipe(Layer.provide(serverOf(config)))
+  ).pipe(
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
-    Effect.provide(Layer.provideMerge(adminServerOf(config), ServicesOnDatabase))
+    Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )
 
 export const serveCommand = Command.make("serve", {}, () => settled(serve)).pipe(

@@ -23,7 +23,18 @@ export const names: ReadonlyArray<string> = [
   "0011_unlinked_stores",
   "0012_import_progress",
   "0013_entity_history",
-  "0014_demo_shops"
+  "0014_demo_shops",
+  "0015_publishing",
+  "0016_markets",
+  "0017_definitions",
+  "0018_translations",
+  "0019_mirror_items",
+  "0020_store_credentials",
+  "0021_drops",
+  "0022_refreshes",
+  "0023_data_health",
+  "0024_users",
+  "0025_connections"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto"
 import { CatalogChange } from "../domain/CatalogChange.ts"
-import { type AccountId, EntityId, StoreId } from "../domain/Ids.ts"
+import type { PlannedDrop } from "../domain/Drop.ts"
+import { type AccountId, DropId, EntityId, StoreId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
+import { plusMicros, type Timestamp } from "../domain/Timestamp.ts"
 import { families, type ProductFamily, type StoreName } from "./DemoProducts.ts"
 import * as Stories from "./DemoStories.ts"
 import { localValues } from "./DemoTranslations.ts"
@@ -50,14 +52,14 @@ type Changes = ReadonlyArray<CatalogChange>
 type Values = Readonly<Record<string, string | null>>
 
 /** What the tables call things, as ids of one account. */
-interface Ids {
+export interface Ids {
   readonly entity: (kind: "product" | "variant" | "media" | "collection", name: string) => EntityId
   readonly store: (name: StoreName) => StoreId
   /** In the order in which answers list them. */
   readonly stores: (names: ReadonlyArray<StoreName>) => ReadonlyArray<StoreId>
 }
 
-const idsOf = ([china, europe, gulf]: DemoStores): Ids => {
+export const idsOf = ([china, europe, gulf]: DemoStores): Ids => {
   const byName = { china: china.id, europe: europe.id, gulf: gulf.id }
   return {
     entity: (kind, name) => EntityId.make(uuidOf(europe.id, `${kind}/${name}`)),
@@ -73,7 +75,7 @@ interface DemoMedia {
   readonly stores: ReadonlyArray<StoreName>
 }
 
-interface DemoProduct {
+export interface DemoProduct {
   readonly handle: string
   readonly title: string
   readonly text: string
@@ -99,7 +101,7 @@ const galleryOf = (handle: string, alt: string, own: ReadonlyArray<StoreName>): 
         )
       ]
 
-const products = families.flatMap((family, familyIndex) =>
+export const products = families.flatMap((family, familyIndex) =>
   Object.entries(family.products).map(([handle, line], index): DemoProduct => {
     const [title, price, text, stores = family.stores] = line
     const variants = Stories.withoutVariants.includes(handle)
@@ -121,12 +123,12 @@ const products = families.flatMap((family, familyIndex) =>
 )
 
 /** How the first publish of a product went on a store. */
-const firstPublishOf = (handle: string, store: StoreName): Stories.FirstPublish["outcome"] | "accepted" => {
+export const firstPublishOf = (handle: string, store: StoreName): Stories.FirstPublish["outcome"] | "accepted" => {
   const { outcome, stores } = Stories.firstPublishes[handle] ?? { outcome: "accepted" }
   return stores === undefined || stores.includes(store) ? outcome : "accepted"
 }
 
-const collections = Object.entries(Stories.collections).map(([handle, [title, text, tag, stores]]) => ({
+export const collections = Object.entries(Stories.collections).map(([handle, [title, text, tag, stores]]) => ({
   handle,
   title,
   text,
@@ -175,17 +177,18 @@ const createMedia = (ids: Ids, { alt, file, mimeType, stores }: DemoMedia, index
   return [CatalogChange.CreateEntity({ id, kind: "media", parentId: null, values }), ...addToStores(ids, id, stores)]
 }
 
-const metafieldTypes = {
+/** Types of metafields that are no line of text. */
+export const metafieldTypes: Readonly<Record<string, string>> = {
   "specs.fabric_weight_gsm": "number_decimal",
   "specs.season": "number_integer",
   "specs.hours": "number_integer",
   "specs.pages": "number_integer"
 }
 
-const createProduct = (ids: Ids, { family, gallery, handle, stores, text, title, variants }: DemoProduct): Changes => {
-  const id = ids.entity("product", handle)
+/** The canonical values of a product, as it is made. */
+export const productValues = ({ family, handle, text, title }: DemoProduct): Values => {
   const options = Object.entries(family.options).map(([name, values]) => ({ name, values }))
-  const values = {
+  return {
     title,
     handle,
     description_html: `<p>${text}</p><p>${family.promise}</p>`,
@@ -199,8 +202,19 @@ const createProduct = (ids: Ids, { family, gallery, handle, stores, text, title,
     ...family.metafields,
     ...Stories.productGaps[handle]
   }
+}
+
+const createProduct = (ids: Ids, product: DemoProduct): Changes => {
+  const { gallery, handle, stores, variants } = product
+  const id = ids.entity("product", handle)
   return [
-    CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values, types: metafieldTypes }),
+    CatalogChange.CreateEntity({
+      id,
+      kind: "product",
+      parentId: null,
+      values: productValues(product),
+      types: metafieldTypes
+    }),
     ...addToStores(ids, id, stores),
     ...stores.flatMap((store) => override(ids, id, store, localValues(handle, store))),
     show(ids, id, gallery),
@@ -217,16 +231,20 @@ const createProduct = (ids: Ids, { family, gallery, handle, stores, text, title,
   ]
 }
 
-const createCollection = (ids: Ids, { banner, handle, members, stores, text, title }: (typeof collections)[number]) => {
+/** The canonical values of a collection. */
+export const collectionValues = ({ handle, text, title }: (typeof collections)[number]): Values => ({
+  title,
+  handle,
+  description_html: `<p>${text}</p>`,
+  sort_order: "manual",
+  seo_title: `${title} | Tarn & Tern`,
+  seo_description: text
+})
+
+const createCollection = (ids: Ids, collection: (typeof collections)[number]) => {
+  const { banner, handle, members, stores } = collection
   const id = ids.entity("collection", handle)
-  const values = {
-    title,
-    handle,
-    description_html: `<p>${text}</p>`,
-    sort_order: "manual",
-    seo_title: `${title} | Tarn & Tern`,
-    seo_description: text
-  }
+  const values = collectionValues(collection)
   return [
     CatalogChange.CreateEntity({ id, kind: "collection", parentId: null, values }),
     ...addToStores(ids, id, stores),
@@ -316,5 +334,68 @@ export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
         asked.flatMap((store) => publish(ids, ids.entity("product", product), store, error ?? "asked"))
       )
     ]
+  ]
+}
+
+const dayMicros = 86_400_000_000
+
+/** A drop of the demo. `isOver`: it came and went, as a drop leaves things. */
+export interface DemoDrop {
+  readonly id: DropId
+  readonly planned: PlannedDrop
+  readonly isOver: boolean
+}
+
+/** One that is over, and one that is far ahead, of products that their store has accepted. */
+export const demoDrops = (stores: DemoStores, now: Timestamp): ReadonlyArray<DemoDrop> => {
+  const { entity, store } = idsOf(stores)
+  const days = (count: number) => plusMicros(now, count * dayMicros)
+  const id = (name: string) => DropId.make(uuidOf(stores[1].id, `drop/${name}`))
+  return [
+    {
+      id: id("open-hut-weekend"),
+      isOver: true,
+      planned: {
+        name: "Open hut weekend",
+        starts_at: days(-30),
+        ends_at: days(-28),
+        timezone: "Europe/Berlin",
+        changes: [
+          {
+            entity_id: entity("product", "kestrel-20"),
+            entity_type: "product",
+            store_id: store("europe"),
+            field: "title",
+            value: "Kestrel 20 Daypack: open hut weekend"
+          }
+        ]
+      }
+    },
+    {
+      id: id("first-snow-prices"),
+      isOver: false,
+      planned: {
+        name: "First snow prices",
+        starts_at: days(90),
+        ends_at: days(104),
+        timezone: "Europe/Berlin",
+        changes: [
+          {
+            entity_id: entity("variant", "kestrel-20/0"),
+            entity_type: "variant",
+            store_id: store("europe"),
+            field: "price",
+            value: "74.00"
+          },
+          {
+            entity_id: entity("product", "kestrel-20"),
+            entity_type: "product",
+            store_id: null,
+            field: "seo_description",
+            value: "First snow, last of the summer stock: two weeks only."
+          }
+        ]
+      }
+    }
   ]
 }

@@ -1,17 +1,18 @@
 import { Either, Schema } from "effect"
-import { type Attributes, type EntityKind, effective, titleOf, valueOf } from "./Attribute.ts"
-import type { EntityId, StoreId } from "./Ids.ts"
+import { Attributes, type EntityKind, effective, titleOf, valueOf } from "./Attribute.ts"
+import { EntityId, type StoreId } from "./Ids.ts"
 import { type PublishError, type PublishStatus, rollUp } from "./PublishState.ts"
 import { searchText } from "./SearchText.ts"
 import type { Timestamp } from "./Timestamp.ts"
 
 /** What a store accepted at a publish: the values, and of the relationships those that its kind publishes. */
-export interface AcceptedValues {
-  readonly attributes: Attributes
-  readonly media?: ReadonlyArray<EntityId>
-  readonly variants?: ReadonlyArray<EntityId>
-  readonly members?: ReadonlyArray<EntityId>
-}
+export const AcceptedValues = Schema.Struct({
+  attributes: Attributes,
+  media: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
+  variants: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
+  members: Schema.optionalWith(Schema.Array(EntityId), { exact: true })
+})
+export type AcceptedValues = typeof AcceptedValues.Type
 
 /** The part of an entity that is one store's own. */
 export interface VersionState {
@@ -23,6 +24,8 @@ export interface VersionState {
   readonly lastPublishStatus: PublishStatus
   readonly publishedAt: Timestamp | null
   readonly lastPublishError: PublishError | null
+  /** What the store calls the entity; null: it was never published there, or nobody remembers. */
+  readonly platformId: string | null
 }
 
 export interface GalleryEntry {
@@ -109,7 +112,8 @@ export const sameAttributes = (left: Attributes, right: Attributes): boolean => 
   )
 }
 
-const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
+/** Whether a store has the same of both. */
+export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
   sameAttributes(left.attributes, right.attributes) &&
   sameList(left.media, right.media) &&
   sameList(left.variants, right.variants) &&
@@ -132,7 +136,9 @@ const layered = (aggregate: Aggregate, key: string) =>
 const decodeTags = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 
 /** The tags of a product: its list value is JSON in a string; text that is no list is searched as it stands. */
-const tagsOf = (value: string): ReadonlyArray<string> => Either.getOrElse(decodeTags(value), () => [value])
+const tagsOf = (value: string): ReadonlyArray<string> =>
+  // Most versions have no tags of their own, and a decoder that fails takes as long as all the rest.
+  value.trimStart().startsWith("[") ? Either.getOrElse(decodeTags(value), () => [value]) : [value]
 
 const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surroundings) =>
   searchText([

@@ -1,6 +1,7 @@
 import { Either, Schema } from "effect"
-import { type Attributes, builtInFields, type EntityKind, typeOf } from "./Attribute.ts"
+import { type Attributes, type AttributeValue, builtInFields, type EntityKind, typeOf } from "./Attribute.ts"
 import type { Issue } from "./Errors.ts"
+import { isNestedDeeper } from "./JsonNesting.ts"
 
 /** A new value of a key. `null` empties a canonical value, and returns a store's to the canonical one. */
 export const AttributeEdit = Schema.Struct({
@@ -35,6 +36,8 @@ const nouns: Readonly<Record<EntityKind, string>> = {
 /** The form of a metafield's key, Shopify's: a namespace of up to 255 characters, a key of up to 64. */
 const metafieldKey = /^[\w-]{1,255}\.[\w-]{1,64}$/
 
+export const isMetafieldKey = (key: string): boolean => metafieldKey.test(key)
+
 /** The built-in keys by whose values entities are found: the database has indexes on them. */
 const indexedKeys: ReadonlyArray<string> = ["handle", "sku"]
 
@@ -47,11 +50,6 @@ const deepestJson = 32
 const anythingInJson = Schema.decodeEither(Schema.parseJson())
 const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.String)))
 
-const isShallow = (value: unknown, depth = 0): boolean =>
-  typeof value !== "object" || value === null
-    ? true
-    : depth < deepestJson && Object.values(value).every((member) => isShallow(member, depth + 1))
-
 /** Text is stored as sent, or refused. */
 const textRule = (text: string): string | undefined =>
   text.includes("\u0000")
@@ -62,31 +60,35 @@ const textRule = (text: string): string | undefined =>
 
 const fits = (is: boolean, rule: string) => (is ? undefined : rule)
 
+type ValueRules = ReadonlyMap<string, (value: string) => string | undefined>
+
 /** Of each type that we know: what is wrong with a value that is not empty. Ranges are Shopify's. */
-const valueRules: Readonly<Record<string, (value: string) => string | undefined>> = {
-  single_line_text_field: (value) => fits(!/[\n\r]/.test(value), "must be one line of text"),
-  number_decimal: (value) =>
-    fits(
-      /^-?\d{1,13}(?:\.\d{1,9})?$/.test(value),
-      "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
-    ),
-  number_integer: (value) =>
-    fits(
-      /^-?\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value)),
-      "must be a whole number from -9007199254740991 to 9007199254740991"
-    ),
-  boolean: (value) => fits(value === "true" || value === "false", "must be true or false"),
-  url: (value) =>
-    fits(
-      /^(?:https?|mailto|sms|tel):\S+$/i.test(value) && URL.canParse(value),
-      "must be an address that begins with http:, https:, mailto:, sms: or tel:"
-    ),
-  json: (value) =>
-    fits(
-      Either.match(anythingInJson(value), { onLeft: () => false, onRight: (parsed) => isShallow(parsed) }),
-      `must be JSON, at most ${deepestJson} levels deep`
-    )
-}
+const valueRules: ValueRules = new Map(
+  Object.entries({
+    single_line_text_field: (value: string) => fits(!/[\n\r]/.test(value), "must be one line of text"),
+    number_decimal: (value: string) =>
+      fits(
+        /^-?\d{1,13}(?:\.\d{1,9})?$/.test(value),
+        "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
+      ),
+    number_integer: (value: string) =>
+      fits(
+        /^-?\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value)),
+        "must be a whole number from -9007199254740991 to 9007199254740991"
+      ),
+    boolean: (value: string) => fits(value === "true" || value === "false", "must be true or false"),
+    url: (value: string) =>
+      fits(
+        /^(?:https?|mailto|sms|tel):\S+$/i.test(value) && URL.canParse(value),
+        "must be an address that begins with http:, https:, mailto:, sms: or tel:"
+      ),
+    json: (value: string) =>
+      fits(
+        !isNestedDeeper(value, deepestJson) && Either.isRight(anythingInJson(value)),
+        `must be JSON, at most ${deepestJson} levels deep`
+      )
+  })
+)
 
 const lengthRule = (key: string, value: string) =>
   fits(
@@ -94,17 +96,41 @@ const lengthRule = (key: string, value: string) =>
     `must have at most ${mostIndexedCharacters} characters`
   )
 
-const ruleOf = (type: string, value: string): string | undefined => {
-  if (!type.startsWith("list.")) return valueRules[type]?.(value)
+/** Why a value of a key could not be stored, whoever says it; none when it can. */
+export const storageRule = (key: string, value: string): string | undefined => textRule(value) ?? lengthRule(key, value)
+
+const ruleOf = (type: string, value: string, rules = valueRules): string | undefined => {
+  if (!type.startsWith("list.")) return rules.get(type)?.(value)
   const item = type.slice("list.".length)
   return Either.match(listInJson(value), {
     onLeft: () => "must be a JSON list of strings",
     onRight: (items) =>
       items
-        .map((text) => textRule(text) ?? (valueRules[item] ?? (() => undefined))(text))
+        .map((text) => textRule(text) ?? rules.get(item)?.(text))
         .flatMap((rule) => (rule === undefined ? [] : [`each item ${rule}`]))[0]
   })
 }
+
+/** The same, but of an address only its form: what a database can tell of one too. */
+const formRules: ValueRules = new Map(valueRules).set("url", (value) =>
+  fits(
+    /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
+    "must have the form of an address"
+  )
+)
+
+/**
+ * Whether a value that is already here, whoever wrote it, fits its type; an empty one does. Of an address only its form is
+ * looked at. The scan of data health says the same in SQL (`value_fits`).
+ */
+export const fitsItsType = (kind: EntityKind, key: string, { type, value }: AttributeValue): boolean =>
+  value === "" ||
+  (choices[kind]?.[key] === undefined
+    ? (lengthRule(key, value) ?? ruleOf(type, value, formRules)) === undefined
+    : choices[kind][key].includes(value))
+
+/** Whether drafts may write a key: an unknown one of a built-in form is a metafield's. */
+export const isWritable = (kind: EntityKind, key: string): boolean => !readOnlyKeys[kind].includes(key)
 
 const pathOf = (key: string, index: number) =>
   /^[\w.-]{1,320}$/.test(key) ? `attributes.${key}` : `attributes[${index}]`

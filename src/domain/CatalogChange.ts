@@ -7,12 +7,14 @@ import {
   inOrderOf,
   publishable,
   sameAttributes,
+  samePublishable,
   type VersionState
 } from "./Aggregate.ts"
 import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "./Attribute.ts"
 import { NotFound, ValidationFailed } from "./Errors.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
 import type { PublishError } from "./PublishState.ts"
+import { sameJson } from "./SameJson.ts"
 import type { Timestamp } from "./Timestamp.ts"
 
 /**
@@ -38,20 +40,36 @@ export type CatalogChange = Data.TaggedEnum<{
   SetMembers: { readonly collectionId: EntityId; readonly productIds: ReadonlyArray<EntityId> }
   /** All variants of the product, in their new order. */
   OrderVariants: { readonly productId: EntityId; readonly variantIds: ReadonlyArray<EntityId> }
-  /** The store took the values as they are now. */
-  AcceptPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
-  /** The store has these values and relationships, in this order, as its export says; what it had beside them stays accepted. */
+  /** The store took the values as they are now. `platformId`: what it calls the entity, when that is news. */
+  AcceptPublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly platformId?: string }
+  /**
+   * The store has these values and relationships, in this order, as its export or its platform says; what it had beside
+   * them stays accepted, of relationships only unless they are `isComplete`. `platformId`: what the platform calls it.
+   */
   AcceptImported: {
     readonly entityId: EntityId
     readonly storeId: StoreId
     readonly values: Readonly<Record<string, string>>
+    readonly types?: Readonly<Record<string, string>>
     readonly media: ReadonlyArray<EntityId>
     readonly variants: ReadonlyArray<EntityId>
+    readonly members?: ReadonlyArray<EntityId>
+    readonly isComplete?: boolean
+    readonly platformId?: string
+  }
+  /** The store took these values. `isAskedAgain`: a newer publish was asked for meanwhile, whose outcome is still open. */
+  AcceptPinned: {
+    readonly entityId: EntityId
+    readonly storeId: StoreId
+    readonly values: AcceptedValues
+    readonly isAskedAgain: boolean
   }
   /** The store did not take them. */
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** A publish was asked for and has no outcome yet. */
   AskPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
+  /** What the store calls the entity became known. */
+  Identify: { readonly entityId: EntityId; readonly storeId: StoreId; readonly platformId: string }
 }>
 export const CatalogChange = Data.taggedEnum<CatalogChange>()
 
@@ -245,7 +263,8 @@ class Planner {
               pendingPublish: true,
               lastPublishStatus: "never_published",
               publishedAt: null,
-              lastPublishError: null
+              lastPublishError: null,
+              platformId: null
             }
             this.putVersions(aggregate, [...aggregate.versions, version])
           }
@@ -273,25 +292,46 @@ class Planner {
               accepted: publishable(aggregate, version, this.variantsOf(aggregate.id)),
               lastPublishStatus: "published",
               publishedAt: this.locked.now,
-              lastPublishError: null
+              lastPublishError: null,
+              platformId: change.platformId ?? version.platformId
             },
             "state"
           )
         )
-      case "AcceptImported":
+      case "AcceptPinned":
         return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
           this.putVersion(
             aggregate,
             {
               ...version,
-              accepted: this.importedValues(aggregate, version, change),
-              lastPublishStatus: "published",
+              accepted: change.values,
+              lastPublishStatus: change.isAskedAgain ? "pending" : "published",
               publishedAt: this.locked.now,
               lastPublishError: null
             },
             "state"
           )
         )
+      case "AcceptImported":
+        return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) => {
+          const accepted = this.importedValues(aggregate, version, change)
+          const known = { ...version, platformId: change.platformId ?? version.platformId }
+          // To learn what the store calls it says nothing about its last publish.
+          const isKnown = version.accepted !== null && samePublishable(version.accepted, accepted)
+          this.putVersion(
+            aggregate,
+            isKnown
+              ? known
+              : {
+                  ...known,
+                  accepted,
+                  lastPublishStatus: "published",
+                  publishedAt: this.locked.now,
+                  lastPublishError: null
+                },
+            "state"
+          )
+        })
       case "RefusePublish":
         return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
           this.putVersion(
@@ -304,28 +344,37 @@ class Planner {
         return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
           this.putVersion(aggregate, { ...version, lastPublishStatus: "pending" }, "state")
         )
+      case "Identify":
+        return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
+          this.putVersion(aggregate, { ...version, platformId: change.platformId }, "state")
+        )
     }
   }
 
   importedValues(
     aggregate: Aggregate,
     version: VersionState,
-    { media, values, variants }: Data.TaggedEnum.Value<CatalogChange, "AcceptImported">
+    change: Data.TaggedEnum.Value<CatalogChange, "AcceptImported">
   ): AcceptedValues {
     const before = version.accepted ?? publishable(aggregate, version, this.variantsOf(aggregate.id))
     const known = [aggregate.attributes, version.overrides, before.attributes]
-    const attributes =
-      version.accepted === null
-        ? before.attributes
-        : withValues(aggregate.kind, before.attributes, known, { values }, keptCanonical)
-    return aggregate.kind === "product"
-      ? {
+    const attributes = withValues(aggregate.kind, before.attributes, known, change, keptCanonical)
+    const listed = (accepted: ReadonlyArray<EntityId> | undefined, named: ReadonlyArray<EntityId>) =>
+      change.isComplete ? named : inOrderOf(accepted ?? [], named)
+    switch (aggregate.kind) {
+      case "product":
+        return {
           ...before,
           attributes,
-          media: inOrderOf(before.media ?? [], media),
-          variants: inOrderOf(before.variants ?? [], variants)
+          media: listed(before.media, change.media),
+          variants: listed(before.variants, change.variants)
         }
-      : { ...before, attributes }
+      case "collection":
+        return { ...before, attributes, members: change.members ?? before.members ?? [] }
+      case "variant":
+      case "media":
+        return { ...before, attributes }
+    }
   }
 
   create(change: Data.TaggedEnum.Value<CatalogChange, "CreateEntity">): Outcome {
@@ -440,23 +489,13 @@ class Planner {
       created: after.filter(({ id }) => this.created.has(id)),
       updated: after.flatMap((aggregate) => {
         const before = this.locked.aggregates.get(aggregate.id)
-        return before === undefined || isSame(before, aggregate) ? [] : [{ before, after: aggregate }]
+        return before === undefined || sameJson(before, aggregate) ? [] : [{ before, after: aggregate }]
       }),
       stamped: [...this.stamped],
       drafted: [...this.drafted].filter((id) => !this.stamped.has(id))
     }
   }
 }
-
-const isSame = (before: Aggregate, after: Aggregate) => canonicalJson(before) === canonicalJson(after)
-
-/** Field order of attributes depends on where they were read from; nothing else in an aggregate does. */
-const canonicalJson = (value: unknown): string =>
-  JSON.stringify(value, (_, member: unknown) =>
-    typeof member === "object" && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
-      : member
-  )
 
 /** Whether a plan has nothing to write. */
 export const isEmpty = (plan: Plan): boolean =>

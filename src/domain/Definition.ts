@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { StoreId } from "./Ids.ts"
+import { RecordId, StoreId } from "./Ids.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** What a metafield can belong to. */
@@ -26,13 +26,56 @@ export const PlatformMetafieldDefinition = Schema.Struct({
 })
 export type PlatformMetafieldDefinition = typeof PlatformMetafieldDefinition.Type
 
-/** A metafield definition: those of the account's stores with the same owner type, namespace and key. */
+/**
+ * A metafield definition: those of the account's stores with the same owner type, namespace and key. What else it says is what
+ * the first of its stores says, by domain.
+ */
 export const MetafieldDefinition = Schema.Struct({
-  id: Schema.UUID,
+  id: RecordId,
   ...metafield,
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, platform_id: Schema.String, metafields_count: Schema.Int }))
 }).annotations({ identifier: "MetafieldDefinition" })
 export type MetafieldDefinition = typeof MetafieldDefinition.Type
+
+/** The type of a metafield, as its definition says. */
+export interface MetafieldType {
+  readonly ownerType: OwnerType
+  /** `namespace.key` */
+  readonly key: string
+  readonly type: string
+}
+
+/** The types that definitions give metafields of entities of a kind, by key. */
+export const definedTypes = (
+  definitions: ReadonlyArray<MetafieldType>,
+  kind: OwnerType
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(definitions.filter(({ ownerType }) => ownerType === kind).map(({ key, type }) => [key, type]))
+
+/** A metafield that an export has values of: of how many products, or variants. */
+export const ExportedMetafield = Schema.Struct({
+  ownerType: Schema.Literal("product", "variant"),
+  /** `namespace.key` */
+  key: Schema.String,
+  count: Schema.Int
+})
+export type ExportedMetafield = typeof ExportedMetafield.Type
+
+/** The definition of a metafield that only an export knows. `platform_id` is `""`: no platform has said it. */
+export const definitionOf = ({ count, key, ownerType }: ExportedMetafield): PlatformMetafieldDefinition => {
+  const dot = key.indexOf(".")
+  return {
+    owner_type: ownerType,
+    namespace: key.slice(0, dot),
+    key: key.slice(dot + 1),
+    name: key.slice(dot + 1),
+    description: null,
+    type: "single_line_text_field",
+    validations: [],
+    platform_id: "",
+    metafields_count: count
+  }
+}
 
 const metaobject = {
   type: Schema.String,
@@ -56,9 +99,12 @@ const metaobject = {
 export const PlatformMetaobjectDefinition = Schema.Struct({ ...metaobject, platform_id: Schema.String })
 export type PlatformMetaobjectDefinition = typeof PlatformMetaobjectDefinition.Type
 
-/** A metaobject definition: those of the account's stores with the same type. */
+/**
+ * A metaobject definition: those of the account's stores with the same type. What else it says is what the first of its stores
+ * says, by domain; the count of entries is that of all of them, and it is translatable when it is so on any.
+ */
 export const MetaobjectDefinition = Schema.Struct({
-  id: Schema.UUID,
+  id: RecordId,
   ...metaobject,
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, platform_id: Schema.String }))
 }).annotations({ identifier: "MetaobjectDefinition" })
@@ -77,7 +123,7 @@ export const PlatformMetaobjectEntry = Schema.Struct({ ...entry, platform_id: Sc
 export type PlatformMetaobjectEntry = typeof PlatformMetaobjectEntry.Type
 
 /** An entry of a metaobject definition. */
-export const MetaobjectEntry = Schema.Struct({ id: Schema.UUID, ...entry, store_id: StoreId }).annotations({
+export const MetaobjectEntry = Schema.Struct({ id: RecordId, ...entry, store_id: StoreId }).annotations({
   identifier: "MetaobjectEntry"
 })
 export type MetaobjectEntry = typeof MetaobjectEntry.Type

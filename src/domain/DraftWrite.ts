@@ -3,6 +3,7 @@ import type { Aggregate } from "./Aggregate.ts"
 import { AttributeTriple, EntityKind } from "./Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "./AttributeRules.ts"
 import { CatalogChange, type Decision, type Locked } from "./CatalogChange.ts"
+import type { MetafieldType } from "./Definition.ts"
 import { type Issue, NotFound, ValidationFailed } from "./Errors.ts"
 import { EntityId, StoreId } from "./Ids.ts"
 import { PublishStatus } from "./PublishState.ts"
@@ -66,19 +67,30 @@ const layersOf = ({ attributes, versions }: Aggregate) => [attributes, ...versio
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
   unlessAny(textIssues(attributes))
 
-/** New values of the canonical record, or of one store's version of it. NotFound: the entity, or its version, is not there. */
+/**
+ * New values of the canonical record, or of one store's version of it. A metafield has the type of its definition, where
+ * `definitions` has one for entities of this kind. NotFound: the entity, or its version, is not there.
+ */
 export const decideUpdate =
-  (entityId: EntityId, storeId: StoreId | null, { attributes, draft_revision }: AttributesUpdate) =>
+  (
+    entityId: EntityId,
+    storeId: StoreId | null,
+    { attributes, draft_revision }: AttributesUpdate,
+    definitions: ReadonlyArray<MetafieldType>
+  ) =>
   (locked: Locked): Decided =>
     Either.gen(function* () {
       const aggregate = yield* storeId === null ? find(locked, entityId) : findOn(locked, entityId, storeId)
-      yield* unlessAny(attributeIssues(aggregate.kind, attributes, layersOf(aggregate)))
+      const defined = definitions.filter(({ ownerType }) => ownerType === aggregate.kind)
+      const definedLayer = Object.fromEntries(defined.map(({ key, type }) => [key, { value: "", type }]))
+      yield* unlessAny(attributeIssues(aggregate.kind, attributes, [definedLayer, ...layersOf(aggregate)]))
       const values = Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
+      const types = Object.fromEntries(defined.map(({ key, type }) => [key, type]))
       return {
         changes: [
           storeId === null
-            ? CatalogChange.SetAttributes({ entityId, values })
-            : CatalogChange.SetOverrides({ entityId, storeId, values })
+            ? CatalogChange.SetAttributes({ entityId, values, types })
+            : CatalogChange.SetOverrides({ entityId, storeId, values, types })
         ],
         basedOn: new Map([[entityId, draft_revision]])
       }

@@ -74,6 +74,12 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   }
 }
 
+/** A live read of a store's platform came to nothing: it failed, was too late, answered nonsense or refused. */
+export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveReadFailed", {
+  /** What the platform, or the way to it, had to say: a sentence. */
+  message: Schema.String
+}) {}
+
 /** The database cannot be reached. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {}) {
   override get message() {
@@ -89,6 +95,7 @@ export const DomainError = Schema.Union(
   RevisionConflict,
   PimLocked,
   RateLimited,
+  LiveReadFailed,
   Unavailable
 )
 export type DomainError = typeof DomainError.Type

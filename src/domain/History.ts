@@ -3,6 +3,7 @@ import type { Aggregate, GalleryEntry } from "./Aggregate.ts"
 import type { Attributes } from "./Attribute.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { EntityId, ImportId, StoreId } from "./Ids.ts"
+import { PublishError } from "./PublishState.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** A value before and after; null: there was, or is, none (an override: the canonical value is inherited). */
@@ -15,7 +16,8 @@ export type ValueChange = typeof ValueChange.Type
 
 /**
  * What a write did to one layer of an entity. `created` stands for all that the write which made the entity gave it;
- * `variants`: a variant was added, or their order changed; `gallery` and `members` keep no list of what was.
+ * `variants`: a variant was added, or their order changed; `gallery` and `members` keep no list of what was. The last three
+ * say what became of a publish to the store, which changes no draft.
  */
 export const HistoryAction = Schema.Literal(
   "created",
@@ -24,7 +26,10 @@ export const HistoryAction = Schema.Literal(
   "removed_from_store",
   "gallery",
   "members",
-  "variants"
+  "variants",
+  "publish_asked",
+  "published",
+  "publish_failed"
 )
 
 /** One layer's change, before it is known who made it. */
@@ -40,23 +45,38 @@ export const LayerChange = Schema.Struct({
 })
 export type LayerChange = typeof LayerChange.Type
 
+/** A publish of a store's version, or its outcome, before it is known who asked for it. */
+export interface PublishEvent {
+  readonly entityId: EntityId
+  /** The revision that was pinned. */
+  readonly draftRevision: number
+  readonly storeId: StoreId
+  readonly action: "publish_asked" | "published" | "publish_failed"
+  /** Of `publish_failed` only. */
+  readonly error: PublishError | null
+}
+
 /** Who made a change, by the name they had then. */
 export const HistoryActor = Schema.Struct({
   kind: Schema.Literal("user", "key", "connection", "cli"),
   id: Schema.NullOr(Schema.String),
   name: Schema.NullOr(Schema.String)
 })
+export type HistoryActor = typeof HistoryActor.Type
 
-/** One change of an entity's draft, as its history lists it. */
+/** One change of an entity's draft, or a publish of it, as its history lists it. */
 export const HistoryEntry = Schema.Struct({
-  draft_revision: Schema.Int.annotations({ description: "The draft's revision with this change." }),
+  draft_revision: Schema.Int.annotations({
+    description: "The draft's revision with this change; of a publish the one that was pinned."
+  }),
   at: Timestamp,
   actor: HistoryActor,
   import_id: Schema.NullOr(ImportId).annotations({ description: "The import that the actor accepted." }),
   store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical record." }),
   store_domain: Schema.NullOr(Schema.String),
   action: HistoryAction,
-  changes: Schema.Array(ValueChange)
+  changes: Schema.Array(ValueChange),
+  error: Schema.NullOr(PublishError).annotations({ description: "Why a publish failed; else null." })
 }).annotations({ identifier: "HistoryEntry" })
 export type HistoryEntry = typeof HistoryEntry.Type
 

@@ -1,30 +1,56 @@
 import { Schema } from "effect"
-import { ImportId, StoreId } from "./Ids.ts"
+import { EntityKind } from "./Attribute.ts"
+import { ExportedMetafield } from "./Definition.ts"
+import { HistoryActor } from "./History.ts"
+import { EntityId, ImportId, StoreId } from "./Ids.ts"
+import { MirrorSummary } from "./Mirror.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** fetching -> reviewing -> applying -> applied | discarded | failed. The account is locked while reviewing and applying. */
 export const ImportPhase = Schema.Literal("fetching", "reviewing", "applying", "applied", "discarded", "failed")
 export type ImportPhase = typeof ImportPhase.Type
 
-/** What an import will do, or did, counted in products; columns that are not kept, with how many of their cells say something. */
+/** Where what is imported comes from: a product export, or the store itself, read through its platform. */
+export const ImportOrigin = Schema.Literal("csv", "refresh")
+export type ImportOrigin = typeof ImportOrigin.Type
+
+const counts = { created: Schema.Int, updated: Schema.Int, unchanged: Schema.Int }
+const Counts = Schema.Struct(counts)
+const noCounts = { created: 0, updated: 0, unchanged: 0 }
+const laterCounts = Schema.optionalWith(Counts, { default: () => noCounts })
+const laterCount = Schema.optionalWith(Schema.Int, { default: () => 0 })
+
+/**
+ * What an import will do, or did: `created`, `updated` and `unchanged` count products. `variants` and `images`: those of a
+ * file; of a refresh the store's variants and files. `collections` and `files` are those that a refresh brings by
+ * themselves; `unlinked`, entities that the store does not hold any more; `beside`, what it has beside its catalog, null of a
+ * file. `metafields`, those that a file has columns of. `ignored_columns` are not kept, with how many of
+ * their cells say something.
+ */
 export const ImportSummary = Schema.Struct({
-  created: Schema.Int,
-  updated: Schema.Int,
-  unchanged: Schema.Int,
+  ...counts,
   conflicts: Schema.Int,
   variants: Schema.Int,
   images: Schema.Int,
+  collections: laterCounts,
+  files: laterCounts,
+  unlinked: laterCount,
+  beside: Schema.optionalWith(Schema.NullOr(MirrorSummary), { default: () => null }),
+  metafields: Schema.optionalWith(Schema.Array(ExportedMetafield), { default: () => [] }),
   ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int }))
 })
 export type ImportSummary = typeof ImportSummary.Type
 
-export const noProducts: ImportSummary = {
-  created: 0,
-  updated: 0,
-  unchanged: 0,
+export const nothingPlanned: ImportSummary = {
+  ...noCounts,
+  collections: noCounts,
+  files: noCounts,
+  unlinked: 0,
+  beside: null,
   conflicts: 0,
   variants: 0,
   images: 0,
+  metafields: [],
   ignored_columns: []
 }
 
@@ -33,10 +59,12 @@ export const ImportRun = Schema.Struct({
   id: ImportId,
   storeId: StoreId,
   storeDomain: Schema.String,
-  fileName: Schema.String,
+  source: ImportOrigin,
+  /** Of an export. */
+  fileName: Schema.NullOr(Schema.String),
   phase: ImportPhase,
   summary: ImportSummary,
-  /** Products of those to be written that are written. */
+  /** Of products, collections and files to be written, and entities to be unlinked, those that are. */
   applied: Schema.Int,
   /** Why it failed. */
   error: Schema.NullOr(Schema.String),
@@ -44,6 +72,40 @@ export const ImportRun = Schema.Struct({
   updatedAt: Timestamp
 })
 export type ImportRun = typeof ImportRun.Type
+
+/** Everything of an import that is staged to be written, in the unit of `applied`. */
+export const plannedOf = ({ collections, created, files, unlinked, updated }: ImportSummary): number =>
+  created + updated + collections.created + collections.updated + files.created + files.updated + unlinked
+
+/** Whether a refresh found nothing at all in a store that held something: all of that would be taken from it. */
+export const findsNothing = ({ collections, files, unlinked, ...products }: ImportSummary): boolean =>
+  unlinked > 0 && [products, collections, files].every((each) => each.created + each.updated + each.unchanged === 0)
+
+/** What becomes of a field that was edited here and in the store: this draft stays, or the store's value is taken. */
+export const ConflictDecision = Schema.Literal("keep_draft", "take_store")
+export type ConflictDecision = typeof ConflictDecision.Type
+
+/** A field that was edited here and in the store since the last publish; lists are JSON in a string. */
+export const ImportConflict = Schema.Struct({
+  /** Its number in its import, from 1. */
+  conflict: Schema.Int,
+  entity_id: EntityId,
+  entity_type: EntityKind,
+  /** The entity's name here. */
+  title: Schema.String,
+  store_id: StoreId,
+  store_domain: Schema.String,
+  /** An attribute's key, or `media_ids`, `variant_ids` or `members` where their order is meant. */
+  field: Schema.String,
+  /** null: the store never accepted a publish. */
+  accepted: Schema.NullOr(Schema.String),
+  draft_value: Schema.String,
+  store_value: Schema.String,
+  decision: Schema.NullOr(ConflictDecision),
+  decided_by: Schema.NullOr(HistoryActor),
+  decided_at: Schema.NullOr(Timestamp)
+})
+export type ImportConflict = typeof ImportConflict.Type
 
 /** The import that locks its account, and what ends the lock: for a person at the command line. */
 export const whyLocked = ({ id, phase }: Pick<ImportRun, "id" | "phase">): string =>

@@ -26,7 +26,7 @@ export const ImportedImage = Schema.Struct({
 })
 export type ImportedImage = typeof ImportedImage.Type
 
-/** A product as a store's export holds it. Keys with a dot are metafields. */
+/** A product as a store's export holds it: a `StoreProduct` with its places in the file. Keys with a dot are metafields. */
 export const ImportedProduct = Schema.Struct({
   /** First of its lines in the file, from 1. */
   line: Schema.Int,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { StoreId } from "./Ids.ts"
+import { RecordId, StoreId } from "./Ids.ts"
 
 export const MarketStatus = Schema.Literal("active", "draft")
 
@@ -47,13 +47,16 @@ export const PlatformMarket = Schema.Struct({
 })
 export type PlatformMarket = typeof PlatformMarket.Type
 
-/** A market: those of the account's stores that have the same handle. */
+/**
+ * A market: those of the account's stores that have the same handle. Its name and type are those of the first of its stores, by
+ * domain; it is active when it is active on any of them.
+ */
 export const Market = Schema.Struct({
-  id: Schema.UUID,
-  handle: Schema.String,
-  name: Schema.String,
-  status: MarketStatus,
-  type: Schema.String,
+  id: RecordId,
+  handle: Schema.String.annotations({ description: "Names the market across stores." }),
+  name: Schema.String.annotations({ description: "As the first of its stores calls it." }),
+  status: MarketStatus.annotations({ description: "Active when it is active on any of its stores." }),
+  type: Schema.String.annotations({ description: "The platform's word in lower case, for example `region`." }),
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, ...onStore })),
   catalogs: Schema.Array(Schema.Struct({ store_id: StoreId, ...catalog }))
 }).annotations({ identifier: "Market" })

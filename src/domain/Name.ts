@@ -1,8 +1,11 @@
 /** Most characters of a name that a person gives to an account or a key. */
 const mostCharacters = 200
 
-/** Control characters would speak to the terminal that lists the name; U+FFFD stands where text was not UTF-8. */
-const unspeakable = /[\p{Cc}\u2028\u2029\uFFFD]/u
+/**
+ * Control characters would speak to the terminal that lists the name; U+FFFD stands where text was not UTF-8, as it would for
+ * a lone surrogate.
+ */
+const unspeakable = /[\p{Cc}\p{Cs}\u2028\u2029\uFFFD]/u
 
 /** What is wrong with a name, already trimmed; undefined: nothing. */
 export const misnomerOf = (name: string): string | undefined => {

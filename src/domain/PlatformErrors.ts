@@ -51,3 +51,9 @@ export type PlatformReadError = typeof PlatformReadError.Type
 /** What a write to a platform can end in. */
 export const PlatformWriteError = Schema.Union(PlatformUnavailable, PlatformRefused, PlatformOutcomeUnknown)
 export type PlatformWriteError = typeof PlatformWriteError.Type
+
+/** Why a store could not be read, in one sentence for whoever asked for it. */
+export const whyUnread = (error: PlatformReadError): string =>
+  error._tag === "PlatformUnavailable"
+    ? error.message
+    : `The store's platform refuses to be read (${error.code}): ${error.message}`

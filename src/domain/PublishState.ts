@@ -8,6 +8,24 @@ export type PublishStatus = typeof PublishStatus.Type
 export const PublishError = Schema.Struct({ code: Schema.String, message: Schema.String })
 export type PublishError = typeof PublishError.Type
 
+/** How many of a store's versions stand where; `pendingPublish`: those whose draft the store has not, wherever they stand. */
+export const PublishCounts = Schema.Struct({
+  neverPublished: Schema.Int,
+  pending: Schema.Int,
+  published: Schema.Int,
+  failed: Schema.Int,
+  pendingPublish: Schema.Int
+})
+export type PublishCounts = typeof PublishCounts.Type
+
+export const nothingToCount: PublishCounts = {
+  neverPublished: 0,
+  pending: 0,
+  published: 0,
+  failed: 0,
+  pendingPublish: 0
+}
+
 interface PublishState {
   readonly pendingPublish: boolean
   readonly lastPublishStatus: PublishStatus

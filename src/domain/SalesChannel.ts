@@ -17,7 +17,7 @@ export const EntityChannel = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
   is_published: Schema.Boolean,
-  publish_date: Schema.NullOr(Timestamp),
+  publish_date: Schema.NullOr(Timestamp).annotations({ description: "When it was, or will be, published there." }),
   state: Schema.Literal("published", "scheduled", "unpublished")
 }).annotations({ identifier: "EntityChannel" })
 export type EntityChannel = typeof EntityChannel.Type

@@ -39,7 +39,7 @@ export const fold = (text: string): string =>
  * own (nothing matches across two fields). Fields that fold to nothing, or to what another gave, are left out.
  */
 export const searchText = (fields: ReadonlyArray<string>): string => {
-  const folded = new Set(fields.map(fold))
+  const folded = new Set(Array.from(new Set(fields), fold))
   folded.delete("")
   return Array.from(folded, (field) => ` ${field}`).join("\n")
 }

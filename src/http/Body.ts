@@ -1,32 +1,18 @@
 import type { IncomingMessage } from "node:http"
 import type { Headers, HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
+import { isNestedDeeper } from "../domain/JsonNesting.ts"
 
 /** Deepest nesting of arrays and objects in a body. */
-const depthLimit = 32
+export const depthLimit = 32
 
 const refuse = (message: string) => ValidationFailed.at("body", message)
 
-/** The nesting of JSON text, brackets in strings left out. One pass, so that a deep body costs no stack. */
-const isTooDeep = (text: string) => {
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index]
-    if (inString) {
-      if (character === "\\") index += 1
-      else if (character === '"') inString = false
-    } else if (character === '"') inString = true
-    else if (character === "[" || character === "{") {
-      depth += 1
-      if (depth > depthLimit) return true
-    } else if (character === "]" || character === "}") depth -= 1
-  }
-  return false
-}
+/** Whether JSON text is nested deeper than a body may be. */
+export const isTooDeep = (text: string) => isNestedDeeper(text, depthLimit)
 
 /** Text that PostgreSQL would refuse or that UTF-8 cannot carry: found in the value, where escapes are resolved. */
 const findBadText = (value: unknown): string | undefined => {
@@ -43,13 +29,13 @@ const findBadText = (value: unknown): string | undefined => {
   return undefined
 }
 
-/** JSON in UTF-8, unless it says otherwise of itself. */
-const isJson = (headers: Headers.Headers) => {
+/** Of this type, in UTF-8, unless it says otherwise of itself. */
+export const isOfType = (headers: Headers.Headers, expected: string) => {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";")
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="))
   const encoding = headers["content-encoding"] ?? "identity"
   return (
-    type.trim() === "application/json" &&
+    type.trim() === expected &&
     (charset === undefined || charset.slice("charset=".length).replaceAll('"', "") === "utf-8") &&
     encoding.toLowerCase() === "identity"
   )
@@ -58,7 +44,7 @@ const isJson = (headers: Headers.Headers) => {
 const parse = (text: string) =>
   Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => refuse("is not JSON") })
 
-const decodeUtf8 = (bytes: Uint8Array) =>
+export const decodeUtf8 = (bytes: Uint8Array) =>
   Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes),
     catch: () => refuse("is not UTF-8")
@@ -68,7 +54,7 @@ const decodeUtf8 = (bytes: Uint8Array) =>
  * The bytes of a body, none kept beyond the limit. What follows is read and dropped while the connection lasts: a client
  * that is still sending would not see an answer otherwise. (A stream of the library would end the connection unanswered.)
  */
-const readBytes = (source: IncomingMessage, limitBytes: number) =>
+export const readBytes = (source: IncomingMessage, limitBytes: number) =>
   Effect.async<Uint8Array, PayloadTooLarge | ValidationFailed>((resume) => {
     const chunks: Array<Uint8Array> = []
     let length = 0
@@ -92,12 +78,30 @@ export const readJson = (
   Effect.gen(function* () {
     if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
     const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
-    if (!isJson(request.headers)) return yield* new UnsupportedMediaType()
+    if (!isOfType(request.headers, "application/json")) return yield* new UnsupportedMediaType()
     const text = yield* decodeUtf8(bytes)
     if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)
     const value = yield* parse(text)
     const bad = findBadText(value)
     return bad === undefined ? value : yield* refuse(bad)
+  })
+
+const formType = "application/x-www-form-urlencoded"
+
+/** A percent sign that starts no escape, or escapes that are no UTF-8, would be read as something else. */
+const isDecodable = (text: string) => Option.isSome(Option.liftThrowable(decodeURIComponent)(text.replaceAll("+", " ")))
+
+/** A request's body as the text of a form, in the same order. */
+export const readForm = (
+  request: HttpServerRequest.HttpServerRequest,
+  limitBytes: number
+): Effect.Effect<string, PayloadTooLarge | UnsupportedMediaType | ValidationFailed> =>
+  Effect.gen(function* () {
+    if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
+    const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
+    if (!isOfType(request.headers, formType)) return yield* new UnsupportedMediaType()
+    const text = yield* decodeUtf8(bytes)
+    return isDecodable(text) ? text : yield* refuse("is not percent-encoded UTF-8")
   })
 
 /** The request whose `json` is a value that was read already: everything else is passed on. */

@@ -5,9 +5,10 @@ import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import type { Refuse } from "./Surface.ts"
 
 /** Headers that belong to one error and no other answer. */
-const headersOf = (error: ApiError): Record<string, string> => {
+export const headersOf = (error: ApiError): Record<string, string> => {
   switch (error._tag) {
     case "Unauthorized":
       return { "www-authenticate": "Bearer" }
@@ -63,13 +64,16 @@ export const apiErrorOf = (error: unknown): ApiError => {
   return new InternalError()
 }
 
-/** Answers whatever a request ended in. A defect is logged once, whole, under the request's id. */
+/**
+ * Answers whatever a request ended in. A defect is logged once, whole, under the request's id. `refuse`: how a surface beside
+ * the API says it.
+ */
 export const answerFailure =
-  (requestId: string) =>
+  (requestId: string, refuse: Refuse = errorResponse) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(Cause.squash(cause))
-    const answer = Effect.succeed(errorResponse(error, requestId))
+    const answer = Effect.succeed(refuse(error, requestId))
     return error._tag === "InternalError"
       ? Effect.zipRight(
           Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId }),

@@ -17,6 +17,7 @@ import { answerFailure } from "./Envelope.ts"
 import { rateHeaders } from "./RateHeaders.ts"
 import { misfitOf, splitTarget } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
+import { nameRequest, type Refuse } from "./Surface.ts"
 
 const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorization" }
 
@@ -29,6 +30,8 @@ const tokenOf = (header: string | undefined) => (header === undefined ? undefine
 interface Passage {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly id: string
+  /** How the surface beside the API that is asked says that something failed; undefined: it is the API. */
+  refuse: Refuse | undefined
   /** The window of the credential, once it is known. */
   standing: Standing | undefined
   /** The answer, where it is known without asking. */
@@ -43,7 +46,8 @@ const routeOf = (methods: Methods | undefined, method: string): Route | NotFound
     ? new NotFound()
     : (methods.get(method) ?? new MethodNotAllowed({ allow: [...methods.keys()].sort() }))
 
-const isOpen = (methods: Methods | undefined) => methods?.values().next().value?.authenticated === false
+/** What holds for every method of a path. */
+const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
 
 /** The body of an answer; undefined where it has none or is still being made. */
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse): Buffer | undefined => {
@@ -118,7 +122,7 @@ const given = HttpServerResponse.empty({ status: 200 })
 /**
  * What every request passes, in this order: its head, the credential (if one is sent), that credential's budget, route and
  * method, the credential (if one is required), scope, body. What stops it is answered in the envelope; every answer leaves
- * with the rate headers, its request id and, where it is a 200, its ETag.
+ * with the rate headers, its request id and, where it is a 200, its ETag. A surface beside the API answers in its own words.
  *
  * Written as few flat steps: it runs for every request, and each step of a generator costs one of its microseconds.
  */
@@ -139,7 +143,7 @@ export const makeGate = (routes: RouteTable) =>
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
-        if (route.method === "GET") {
+        if (route.method === "GET" && !route.isLive) {
           passage.known = cache.find(accountId, request.originalUrl, accountVersion)
           if (passage.known !== undefined) return Effect.succeed(given)
           passage.reading = { accountId, version: accountVersion }
@@ -154,10 +158,13 @@ export const makeGate = (routes: RouteTable) =>
 
       const pass = (passage: Passage): Answer => {
         const { request } = passage
+        const methods = routes(splitTarget(request.originalUrl).path)
+        const any = anyOf(methods)
+        passage.refuse = any?.refuse
+        if (passage.refuse !== undefined) nameRequest(request, passage.id)
         const misfit = misfitOf(request)
         if (misfit !== undefined) return misfit
-        const methods = routes(splitTarget(request.originalUrl).path)
-        const token = isOpen(methods) ? undefined : tokenOf(request.headers.authorization)
+        const token = any?.authenticated === false ? undefined : tokenOf(request.headers.authorization)
         if (token === undefined) return admit(passage, methods, Option.none())
         return Effect.flatMap(keys.authenticate(token), (credential): Answer => {
           if (Option.isNone(credential)) return admit(passage, methods, credential)
@@ -182,15 +189,18 @@ export const makeGate = (routes: RouteTable) =>
         const passage: Passage = {
           request,
           id: `req_${randomUUID()}`,
+          refuse: undefined,
           standing: undefined,
           known: undefined,
           reading: undefined
         }
         return Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
-          answerFailure(passage.id)
+          (cause) => answerFailure(passage.id, passage.refuse)(cause)
         ).pipe(
           Effect.flatMap((response) => {
+            if (passage.refuse !== undefined)
+              return Effect.succeed(HttpServerResponse.setHeader(response, "x-request-id", passage.id))
             note(passage, response)
             const answer = (standing: Standing) =>
               passage.known === undefined ? leave(passage, response, standing) : give(passage, passage.known, standing)

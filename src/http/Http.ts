@@ -13,48 +13,60 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
-import { Catalog } from "../services/Catalog.ts"
+import { Programs } from "../services/Programs.ts"
 import { RateBudget } from "../services/RateBudget.ts"
-import { Stores } from "../services/Stores.ts"
 import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { makeGate } from "./Gate.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
 import { CatalogHandlers } from "./handlers/CatalogHandlers.ts"
 import { DataHealthHandlers } from "./handlers/DataHealthHandlers.ts"
+import { DropsHandlers } from "./handlers/DropsHandlers.ts"
+import { OperationsHandlers } from "./handlers/OperationsHandlers.ts"
 import { PingHandlers } from "./handlers/PingHandlers.ts"
+import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
-import { makeRouteTable, routesOf } from "./RouteTable.ts"
+import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
+import { nothingBeside, type Surface } from "./Surface.ts"
 
-const routes = makeRouteTable([...routesOf(RestApi), ...documentRoutes, ...healthRoutes])
+const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
 const Api = HttpApiBuilder.api(RestApi).pipe(
-  Layer.provide([PingHandlers, CatalogHandlers, StoresHandlers, DataHealthHandlers]),
+  Layer.provide([
+    PingHandlers,
+    CatalogHandlers,
+    StoresHandlers,
+    OperationsHandlers,
+    SalesChannelsHandlers,
+    DropsHandlers,
+    DataHealthHandlers
+  ]),
   Layer.provide(AuthenticationLive)
 )
 
 /** The gate sees unknown routes and defects only from here. */
-const Gate = HttpApiBuilder.middleware(makeGate(routes))
+const gateOf = (besides: ReadonlyArray<Route>) =>
+  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides])))
 
 /** Spans of every request would cost a third of its time. */
-const Served = HttpApiBuilder.serve().pipe(
-  Layer.provide([Gate, Documents, Health]),
-  Layer.provide(Api),
-  Layer.provide(
-    HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
-  ),
-  HttpMiddleware.withTracerDisabledWhen(() => true),
-  Layer.provide(Layer.setTracerEnabled(false))
-)
+const serve = ({ layer, routes }: Surface) =>
+  HttpApiBuilder.serve().pipe(
+    Layer.provide([gateOf(routes), Documents, Health, layer]),
+    Layer.provide(Api),
+    Layer.provide(
+      HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
+    ),
+    HttpMiddleware.withTracerDisabledWhen(() => true),
+    Layer.provide(Layer.setTracerEnabled(false))
+  )
 
 /** The router copies its whole context several times a request: what is not needed stays out of it. */
-const needs: (context: Context.Context<Layer.Layer.Context<typeof Served>>) => typeof context = Context.pick(
+const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve>>>) => typeof context = Context.pick(
   ApiKeys,
-  Catalog,
+  Programs,
   RateBudget,
   Readiness,
-  Stores,
   HttpServer.HttpServer,
   HttpPlatform.HttpPlatform,
   Etag.Generator,
@@ -62,10 +74,21 @@ const needs: (context: Context.Context<Layer.Layer.Context<typeof Served>>) => t
   Path.Path
 )
 
-/** Everything that is served, on whatever HttpServer is provided. */
-export const HttpLive = Layer.scopedDiscard(
-  Effect.flatMap(Effect.scope, (scope) => Effect.mapInputContext(Layer.buildWithScope(Served, scope), needs))
-)
+/** The API and a surface beside it, on whatever HttpServer is provided. */
+export const serveWith = <R>({ layer, routes }: Surface<R>) =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const context = yield* Effect.context<R>()
+      const served = serve({ routes, layer: Layer.provide(layer, Layer.succeedContext(context)) })
+      yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
+        // Made here: a service that a test puts over the usual one is the handlers' too.
+        Effect.provideServiceEffect(Programs, Programs.make)
+      )
+    })
+  )
+
+/** The API alone, on whatever HttpServer is provided. */
+export const HttpLive = serveWith(nothingBeside)
 
 /** How long a server waits for its clients. */
 export interface Patience {
@@ -132,14 +155,16 @@ const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration
     Effect.ensuring(Effect.sync(() => server.closeAllConnections()))
   )
 
-/** Serves on a Node server that is drained before it is closed. */
-export const layer = ({
+/** Serves the API, and a surface beside it, on a Node server that is drained before it is closed. */
+export const layer = <R = never>({
   patience = defaultPatience,
+  surface = nothingBeside,
   ...address
 }: {
   readonly host: string
   readonly port: number
   readonly patience?: Patience
+  readonly surface?: Surface<R>
 }) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -170,7 +195,7 @@ export const layer = ({
         )
       )
       return draining.pipe(
-        Layer.provideMerge(HttpLive),
+        Layer.provideMerge(serveWith<R>(surface)),
         Layer.provideMerge(NodeHttpServer.layer(() => server, address))
       )
     })

@@ -1,7 +1,10 @@
 import { HttpApi } from "@effect/platform"
 import { Context, Option } from "effect"
 import { Authentication, RequiredScope } from "../api/Authentication.ts"
+import { BodyLimit } from "../api/BodyLimit.ts"
+import { Live } from "../api/Live.ts"
 import type { AnyScope } from "../domain/ApiKeyToken.ts"
+import type { Refuse } from "./Surface.ts"
 
 /** What is known of a route before its handler runs. */
 export interface Route {
@@ -14,6 +17,10 @@ export interface Route {
   readonly scope: AnyScope | undefined
   /** Largest body the route takes, in bytes; undefined: it reads none. */
   readonly bodyLimitBytes: number | undefined
+  /** How it says that something failed, on a surface beside the API; undefined: in the envelope. One for all of a path. */
+  readonly refuse?: Refuse
+  /** Whether its answers may change while the account's version stands: they are never given from memory. */
+  readonly isLive: boolean
 }
 
 /** The routes of one path by method. HEAD is there where GET is. */
@@ -22,7 +29,7 @@ export type Methods = ReadonlyMap<string, Route>
 /** Finds the routes of a raw path, as sent, without the query; undefined when no path matches exactly. */
 export type RouteTable = (rawPath: string) => Methods | undefined
 
-/** 1 MiB: decisions on request bodies. */
+/** 1 MiB: decisions on request bodies. An endpoint may take more (`BodyLimit`). */
 const bodyLimitBytes = 1_048_576
 
 /** The routes that an API defines. */
@@ -36,7 +43,11 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
         path: endpoint.path,
         authenticated: [...middleware].some(({ key }) => key === Authentication.key),
         scope: Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredScope)),
-        bodyLimitBytes: payloads.size === 0 ? undefined : bodyLimitBytes
+        bodyLimitBytes:
+          payloads.size === 0
+            ? undefined
+            : Option.getOrElse(Context.getOption(mergedAnnotations, BodyLimit), () => bodyLimitBytes),
+        isLive: Option.isSome(Context.getOption(mergedAnnotations, Live))
       })
     }
   })
@@ -49,7 +60,8 @@ export const openRoute = (path: string): Route => ({
   path,
   authenticated: false,
   scope: undefined,
-  bodyLimitBytes: undefined
+  bodyLimitBytes: undefined,
+  isLive: false
 })
 
 interface Node {

@@ -1,3 +1,4 @@
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
 import type { Platform } from "../domain/Store.ts"
 import { makeDemoPlatform } from "./demo/DemoPlatform.ts"
@@ -21,10 +22,16 @@ export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Ty
   translations: (store, kind) => clients[store.platform].translations(store, kind)
 })
 
-/** Every platform as it is run: Shopify over HTTP, the demo in its tables, and none. */
+/** Every platform as it is run: Shopify over HTTP, the demo in its shops, and none. */
 export const layerPlatforms = Layer.scoped(
   PlatformClient,
   Effect.map(Effect.all({ demo: makeDemoPlatform, shopify: makeShopifyPlatform(defaultOptions) }), (clients) =>
     byPlatform({ ...clients, none: nonePlatform })
   )
+).pipe(Layer.provide(NodeHttpClient.layerUndici))
+
+/** The demo's shops and none: nothing leaves the process. A Shopify store is refused, as one without a platform is. */
+export const layerDemoPlatforms = Layer.effect(
+  PlatformClient,
+  Effect.map(makeDemoPlatform, (demo) => byPlatform({ demo, none: nonePlatform, shopify: nonePlatform }))
 )

@@ -141,9 +141,16 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 keys: [],
                 stores: new Map(),
                 unlinkedStores: new Map(),
+                credentials: new Map(),
                 entities: new Map(),
                 history: [],
-                lockedBy: null
+                drops: new Map(),
+                publications: [],
+                lockedBy: null,
+                health: { rules: null, snapshots: [] },
+                mirrors: new Map(),
+                recordIds: new Map(),
+                staged: new Map()
               })
             )
           ),

@@ -32,6 +32,16 @@ export interface RowPage {
   readonly more: boolean
 }
 
+/** Lists of what an entity can be related to, in the order in which they are read. */
+export const relatedLists = ["variants", "media", "collections", "products"] as const
+export type RelatedList = (typeof relatedLists)[number]
+
+/** Rows of what an entity is related to as JSON text: of each list, comma-separated, without brackets. */
+export interface RelatedPage {
+  readonly rows: Readonly<Record<RelatedList, string>>
+  readonly more: boolean
+}
+
 /** The values of an entity on each of its stores. */
 export interface VersionsRecord {
   readonly attributes: Attributes
@@ -58,7 +68,27 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       after: number,
       limit: number
     ) => Effect.Effect<RowPage>
+    /** The same of every kind at once, in the one change order of the account. */
+    readonly pageOfAll: (
+      accountId: AccountId,
+      filters: Omit<ListFilters, "collectionId">,
+      after: number,
+      limit: number
+    ) => Effect.Effect<RowPage>
     readonly find: (accountId: AccountId, kind: EntityKind, id: EntityId) => Effect.Effect<Option.Option<EntityRecord>>
+    /** The kind of an entity; none: the account has no such entity. */
+    readonly kindOf: (accountId: AccountId, id: EntityId) => Effect.Effect<Option.Option<EntityKind>>
+    /** Products and collections with this canonical handle, by kind, then id. */
+    readonly withHandle: (
+      accountId: AccountId,
+      handle: string
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
+    /**
+     * List rows of what an entity is related to, from a place on: variants of a product by position, media in gallery order,
+     * collections by id, products (of a variant its own, of a collection its members by position), then those who use a media
+     * file by id. As JSON text by list; `more`: whether rows follow. Nothing where there is no such entity.
+     */
+    readonly related: (accountId: AccountId, id: EntityId, from: number, limit: number) => Effect.Effect<RelatedPage>
     /** The store versions of an entity, by domain; with `storeId`, at most that one. */
     readonly versions: (
       accountId: AccountId,
@@ -66,6 +96,13 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       id: EntityId,
       storeId?: StoreId
     ) => Effect.Effect<Option.Option<VersionsRecord>>
+    /** What a store calls an entity of this kind: null, nothing yet. None: there is no such entity, or none on that store. */
+    readonly onStore: (
+      accountId: AccountId,
+      kind: EntityKind,
+      id: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<Option.Option<{ readonly platformId: string | null }>>
     /** The bytes that authenticate cursors: one key for the whole database. */
     readonly cursorKey: Effect.Effect<Uint8Array>
   }
@@ -141,6 +178,31 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
           WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
       })
 
+      /** Stamps rise with change_seq, so the first one since that time bounds the walk by its own index. */
+      const changedSince = (accountId: AccountId, { updatedSince }: ListFilters) =>
+        updatedSince === undefined
+          ? sql``
+          : sql`AND e.change_seq >= (
+              SELECT f.change_seq FROM entity f
+              WHERE f.account_id = ${accountId} AND f.canonical_changed_at >= ${updatedSince}
+              ORDER BY f.canonical_changed_at LIMIT 1
+            )`
+
+      /** A rare term wants the trigram index, a common one the change order: the plan depends on the term. */
+      const matching = ({ needles }: ListFilters) =>
+        needles === undefined || needles.length === 0
+          ? sql``
+          : sql`AND ${sql.literal(planCustom)} ${sql.and(
+              needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`)
+            )}`
+
+      const pageOf =
+        (limit: number) =>
+        ([{ count, last, rows }]: readonly [typeof PageRow.Type]): RowPage => {
+          const more = count > limit
+          return { rows: more ? rows.slice(0, rows.lastIndexOf(rowSeparator)) : rows, last, more }
+        }
+
       const findVersions = SqlSchema.findOne({
         Request: Schema.Struct({
           accountId: Schema.String,
@@ -165,6 +227,17 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
           WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
       })
 
+      const findOnStore = SqlSchema.findOne({
+        Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, id: EntityId, storeId: StoreId }),
+        Result: Schema.Struct({ platformId: Schema.NullOr(Schema.String) }),
+        execute: ({ accountId, id, kind, storeId }) => sql`
+          SELECT v.platform_id AS "platformId"
+          FROM entity e
+          JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+          JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+          WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind} AND v.store_id = ${storeId}`
+      })
+
       /**
        * One row more than asked for tells whether more follow. A number in the text lets PostgreSQL keep its plan, which a
        * parameter would not; only for the usual sizes, as each text stays prepared.
@@ -172,7 +245,82 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       const rowsToRead = (limit: number) =>
         usualLimits.has(limit) ? sql.literal(String(limit + 1)) : sql`${limit} + 1 ${sql.literal(planCustom)}`
 
+      const findKind = SqlSchema.findOne({
+        Request: Schema.Struct({ accountId: Schema.String, id: EntityId }),
+        Result: Schema.Struct({ kind: EntityKind }),
+        execute: ({ accountId, id }) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
+      })
+
+      const findWithHandle = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: Schema.String, handle: Schema.String }),
+        Result: Schema.Struct({ id: EntityId, kind: EntityKind }),
+        execute: ({ accountId, handle }) => sql`
+          SELECT e.kind, e.id FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = 'collection' AND e.attributes #>> '{handle,value}' = ${handle}
+          UNION ALL
+          SELECT e.kind, e.id FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.attributes #>> '{handle,value}' = ${handle}
+          ORDER BY kind, id`
+      })
+
+      const findRelated = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: Schema.String, id: EntityId, from: Schema.Number, limit: Schema.Number }),
+        Result: Schema.Struct({ list: Schema.Literal(...relatedLists), row: Schema.String }),
+        execute: ({ accountId, from, id, limit }) => sql`
+          SELECT CASE r.kind WHEN 'variant' THEN 'variants' WHEN 'media' THEN 'media'
+                             WHEN 'collection' THEN 'collections' ELSE 'products' END AS list,
+                 r.list_row AS row
+          FROM (
+            SELECT 1 AS list, v.position, v.id FROM entity v
+            WHERE v.account_id = ${accountId} AND v.parent_id = ${id}
+            UNION ALL
+            SELECT 2, g.position, g.media_id FROM entity_media g
+            WHERE g.account_id = ${accountId} AND g.entity_id = ${id}
+            UNION ALL
+            SELECT 3, 0, m.collection_id FROM collection_member m
+            WHERE m.account_id = ${accountId} AND m.product_id = ${id}
+            UNION ALL
+            SELECT 4, 0, e.parent_id FROM entity e
+            WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.parent_id IS NOT NULL
+            UNION ALL
+            SELECT 4, m.position, m.product_id FROM collection_member m
+            WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
+            UNION ALL
+            SELECT CASE u.kind WHEN 'variant' THEN 1 WHEN 'collection' THEN 3 ELSE 4 END, 0, u.id
+            FROM entity_media g
+            JOIN entity u ON u.account_id = g.account_id AND u.id = g.entity_id
+            WHERE g.account_id = ${accountId} AND g.media_id = ${id}
+            ORDER BY 1, 2, 3
+            LIMIT ${limit} OFFSET ${from}
+          ) related
+          JOIN entity r ON r.account_id = ${accountId} AND r.id = related.id
+          ORDER BY related.list, related.position, related.id`
+      })
+
       return {
+        pageOfAll: (accountId, filters, after, limit) =>
+          direct(sql`
+            -- A walk of each kind, by the indexes of the lists of one kind, merged.
+            SELECT coalesce(string_agg(page.list_row, ${rowSeparator}), '') AS rows,
+                   coalesce((array_agg(page.change_seq))[${limit}], max(page.change_seq)) AS last,
+                   count(*) AS count
+            FROM (
+              SELECT walk.change_seq, walk.list_row
+              FROM (VALUES ('product'), ('variant'), ('collection'), ('media')) kinds (kind)
+              CROSS JOIN LATERAL (
+                SELECT e.change_seq, e.list_row
+                FROM entity e
+                WHERE e.account_id = ${accountId} AND e.kind = kinds.kind
+                  AND e.change_seq > (SELECT ${after}::bigint)
+                ${filters.status === undefined ? sql`` : sql`AND e.last_publish_status = ${filters.status}`}
+                ${changedSince(accountId, filters)}
+                ${matching(filters)}
+                ORDER BY e.change_seq
+                LIMIT ${rowsToRead(limit)}
+              ) walk
+              ORDER BY walk.change_seq
+              LIMIT ${rowsToRead(limit)}
+            ) page`).pipe(Effect.flatMap(decodePage), Effect.map(pageOf(limit)), orDie),
         page: (accountId, kind, filters, after, limit) =>
           direct(sql`
             -- The rows arrive in the order of the sub-select, and the aggregates keep it.
@@ -188,16 +336,7 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
                 sql`AND e.change_seq > (SELECT ${after}::bigint)`
               }
               ${filters.status === undefined ? sql`` : sql`AND e.last_publish_status = ${filters.status}`}
-              ${
-                // Stamps rise with change_seq, so the first one since that time bounds the walk by its own index.
-                filters.updatedSince === undefined
-                  ? sql``
-                  : sql`AND e.change_seq >= (
-                      SELECT f.change_seq FROM entity f
-                      WHERE f.account_id = ${accountId} AND f.canonical_changed_at >= ${filters.updatedSince}
-                      ORDER BY f.canonical_changed_at LIMIT 1
-                    )`
-              }
+              ${changedSince(accountId, filters)}
               ${
                 filters.collectionId === undefined
                   ? sql``
@@ -206,27 +345,29 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
                       WHERE m.account_id = e.account_id AND m.collection_id = ${filters.collectionId} AND m.product_id = e.id
                     )`
               }
-              ${
-                // A rare term wants the trigram index, a common one the change order: the plan depends on the term.
-                filters.needles === undefined || filters.needles.length === 0
-                  ? sql``
-                  : sql`AND ${sql.literal(planCustom)} ${sql.and(
-                      filters.needles.map((needle) => sql`e.search_text LIKE ${likePattern(needle)}`)
-                    )}`
-              }
+              ${matching(filters)}
               ORDER BY e.change_seq
               LIMIT ${rowsToRead(limit)}
-            ) page`).pipe(
-            Effect.flatMap(decodePage),
-            Effect.map(([{ count, last, rows }]) => {
-              const more = count > limit
-              return { rows: more ? rows.slice(0, rows.lastIndexOf(rowSeparator)) : rows, last, more }
-            }),
-            orDie
-          ),
+            ) page`).pipe(Effect.flatMap(decodePage), Effect.map(pageOf(limit)), orDie),
         find: (accountId, kind, id) => orDie(findEntity({ accountId, kind, id })),
+        kindOf: (accountId, id) =>
+          orDie(
+            Effect.map(
+              findKind({ accountId, id }),
+              Option.map(({ kind }) => kind)
+            )
+          ),
+        withHandle: (accountId, handle) => orDie(findWithHandle({ accountId, handle })),
+        related: (accountId, id, from, limit) =>
+          orDie(
+            Effect.map(findRelated({ accountId, id, from, limit: limit + 1 }), (found) => ({
+              rows: byList(found.slice(0, limit)),
+              more: found.length > limit
+            }))
+          ),
         versions: (accountId, kind, id, storeId) =>
           orDie(findVersions({ accountId, kind, id, storeId: storeId ?? null })),
+        onStore: (accountId, kind, id, storeId) => orDie(findOnStore({ accountId, kind, id, storeId })),
         cursorKey: sql`SELECT cursor_key AS key FROM installation`.pipe(
           Effect.flatMap(Schema.decodeUnknown(Schema.Tuple(Schema.Struct({ key: Schema.Uint8ArrayFromSelf })))),
           Effect.map(([{ key }]) => key),
@@ -249,31 +390,67 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
             ? Option.none()
             : Option.some({ account, found })
         })
+      const pageOf = (
+        accountId: AccountId,
+        kind: EntityKind | null,
+        filters: ListFilters,
+        after: number,
+        limit: number
+      ): Effect.Effect<RowPage> =>
+        Effect.map(Ref.get(store), (state) => {
+          const account = state.get(accountId)
+          const members =
+            filters.collectionId === undefined
+              ? undefined
+              : new Set(account?.entities.get(filters.collectionId)?.aggregate.members)
+          const found = [...(account?.entities.values() ?? [])]
+            .filter(
+              ({ aggregate, canonicalChangedAt, changeSeq }) =>
+                (kind === null || aggregate.kind === kind) &&
+                changeSeq > after &&
+                (filters.status === undefined || aggregate.lastPublishStatus === filters.status) &&
+                (filters.updatedSince === undefined || canonicalChangedAt >= filters.updatedSince) &&
+                (members === undefined || members.has(aggregate.id)) &&
+                (filters.needles === undefined || matches(aggregate.searchText, filters.needles))
+            )
+            .sort((left, right) => left.changeSeq - right.changeSeq)
+          const page = found.slice(0, limit)
+          return {
+            rows: page.map((row) => JSON.stringify(rowOf(row))).join(","),
+            last: page.at(-1)?.changeSeq ?? null,
+            more: found.length > limit
+          }
+        })
       return {
-        page: (accountId, kind, filters, after, limit) =>
+        page: pageOf,
+        pageOfAll: (accountId, filters, after, limit) => pageOf(accountId, null, filters, after, limit),
+        kindOf: (accountId, id) =>
+          Effect.map(Ref.get(store), (state) =>
+            Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)
+          ),
+        withHandle: (accountId, handle) =>
+          Effect.map(Ref.get(store), (state) =>
+            [...(state.get(accountId)?.entities.values() ?? [])]
+              .map(({ aggregate }) => aggregate)
+              .filter(
+                ({ attributes, kind }) =>
+                  (kind === "product" || kind === "collection") && valueOf(attributes, "handle") === handle
+              )
+              .map(({ id, kind }) => ({ id, kind }))
+              .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
+          ),
+        related: (accountId, id, from, limit) =>
           Effect.map(Ref.get(store), (state) => {
             const account = state.get(accountId)
-            const members =
-              filters.collectionId === undefined
-                ? undefined
-                : new Set(account?.entities.get(filters.collectionId)?.aggregate.members)
-            const found = [...(account?.entities.values() ?? [])]
-              .filter(
-                ({ aggregate, canonicalChangedAt, changeSeq }) =>
-                  aggregate.kind === kind &&
-                  changeSeq > after &&
-                  (filters.status === undefined || aggregate.lastPublishStatus === filters.status) &&
-                  (filters.updatedSince === undefined || canonicalChangedAt >= filters.updatedSince) &&
-                  (members === undefined || members.has(aggregate.id)) &&
-                  (filters.needles === undefined || matches(aggregate.searchText, filters.needles))
-              )
-              .sort((left, right) => left.changeSeq - right.changeSeq)
-            const page = found.slice(0, limit)
-            return {
-              rows: page.map((row) => JSON.stringify(rowOf(row))).join(","),
-              last: page.at(-1)?.changeSeq ?? null,
-              more: found.length > limit
-            }
+            const found = account?.entities.get(id)
+            const ids = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
+            const rows = ids.flatMap((other) => {
+              const entity = account?.entities.get(other)
+              return entity === undefined
+                ? []
+                : [{ list: listOfKind[entity.aggregate.kind], row: JSON.stringify(rowOf(entity)) }]
+            })
+            return { rows: byList(rows.slice(from, from + limit)), more: rows.length > from + limit }
           }),
         find: (accountId, kind, id) =>
           Effect.map(
@@ -301,6 +478,14 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
               })
             }))
           ),
+        onStore: (accountId, kind, id, storeId) =>
+          Effect.map(entity(accountId, kind, id), (there) =>
+            Option.flatMap(there, ({ account, found: { aggregate } }) =>
+              account.stores.has(storeId)
+                ? Option.fromNullable(aggregate.versions.find((version) => version.storeId === storeId))
+                : Option.none()
+            ).pipe(Option.map(({ platformId }) => ({ platformId })))
+          ),
         cursorKey: Effect.succeed(new TextEncoder().encode("memory twin: a key of 32 bytes.."))
       }
     })
@@ -312,6 +497,48 @@ const usualLimits: ReadonlySet<number> = new Set([10, 25, 50, 100, 200, 250])
 
 /** JSON text holds no line break but this one: the row that only tells whether more follow is cut off at the last. */
 const rowSeparator = ",\n"
+
+const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
+  variant: "variants",
+  media: "media",
+  collection: "collections",
+  product: "products"
+}
+
+/** Rows by their list, each list as JSON text. */
+const byList = (found: ReadonlyArray<{ readonly list: RelatedList; readonly row: string }>): RelatedPage["rows"] => {
+  const of = (list: RelatedList) =>
+    found
+      .filter((each) => each.list === list)
+      .map(({ row }) => row)
+      .join(",")
+  return { variants: of("variants"), media: of("media"), collections: of("collections"), products: of("products") }
+}
+
+/** Ids of what an entity is related to, list after list. */
+const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"]): ReadonlyArray<EntityId> => {
+  const others = [...account.entities.values()].map((other) => other.aggregate)
+  const ids = (kind: EntityKind, is: (other: MemoryEntity["aggregate"]) => boolean) =>
+    others
+      .filter((other) => other.kind === kind && is(other))
+      .map(({ id }) => id)
+      .sort()
+  const users = (kind: EntityKind) =>
+    ids(kind, ({ gallery }) => gallery.some(({ mediaId }) => mediaId === aggregate.id))
+  return [
+    ...others
+      .filter(({ parentId }) => parentId === aggregate.id)
+      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .map(({ id }) => id),
+    ...users("variant"),
+    ...aggregate.gallery.map(({ mediaId }) => mediaId),
+    ...ids("collection", ({ members }) => members.includes(aggregate.id)),
+    ...users("collection"),
+    ...(aggregate.parentId === null ? [] : [aggregate.parentId]),
+    ...aggregate.members,
+    ...users("product")
+  ]
+}
 
 const rowOf = ({ aggregate, canonicalChangedAt, draftRevision }: MemoryEntity): EntityRow => {
   const { attributes, kind, parentId } = aggregate

@@ -5,6 +5,7 @@ import { Effect, Schema } from "effect"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { Plan } from "../domain/CatalogChange.ts"
 import { AccountId, type EntityId } from "../domain/Ids.ts"
+import { sameJson } from "../domain/SameJson.ts"
 import { Timestamp } from "../domain/Timestamp.ts"
 
 /** What the account's counter is raised for. */
@@ -29,7 +30,12 @@ export const makeDraftWrites = (sql: SqlClient) => {
   const unstamped: Stamps = { places: new Map(), seqBefore: 0, timeBefore: null }
 
   const insertEntities = (accountId: AccountId, created: ReadonlyArray<Aggregate>, stamps = unstamped) => {
-    const rows = created.map((aggregate) => ({ ...aggregate, n: stamps.places.get(aggregate.id) ?? null }))
+    const rows = created.map((aggregate) => ({
+      ...entityRow(aggregate),
+      kind: aggregate.kind,
+      parentId: aggregate.parentId,
+      n: stamps.places.get(aggregate.id) ?? null
+    }))
     return sql`
     INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
                         store_ids, search_text, draft_revision, change_seq, canonical_changed_at, stamped_by)
@@ -44,7 +50,7 @@ export const makeDraftWrites = (sql: SqlClient) => {
     )`
   }
 
-  const updateEntities = (accountId: AccountId, updated: ReadonlyArray<Aggregate>) => sql`
+  const updateEntities = (accountId: AccountId, updated: ReadonlyArray<unknown>) => sql`
     UPDATE entity e
     SET attributes = r.attributes, position = r.position, pending_publish = r."pendingPublish",
         last_publish_status = r."lastPublishStatus", store_ids = r."storeIds", search_text = r."searchText"
@@ -56,17 +62,17 @@ export const makeDraftWrites = (sql: SqlClient) => {
 
   const upsertVersions = (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
     INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
-                               last_publish_status, published_at, last_publish_error)
+                               last_publish_status, published_at, last_publish_error, platform_id)
     SELECT ${accountId}::uuid, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
-           r."lastPublishStatus", r."publishedAt", nullif(r."lastPublishError", 'null')
+           r."lastPublishStatus", r."publishedAt", nullif(r."lastPublishError", 'null'), r."platformId"
     FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
       "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "pendingPublish" boolean,
-      "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb
+      "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb, "platformId" text
     )
     ON CONFLICT (account_id, entity_id, store_id) DO UPDATE
     SET overrides = excluded.overrides, accepted = excluded.accepted, pending_publish = excluded.pending_publish,
         last_publish_status = excluded.last_publish_status, published_at = excluded.published_at,
-        last_publish_error = excluded.last_publish_error`
+        last_publish_error = excluded.last_publish_error, platform_id = excluded.platform_id`
 
   const deleteVersions = (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
     DELETE FROM store_version v
@@ -108,7 +114,7 @@ export const makeDraftWrites = (sql: SqlClient) => {
         statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
       ) => (rows.length === 0 ? Effect.void : statement(rows))
       yield* run(plan.created, (rows) => insertEntities(accountId, rows, stamps))
-      yield* run(written.entities, (rows) => updateEntities(accountId, rows))
+      yield* run(written.entities.kept, (rows) => updateEntities(accountId, rows))
       yield* run(written.versions.removed, (rows) => deleteVersions(accountId, rows))
       yield* run(written.versions.kept, (rows) => upsertVersions(accountId, rows))
       yield* run(written.galleries.removed, (rows) => deleteGalleries(accountId, rows))
@@ -189,12 +195,32 @@ export const makeDraftWrites = (sql: SqlClient) => {
   return { write, raise, saveStamped }
 }
 
+/** What may change of an entity's own row. */
+const entityRow = ({
+  attributes,
+  id,
+  lastPublishStatus,
+  pendingPublish,
+  position,
+  searchText,
+  storeIds
+}: Aggregate) => ({
+  id,
+  attributes,
+  position,
+  pendingPublish,
+  lastPublishStatus,
+  storeIds,
+  searchText
+})
+
 /** A plan as rows: what the tables must lose, and what they must hold. Rows that stay as they are are left out. */
 const differences = (plan: Plan) => {
-  const pairs = [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]
+  const all = [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]
   const rows = <Row extends object>(
     rowsOf: (aggregate: Aggregate) => ReadonlyArray<Row>,
-    keyOf: (row: Row) => string
+    keyOf: (row: Row) => string,
+    pairs: ReadonlyArray<{ readonly before: Aggregate | undefined; readonly after: Aggregate }> = all
   ) => {
     const removed: Array<Row> = []
     const kept: Array<Row> = []
@@ -202,7 +228,7 @@ const differences = (plan: Plan) => {
       const old = new Map((before === undefined ? [] : rowsOf(before)).map((row) => [keyOf(row), row]))
       for (const row of rowsOf(after)) {
         const previous = old.get(keyOf(row))
-        if (previous === undefined || JSON.stringify(previous) !== JSON.stringify(row)) kept.push(row)
+        if (previous === undefined || !sameJson(previous, row)) kept.push(row)
         old.delete(keyOf(row))
       }
       removed.push(...old.values())
@@ -210,7 +236,11 @@ const differences = (plan: Plan) => {
     return { removed, kept }
   }
   return {
-    entities: plan.updated.map(({ after }) => after),
+    entities: rows(
+      (aggregate) => [entityRow(aggregate)],
+      ({ id }) => id,
+      plan.updated
+    ),
     versions: rows(
       ({ id, versions }) => versions.map((version) => ({ entityId: id, ...version })),
       ({ entityId, storeId }) => `${entityId} ${storeId}`

@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { planCustom } from "../database/Database.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import type { Aggregate } from "../domain/Aggregate.ts"
+import { AcceptedValues, type Aggregate } from "../domain/Aggregate.ts"
 import { Attributes, EntityKind } from "../domain/Attribute.ts"
 import type { Locked, Plan } from "../domain/CatalogChange.ts"
 import { AccountId, EntityId, StoreId } from "../domain/Ids.ts"
@@ -108,29 +108,24 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
           ) l ${grown}`
       })
 
-      const Accepted = Schema.Struct({
-        attributes: Attributes,
-        media: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
-        variants: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
-        members: Schema.optionalWith(Schema.Array(EntityId), { exact: true })
-      })
-
       const readVersions = SqlSchema.findAll({
         Request: Ids,
         Result: Schema.Struct({
           entityId: EntityId,
           storeId: StoreId,
           overrides: Attributes,
-          accepted: Schema.NullOr(Accepted),
+          accepted: Schema.NullOr(AcceptedValues),
           pendingPublish: Schema.Boolean,
           lastPublishStatus: PublishStatus,
           publishedAt: Schema.NullOr(Timestamp),
-          lastPublishError: Schema.NullOr(PublishError)
+          lastPublishError: Schema.NullOr(PublishError),
+          platformId: Schema.NullOr(Schema.String)
         }),
         execute: ({ accountId, ids }) => sql`
           SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
                  v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
-                 rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError"
+                 rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
+                 v.platform_id AS "platformId"
           FROM unnest(${ids}::uuid[]) AS k (id)
           CROSS JOIN LATERAL (
             SELECT o.* FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0

@@ -2,8 +2,16 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../domain/Actor.ts"
-import { HistoryAction, HistoryActor, type HistoryEntry, type LayerChange, ValueChange } from "../domain/History.ts"
+import {
+  HistoryAction,
+  HistoryActor,
+  type HistoryEntry,
+  type LayerChange,
+  type PublishEvent,
+  ValueChange
+} from "../domain/History.ts"
 import { type AccountId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
+import { PublishError } from "../domain/PublishState.ts"
 import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
 import { MemoryStore, updateAccount } from "./MemoryStore.ts"
 
@@ -19,6 +27,14 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   {
     /** In the transaction that makes the changes, which holds the locks of their entities, before the counter. */
     readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
+    /** How histories name somebody now. */
+    readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
+    /** As `record`, for publishes and their outcomes: `by` asked for them, under the name of then. */
+    readonly recordPublishes: (
+      accountId: AccountId,
+      by: HistoryActor,
+      events: ReadonlyArray<PublishEvent>
+    ) => Effect.Effect<void>
     /** The newest changes of an entity, newest first. */
     readonly list: (
       accountId: AccountId,
@@ -44,12 +60,13 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           storeId: Schema.NullOr(StoreId),
           storeDomain: Schema.NullOr(Schema.String),
           action: HistoryAction,
-          changes: Schema.Array(ValueChange)
+          changes: Schema.Array(ValueChange),
+          error: Schema.NullOr(PublishError)
         }),
         execute: ({ accountId, entityId, limit }) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
                  h.actor_name AS "actorName", h.import_id AS "importId", h.store_id AS "storeId",
-                 s.domain AS "storeDomain", h.action, h.changes
+                 s.domain AS "storeDomain", h.action, h.changes, h.error
           FROM entity_history h
           LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
           WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
@@ -57,22 +74,56 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           LIMIT ${limit}`
       })
 
+      const nameOf = SqlSchema.single({
+        Request: Schema.Struct({ accountId: Schema.String, kind: Schema.String, id: Schema.NullOr(Schema.String) }),
+        Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
+        execute: ({ accountId, id, kind }) => sql`
+          SELECT CASE ${kind}
+            WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${id})
+            WHEN 'connection' THEN
+              (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${id})
+            WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${id})
+          END AS name`
+      })
+
       return {
         record: ({ actor, importId }, changes) => {
-          const keyId = actor._tag === "Key" ? actor.keyId : null
+          const { id, kind } = authorOf(actor)
           return changes.length === 0
             ? Effect.void
             : sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
                                             actor_id, actor_name, import_id)
                 SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
-                       ${kindOf(actor)}, ${keyId}::uuid,
-                       (SELECT k.name FROM api_key k WHERE k.account_id = ${actor.accountId} AND k.id = ${keyId}),
+                       ${kind}, ${id}::uuid,
+                       CASE ${kind}
+                         WHEN 'key' THEN
+                           (SELECT k.name FROM api_key k WHERE k.account_id = ${actor.accountId} AND k.id = ${id})
+                         WHEN 'connection' THEN
+                           (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${actor.accountId} AND g.id = ${id})
+                         WHEN 'user' THEN
+                           (SELECT u.email FROM app_user u WHERE u.account_id = ${actor.accountId} AND u.id = ${id})
+                       END,
                        ${importId}::uuid
                 FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb
                 )`.pipe(Effect.asVoid, orDie)
         },
+        nameOf: (actor) =>
+          Effect.orDie(nameOf({ accountId: actor.accountId, ...authorOf(actor) })).pipe(
+            Effect.map(({ name }) => ({ ...authorOf(actor), name }))
+          ),
+        recordPublishes: (accountId, by, events) =>
+          events.length === 0
+            ? Effect.void
+            : sql`
+                INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
+                                            actor_id, actor_name, error)
+                SELECT ${accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
+                       ${by.id}::uuid, ${by.name}, nullif(r.error, 'null')
+                FROM jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS r (
+                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb
+                )`.pipe(Effect.asVoid, orDie),
         list: (accountId, entityId, limit) =>
           Effect.map(orDie(list({ accountId, entityId, limit })), (rows) =>
             rows.map(
@@ -84,7 +135,8 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                 store_id: row.storeId,
                 store_domain: row.storeDomain,
                 action: row.action,
-                changes: row.changes
+                changes: row.changes,
+                error: row.error
               })
             )
           )
@@ -101,8 +153,9 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         record: ({ actor, importId }, changes) =>
           Effect.flatMap(Clock.currentTimeMillis, (millis) =>
             updateAccount(store, actor.accountId, (account) => {
-              const key = actor._tag === "Key" ? account.keys.find(({ id }) => id === actor.keyId) : undefined
-              const author = { kind: kindOf(actor), id: key?.id ?? null, name: key?.name ?? null }
+              const { id, kind } = authorOf(actor)
+              // Users and connections are in a database only, and so are their names.
+              const author = { kind, id, name: account.keys.find((key) => key.id === id)?.name ?? null }
               return {
                 ...account,
                 history: [
@@ -116,11 +169,39 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                     store_id: storeId,
                     store_domain: null,
                     action,
-                    changes
+                    changes,
+                    error: null
                   }))
                 ]
               }
             })
+          ),
+        nameOf: (actor) =>
+          Effect.map(Ref.get(store), (state) => {
+            const author = authorOf(actor)
+            const key = state.get(actor.accountId)?.keys.find(({ id }) => id === author.id)
+            return { ...author, name: key?.name ?? null }
+          }),
+        recordPublishes: (accountId, by, events) =>
+          Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+            updateAccount(store, accountId, (account) => ({
+              ...account,
+              history: [
+                ...account.history,
+                ...events.map(({ action, draftRevision, entityId, error, storeId }) => ({
+                  entityId,
+                  draft_revision: draftRevision,
+                  at: fromMillis(millis),
+                  actor: by,
+                  import_id: null,
+                  store_id: storeId,
+                  store_domain: null,
+                  action,
+                  changes: [],
+                  error
+                }))
+              ]
+            }))
           ),
         list: (accountId, entityId, limit) =>
           Effect.map(Ref.get(store), (state) => {
@@ -139,4 +220,16 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   )
 }
 
-const kindOf = (actor: Actor): typeof HistoryActor.Type.kind => (actor._tag === "Key" ? "key" : "cli")
+/** How a row names whoever acted. */
+export const authorOf = (actor: Actor): Pick<typeof HistoryActor.Type, "kind" | "id"> => {
+  switch (actor._tag) {
+    case "Key":
+      return { kind: "key", id: actor.keyId }
+    case "Connection":
+      return { kind: "connection", id: actor.connectionId }
+    case "User":
+      return { kind: "user", id: actor.userId }
+    case "Cli":
+      return { kind: "cli", id: null }
+  }
+}

@@ -1,17 +1,33 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Array as Arr, Context, Effect, Layer, type Option, Schema } from "effect"
+import { Array as Arr, Context, Effect, Layer, type Option, Schema, Struct } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import type { CatalogChange } from "../domain/CatalogChange.ts"
-import { CatalogChangeJson } from "../domain/CatalogChangeJson.ts"
+import type { Actor } from "../domain/Actor.ts"
+import { StagedChangeJson } from "../domain/CatalogChangeJson.ts"
+import { HistoryActor } from "../domain/History.ts"
 import { AccountId, EntityId, ImportId, type StoreId } from "../domain/Ids.ts"
-import { type ImportPhase, ImportRun, type ImportSummary, noProducts } from "../domain/Import.ts"
+import {
+  ConflictDecision,
+  ImportConflict,
+  type ImportOrigin,
+  type ImportPhase,
+  ImportRun,
+  type ImportSummary,
+  nothingPlanned
+} from "../domain/Import.ts"
+import type { FieldConflict, StagedChange } from "../domain/ImportPlan.ts"
+import { authorOf } from "./HistoryRepo.ts"
 
-/** The changes of one product of an import. */
+/** The changes of one product of an import; of a refresh also of one collection, file or entity to be unlinked. */
 export interface StagedItem {
   readonly ordinal: number
   /** How many entities the changes own. */
   readonly entities: number
-  readonly changes: ReadonlyArray<CatalogChange>
+  readonly changes: ReadonlyArray<StagedChange>
+}
+
+/** A conflict as it is staged, with its number in its import. */
+export interface StagedConflict extends FieldConflict {
+  readonly ordinal: number
 }
 
 /** An import that a process works on, or worked on until its lease ran out. */
@@ -29,7 +45,12 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     /** A new import in `fetching`, leased. */
     readonly create: (
       accountId: AccountId,
-      run: { readonly id: ImportId; readonly storeId: StoreId; readonly fileName: string }
+      run: {
+        readonly id: ImportId
+        readonly storeId: StoreId
+        readonly source: ImportOrigin
+        readonly fileName: string | null
+      }
     ) => Effect.Effect<void>
     readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
     /** Newest first. */
@@ -59,9 +80,41 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     }) => Effect.Effect<Option.Option<LeasedRun>>
     /** Imports that nobody decided about within 7 days of the beginning of their review. */
     readonly abandoned: Effect.Effect<ReadonlyArray<{ readonly accountId: AccountId; readonly id: ImportId }>>
-    /** Deletes the items of imports that ended more than 7 days ago; how many items. */
+    /** Deletes what is staged of imports that ended more than 7 days ago, conflicts too; how many items. */
     readonly forgetStaged: Effect.Effect<number>
     readonly stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) => Effect.Effect<void>
+    /** Conflicts of staged items, undecided, of one store. */
+    readonly stageConflicts: (
+      accountId: AccountId,
+      id: ImportId,
+      storeId: StoreId,
+      conflicts: ReadonlyArray<StagedConflict>
+    ) => Effect.Effect<void>
+    /** By their numbers, from the first one after `after` (0: from the start), at most so many. */
+    readonly conflicts: (
+      accountId: AccountId,
+      id: ImportId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ImportConflict>>
+    /**
+     * Decides these conflicts, or all of them, or all that have no decision yet; an earlier decision is replaced. The
+     * numbers of those that there are.
+     */
+    readonly decide: (
+      actor: Actor,
+      id: ImportId,
+      which: ReadonlyArray<number> | "all" | "undecided",
+      decision: ConflictDecision
+    ) => Effect.Effect<ReadonlyArray<number>>
+    /** How many of its conflicts have no decision. */
+    readonly undecided: (accountId: AccountId, id: ImportId) => Effect.Effect<number>
+    /** Those of these conflicts whose draft is kept. */
+    readonly kept: (
+      accountId: AccountId,
+      id: ImportId,
+      conflicts: ReadonlyArray<number>
+    ) => Effect.Effect<ReadonlySet<number>>
     /** Items that are not done, in order, at most so many entities together but at least one item. */
     readonly nextItems: (
       accountId: AccountId,
@@ -74,7 +127,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       id: ImportId,
       items: Arr.NonEmptyReadonlyArray<StagedItem>
     ) => Effect.Effect<void>
-    /** Forgets what an import would still do. */
+    /** Forgets what an import would still do, and before its review its conflicts too. */
     readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
     /** Products that these SKUs (of variants) and handles lead to. A SKU of two variants leads nowhere. */
     readonly match: (
@@ -94,8 +147,8 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       const sql = yield* SqlClient.SqlClient
 
       const runColumns = sql`
-        i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.file_name AS "fileName", i.phase, i.summary, i.error,
-        i.applied, rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
+        i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
+        i.error, i.applied, rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
       const find = SqlSchema.findOne({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
@@ -143,26 +196,96 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           ORDER BY updated_at, id`
       })
       // In statements that do not run long; by their place, as a join with so many rows would scan the table.
-      const forgetSome = Effect.map(
-        sql`
-          WITH gone AS (
-            DELETE FROM import_item d
-            WHERE d.ctid = ANY(ARRAY(
-              SELECT t.ctid
-              FROM import_run r JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
-              WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
-              LIMIT 10000
-            ))
-            RETURNING d.ordinal
-          )
-          SELECT count(*)::integer AS count FROM gone`,
-        ([row]) => Number(row?.count ?? 0)
-      )
+      const forgetSome = (table: string) =>
+        Effect.map(
+          sql`
+            WITH gone AS (
+              DELETE FROM ${sql(table)} d
+              WHERE d.ctid = ANY(ARRAY(
+                SELECT t.ctid
+                FROM import_run r JOIN ${sql(table)} t ON t.account_id = r.account_id AND t.run_id = r.id
+                WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
+                LIMIT 10000
+              ))
+              RETURNING d.ordinal
+            )
+            SELECT count(*)::integer AS count FROM gone`,
+          ([row]) => Number(row?.count ?? 0)
+        )
+      const forgetAll = (table: string) =>
+        Effect.iterate(
+          { deleted: -1, total: 0 },
+          {
+            while: ({ deleted }) => deleted !== 0,
+            body: ({ total }) => Effect.map(forgetSome(table), (deleted) => ({ deleted, total: total + deleted }))
+          }
+        ).pipe(
+          Effect.map(({ total }) => total),
+          orDie
+        )
+      const conflicts = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
+        Result: Schema.Struct({
+          ...Struct.omit(ImportConflict.fields, "decided_by"),
+          kind: Schema.NullOr(HistoryActor.fields.kind),
+          actorId: Schema.NullOr(Schema.String),
+          actorName: Schema.NullOr(Schema.String)
+        }),
+        execute: ({ accountId, after, id, limit }) => sql`
+          SELECT c.ordinal AS conflict, c.entity_id, e.kind AS entity_type, e.title, c.store_id, s.domain AS store_domain,
+                 c.field, c.accepted, c.draft_value, c.store_value, c.decision, c.decided_kind AS kind,
+                 c.decided_id AS "actorId", c.decided_name AS "actorName", rfc3339(c.decided_at) AS decided_at
+          FROM import_conflict c
+          JOIN entity e ON e.account_id = c.account_id AND e.id = c.entity_id
+          JOIN store s ON s.account_id = c.account_id AND s.id = c.store_id
+          WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal > ${after}
+          ORDER BY c.ordinal LIMIT ${limit}`
+      })
+      const decide = SqlSchema.findAll({
+        Request: Schema.Struct({
+          accountId: AccountId,
+          id: ImportId,
+          among: Schema.NullOr(Schema.Array(Schema.Int)),
+          isUndecided: Schema.Boolean,
+          decision: ConflictDecision,
+          kind: HistoryActor.fields.kind,
+          actorId: Schema.NullOr(Schema.String)
+        }),
+        Result: Schema.Struct({ ordinal: Schema.Int }),
+        execute: ({ accountId, actorId, among, decision, id, isUndecided, kind }) => sql`
+          UPDATE import_conflict c
+          SET decision = ${decision}, decided_kind = ${kind}, decided_id = ${actorId}::uuid, decided_at = app_now(),
+              decided_name = CASE ${kind}
+                WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${actorId})
+                WHEN 'connection' THEN
+                  (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${actorId})
+                WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${actorId})
+              END
+          WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+            AND (${among}::integer[] IS NULL OR c.ordinal = ANY(${among}))
+            AND (NOT ${isUndecided} OR c.decision IS NULL)
+          RETURNING c.ordinal`
+      })
+      const undecided = SqlSchema.single({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+        Result: Schema.Struct({ count: Schema.Int }),
+        execute: ({ accountId, id }) => sql`
+          SELECT count(*)::integer AS count FROM import_conflict c
+          WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.decision IS NULL`
+      })
+      const kept = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId, ordinals: Schema.Array(Schema.Int) }),
+        Result: Schema.Struct({ ordinal: Schema.Int }),
+        execute: ({ accountId, id, ordinals }) => sql`
+          SELECT c.ordinal FROM import_conflict c
+          WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal = ANY(${ordinals}::integer[])
+            AND c.decision = 'keep_draft'`
+      })
       const doneThrough = (accountId: string, id: string) =>
         sql`(SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id})`
       const nextItems = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId, most: Schema.Int }),
-        Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(CatalogChangeJson) }),
+        Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }),
         execute: ({ accountId, id, most }) => sql`
           SELECT n.ordinal, n.entities, n.changes
           FROM (
@@ -220,8 +343,8 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         create: (accountId, run) =>
           sql`
             INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, summary)
-            VALUES (${accountId}, ${run.id}, ${run.storeId}, 'csv', ${run.fileName}, 'fetching',
-                    app_now() + interval '60 seconds', ${JSON.stringify(noProducts)}::jsonb)`.pipe(
+            VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
+                    app_now() + interval '60 seconds', ${JSON.stringify(nothingPlanned)}::jsonb)`.pipe(
             Effect.asVoid,
             orDie
           ),
@@ -249,15 +372,8 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying'`.pipe(Effect.asVoid, orDie),
         takeOver: (among) => orDie(takeOver(among)),
         abandoned: orDie(abandoned()),
-        forgetStaged: Effect.iterate(
-          { deleted: -1, total: 0 },
-          {
-            while: ({ deleted }) => deleted !== 0,
-            body: ({ total }) => Effect.map(forgetSome, (deleted) => ({ deleted, total: total + deleted }))
-          }
-        ).pipe(
-          Effect.map(({ total }) => total),
-          orDie
+        forgetStaged: Effect.forEach(["import_record", "import_conflict"], forgetAll).pipe(
+          Effect.zipRight(forgetAll("import_item"))
         ),
         stage: (accountId, id, items) =>
           sql`
@@ -267,6 +383,44 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             Effect.asVoid,
             orDie
           ),
+        stageConflicts: (accountId, id, storeId, conflicts) =>
+          sql`
+            INSERT INTO import_conflict (account_id, run_id, ordinal, entity_id, store_id, field, accepted, draft_value, store_value)
+            SELECT ${accountId}::uuid, ${id}::uuid, r.ordinal, r."entityId", ${storeId}::uuid, r.field, r.accepted, r.draft, r.store
+            FROM jsonb_to_recordset(${JSON.stringify(conflicts)}::jsonb) AS r (
+              ordinal integer, "entityId" uuid, field text, accepted text, draft text, store text
+            )`.pipe(Effect.asVoid, orDie),
+        conflicts: (accountId, id, after, limit) =>
+          Effect.map(orDie(conflicts({ accountId, id, after, limit })), (rows) =>
+            rows.map(({ actorId, actorName, decided_at, kind, ...conflict }) => ({
+              ...conflict,
+              decided_by: kind === null ? null : { kind, id: actorId, name: actorName },
+              decided_at
+            }))
+          ),
+        decide: (actor, id, which, decision) =>
+          Effect.map(
+            orDie(
+              decide({
+                accountId: actor.accountId,
+                id,
+                among: typeof which === "string" ? null : which,
+                isUndecided: which === "undecided",
+                decision,
+                kind: authorOf(actor).kind,
+                actorId: authorOf(actor).id
+              })
+            ),
+            (rows) => rows.map(({ ordinal }) => ordinal)
+          ),
+        undecided: (accountId, id) => Effect.map(Effect.orDie(undecided({ accountId, id })), ({ count }) => count),
+        kept: (accountId, id, ordinals) =>
+          ordinals.length === 0
+            ? Effect.succeed(new Set())
+            : Effect.map(
+                orDie(kept({ accountId, id, ordinals })),
+                (rows) => new Set(rows.map(({ ordinal }) => ordinal))
+              ),
         nextItems: (accountId, id, most) => orDie(nextItems({ accountId, id, most })),
         markDone: (accountId, id, items) =>
           sql`
@@ -276,6 +430,10 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           sql`
             DELETE FROM import_item
             WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal > ${doneThrough(accountId, id)}`.pipe(
+            Effect.zipRight(sql`
+              DELETE FROM import_conflict c USING import_run r
+              WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+                AND r.account_id = c.account_id AND r.id = c.run_id AND r.phase = 'fetching'`),
             Effect.asVoid,
             orDie
           ),

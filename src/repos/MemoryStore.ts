@@ -1,10 +1,19 @@
 import { Context, Effect, Layer, Ref } from "effect"
+import type { Actor } from "../domain/Actor.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
-import type { HistoryEntry } from "../domain/History.ts"
-import type { AccountId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
+import type { DropEffect, DropOutcome, DropStatus, PlannedDrop } from "../domain/Drop.ts"
+import type { CompletenessRules } from "../domain/Health.ts"
+import type { ScannedSnapshot } from "../domain/HealthScan.ts"
+import type { HistoryActor, HistoryEntry } from "../domain/History.ts"
+import type { AccountId, DropId, EntityId, ImportId, PublicationId, RecordId, StoreId } from "../domain/Ids.ts"
+import type { MirroredTranslation, MirrorItem, StagedMirrorItem } from "../domain/Mirror.ts"
+import type { PublicationContent } from "../domain/PublicationContent.ts"
+import type { PublicationState, PublishAttempt } from "../domain/PublicationRecord.ts"
+import type { PublishError } from "../domain/PublishState.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
+import type { PlatformTranslations } from "../domain/Translation.ts"
 
 /** An entity and what the counter's last statement wrote on it. */
 export interface MemoryEntity {
@@ -20,6 +29,84 @@ export interface MemoryHistory extends HistoryEntry {
   readonly entityId: EntityId
 }
 
+/** A publish that was asked for; times in milliseconds since 1970. */
+export interface MemoryPublication {
+  readonly id: PublicationId
+  readonly entityId: EntityId
+  readonly storeId: StoreId
+  readonly draftRevision: number
+  readonly brings: ReadonlyArray<EntityId>
+  readonly content: PublicationContent
+  readonly actor: HistoryActor
+  readonly state: PublicationState
+  readonly givenBack: number
+  readonly nextAttemptAt: number
+  readonly claim: string | null
+  readonly leaseUntil: number
+  readonly askedAt: number
+  readonly finishedAt: number | null
+  readonly error: PublishError | null
+  /** One an attempt that was begun. */
+  readonly attempts: ReadonlyArray<PublishAttempt>
+}
+
+/** A scan that nothing has replaced yet. */
+export interface MemorySnapshot extends ScannedSnapshot {
+  readonly run: number
+  readonly asOfVersion: number
+  readonly scannedAt: Timestamp
+}
+
+export interface MemoryHealth {
+  /** null: the usual ones. */
+  readonly rules: CompletenessRules | null
+  readonly snapshots: ReadonlyArray<MemorySnapshot>
+}
+
+/** A market, definition or entry of a store. */
+export interface MemoryMirrorRecord {
+  readonly id: RecordId
+  readonly item: MirrorItem
+}
+
+export interface MemoryMirrorField {
+  readonly entityId: EntityId
+  readonly field: PlatformTranslations["fields"][number]
+}
+
+export interface MemoryMirrorTranslation {
+  readonly entityId: EntityId
+  readonly locale: string
+  readonly translation: MirroredTranslation
+}
+
+/** What a store has beside its catalog. */
+export interface MemoryMirror {
+  /** By kind and name. */
+  readonly records: ReadonlyMap<string, MemoryMirrorRecord>
+  readonly fields: ReadonlyMap<string, MemoryMirrorField>
+  readonly translations: ReadonlyMap<string, MemoryMirrorTranslation>
+}
+
+export const noMirror: MemoryMirror = { records: new Map(), fields: new Map(), translations: new Map() }
+
+/** A drop and how far it is. */
+export interface MemoryDrop {
+  readonly id: DropId
+  readonly planned: PlannedDrop
+  readonly actor: Actor
+  readonly status: DropStatus
+  readonly nextStep: "start" | "settle_start" | "end" | "settle_end" | null
+  /** Its ends that were carried out. */
+  readonly claims: ReadonlyArray<string>
+  readonly effects: ReadonlyArray<DropEffect>
+  readonly outcomes: ReadonlyArray<{
+    readonly ordinal: number
+    readonly outcome: DropOutcome | null
+    readonly error: PublishError | null
+  }>
+}
+
 export interface MemoryAccount {
   readonly id: AccountId
   readonly name: string
@@ -33,11 +120,23 @@ export interface MemoryAccount {
   readonly stores: ReadonlyMap<StoreId, Store>
   /** As they were when they were linked; entities keep their versions on them. */
   readonly unlinkedStores: ReadonlyMap<StoreId, Store>
+  /** What opens the platforms of linked stores, as it was kept. */
+  readonly credentials: ReadonlyMap<StoreId, Uint8Array>
   readonly entities: ReadonlyMap<EntityId, MemoryEntity>
   /** Oldest first. */
   readonly history: ReadonlyArray<MemoryHistory>
+  readonly drops: ReadonlyMap<DropId, MemoryDrop>
+  /** In the order in which they were asked for. */
+  readonly publications: ReadonlyArray<MemoryPublication>
   /** The import that keeps the account locked. */
   readonly lockedBy: ImportId | null
+  readonly health: MemoryHealth
+  /** What stores have beside their catalogs; that of unlinked stores is kept and not seen. */
+  readonly mirrors: ReadonlyMap<StoreId, MemoryMirror>
+  /** Ids of markets and definitions by kind and name, whether or not a store still has them. */
+  readonly recordIds: ReadonlyMap<string, RecordId>
+  /** What imports have read beside catalogs, by kind and name. */
+  readonly staged: ReadonlyMap<ImportId, ReadonlyMap<string, StagedMirrorItem>>
 }
 
 export type MemoryState = ReadonlyMap<AccountId, MemoryAccount>
@@ -59,3 +158,12 @@ export const updateAccount = (
       ? Effect.dieMessage(`no account ${id}`)
       : Ref.set(store, new Map(state).set(id, change(account)))
   })
+
+/** The entities that a store's platform knows by this id. */
+export const entitiesAt = (account: MemoryAccount, storeId: StoreId, platformId: string): ReadonlyArray<EntityId> =>
+  [...account.entities.values()]
+    .map(({ aggregate }) => aggregate)
+    .filter(({ versions }) =>
+      versions.some((version) => version.storeId === storeId && version.platformId === platformId)
+    )
+    .map(({ id }) => id)

@@ -3,8 +3,10 @@ import { Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { everySearchedKey } from "../domain/Aggregate.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../domain/Ids.ts"
+import { PublishCounts, type PublishStatus } from "../domain/PublishState.ts"
 import { compareStores, Store } from "../domain/Store.ts"
 import { fromMillis } from "../domain/Timestamp.ts"
+import { readsAll } from "./HealthRepo.ts"
 import { MemoryStore, updateAccount } from "./MemoryStore.ts"
 
 /** A store that is linked, or was: as it was then. */
@@ -36,7 +38,16 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly findByDomain: (accountId: AccountId, domain: string) => Effect.Effect<Option.Option<KnownStore>>
     /** Links a new store, or one that was unlinked. */
     readonly link: (accountId: AccountId, store: Store) => Effect.Effect<void>
-    /** Unlinks a store and keeps all that it has. */
+    /** What opens a linked store's platform, as it was kept; none: it has nothing. */
+    readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
+    /** Keeps what opens a linked store's platform, in place of what did before. */
+    readonly keepCredential: (accountId: AccountId, id: StoreId, sealed: Uint8Array) => Effect.Effect<void>
+    /**
+     * Whether another account has linked the Shopify store of this domain. Who asks keeps the answer true until the end of
+     * the transaction. Only for who has shown that the store is theirs.
+     */
+    readonly isLinkedElsewhere: (accountId: AccountId, domain: string) => Effect.Effect<boolean>
+    /** Unlinks a store and keeps all that it has, but what opens its platform. */
     readonly unlink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
     /**
      * After a store was linked again or unlinked: rolls up stores and publish states of its entities afresh, a set at a
@@ -44,6 +55,8 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
      * changed while the store was unlinked, are for the caller to derive.
      */
     readonly refresh: (accountId: AccountId, id: StoreId) => Effect.Effect<Refreshed>
+    /** How many versions of each linked store stand where, all of them counted; of a store without one nothing. */
+    readonly publishCounts: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, PublishCounts>>
     /** Writes that an import of the store was applied just now. */
     readonly recordImport: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
   }
@@ -83,6 +96,32 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
           SELECT ${columns}, status = 'linked' AS "isLinked"
           FROM store
           WHERE account_id = ${accountId} AND domain = ${domain}`
+      })
+
+      const publishCounts = SqlSchema.findAll({
+        Request: AccountId,
+        Result: Schema.Struct({ id: StoreId, ...PublishCounts.fields }),
+        execute: (accountId) => sql`
+          ${sql.literal(readsAll)}
+          SELECT v.store_id AS id,
+                 (count(*) FILTER (WHERE v.last_publish_status = 'never_published'))::integer AS "neverPublished",
+                 (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS pending,
+                 (count(*) FILTER (WHERE v.last_publish_status = 'published'))::integer AS published,
+                 (count(*) FILTER (WHERE v.last_publish_status = 'failed'))::integer AS failed,
+                 (count(*) FILTER (WHERE v.pending_publish))::integer AS "pendingPublish"
+          FROM store_version v
+          JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+          WHERE v.account_id = ${accountId}
+          GROUP BY v.store_id`
+      })
+
+      const credential = SqlSchema.findOne({
+        Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
+        Result: Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }),
+        execute: ({ accountId, id }) => sql`
+          SELECT credential
+          FROM store
+          WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
       })
 
       const RefreshedSome = Schema.Struct({
@@ -145,9 +184,27 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
             orDie(findByDomain({ accountId, domain })),
             Option.map(({ isLinked, ...store }) => ({ store, isLinked }))
           ),
+        credential: (accountId, id) =>
+          Effect.map(
+            orDie(credential({ accountId, id })),
+            Option.flatMapNullable(({ credential }) => credential)
+          ),
+        keepCredential: (accountId, id, sealed) =>
+          sql`
+            UPDATE store SET credential = ${Buffer.from(sealed)}
+            WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(Effect.asVoid, orDie),
+        isLinkedElsewhere: (accountId, domain) =>
+          Effect.gen(function* () {
+            // Two accounts that link it at once: the second looks when the first is through, in a statement of its own.
+            yield* sql`SELECT pg_advisory_xact_lock(hashtextextended('shopify store ' || ${domain}::text, 0))`
+            const taken = yield* sql`
+              SELECT id FROM store
+              WHERE domain = ${domain} AND platform = 'shopify' AND status = 'linked' AND account_id <> ${accountId}`
+            return taken.length > 0
+          }).pipe(orDie),
         unlink: (accountId, id) =>
           sql`
-            UPDATE store s SET status = 'unlinked', unlinked_at_seq = a.change_seq
+            UPDATE store s SET status = 'unlinked', unlinked_at_seq = a.change_seq, credential = NULL
             FROM account a
             WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.id = s.account_id`.pipe(Effect.asVoid, orDie),
         refresh: Effect.fnUntraced(function* (accountId, id) {
@@ -161,6 +218,8 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
           }
           return { entities, stale: [...stale].sort() }
         }),
+        publishCounts: (accountId) =>
+          Effect.map(orDie(publishCounts(accountId)), (rows) => new Map(rows.map(({ id, ...counts }) => [id, counts]))),
         recordImport: (accountId, id) =>
           sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
             Effect.asVoid,
@@ -191,6 +250,20 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
               () => Option.map(among(account?.unlinkedStores), (store) => ({ store, isLinked: false }))
             )
           }),
+        credential: (accountId, id) =>
+          Effect.map(Ref.get(memory), (state) => Option.fromNullable(state.get(accountId)?.credentials.get(id))),
+        keepCredential: (accountId, id, sealed) =>
+          updateAccount(memory, accountId, (account) =>
+            account.stores.has(id) ? { ...account, credentials: new Map(account.credentials).set(id, sealed) } : account
+          ),
+        isLinkedElsewhere: (accountId, domain) =>
+          Effect.map(Ref.get(memory), (state) =>
+            [...state.values()].some(
+              (account) =>
+                account.id !== accountId &&
+                [...account.stores.values()].some((store) => store.domain === domain && store.platform === "shopify")
+            )
+          ),
         link: (accountId, store) =>
           updateAccount(memory, accountId, (account) => ({
             ...account,
@@ -205,6 +278,7 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
               : {
                   ...account,
                   stores: without(account.stores, id),
+                  credentials: without(account.credentials, id),
                   unlinkedStores: new Map(account.unlinkedStores).set(id, store)
                 }
           }),
@@ -216,6 +290,29 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
             )
             const owners = there.map(({ aggregate }) => aggregate.parentId ?? aggregate.id)
             return { entities: there.length, stale: [...new Set(owners)].sort() }
+          }),
+        publishCounts: (accountId) =>
+          Effect.map(Ref.get(memory), (state) => {
+            const account = state.get(accountId)
+            const versions = [...(account?.entities.values() ?? [])].flatMap(({ aggregate }) => aggregate.versions)
+            const linked = versions.filter(({ storeId }) => account?.stores.has(storeId))
+            return new Map(
+              [...new Set(linked.map(({ storeId }) => storeId))].map((id) => {
+                const here = linked.filter(({ storeId }) => storeId === id)
+                const standing = (status: PublishStatus) =>
+                  here.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
+                return [
+                  id,
+                  {
+                    neverPublished: standing("never_published"),
+                    pending: standing("pending"),
+                    published: standing("published"),
+                    failed: standing("failed"),
+                    pendingPublish: here.filter(({ pendingPublish }) => pendingPublish).length
+                  }
+                ]
+              })
+            )
           }),
         recordImport: (accountId, id) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -234,8 +331,8 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
   )
 }
 
-const without = (stores: ReadonlyMap<StoreId, Store>, id: StoreId) => {
-  const others = new Map(stores)
+const without = <A>(all: ReadonlyMap<StoreId, A>, id: StoreId): ReadonlyMap<StoreId, A> => {
+  const others = new Map(all)
   others.delete(id)
   return others
 }

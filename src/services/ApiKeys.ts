@@ -48,19 +48,18 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       // One write a key and minute from this process, however many requests come before the first one is through.
       const recording = new Set<ApiKeyId>()
 
-      const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) =>
-        Effect.sync(() => {
-          if (!useUnrecorded || recording.has(keyId)) return
-          recording.add(keyId)
-          inBackground(
-            access.recordUse(accountId, keyId).pipe(
-              Effect.catchAllCause((cause) =>
-                Effect.logWarning("The last use of an API key could not be recorded", cause)
-              ),
-              Effect.ensuring(Effect.sync(() => recording.delete(keyId)))
-            )
+      const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) => {
+        if (!useUnrecorded || recording.has(keyId)) return
+        recording.add(keyId)
+        inBackground(
+          access.recordUse(accountId, keyId).pipe(
+            Effect.catchAllCause((cause) =>
+              Effect.logWarning("The last use of an API key could not be recorded", cause)
+            ),
+            Effect.ensuring(Effect.sync(() => recording.delete(keyId)))
           )
-        })
+        )
+      }
 
       return {
         create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
@@ -82,7 +81,10 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         }),
         authenticate: (token) =>
           isWellFormed(token)
-            ? Effect.tap(findCredential(hashOf(token)), Option.match({ onNone: () => Effect.void, onSome: recordUse }))
+            ? Effect.map(findCredential(hashOf(token)), (credential) => {
+                if (Option.isSome(credential)) recordUse(credential.value)
+                return credential
+              })
             : Effect.succeedNone
       }
     })

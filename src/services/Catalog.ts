@@ -8,7 +8,7 @@ import { JsonText } from "../domain/JsonText.ts"
 import type { PublishStatus } from "../domain/PublishState.ts"
 import { terms } from "../domain/SearchText.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
-import { CatalogRepo, type VersionsRecord } from "../repos/CatalogRepo.ts"
+import { CatalogRepo, type RelatedList, relatedLists, type VersionsRecord } from "../repos/CatalogRepo.ts"
 import { makeCursorCodec } from "./CursorCodec.ts"
 
 /** What a list is asked for. */
@@ -30,18 +30,35 @@ export interface Page<Row> {
   readonly next_cursor: string | null
 }
 
+/** What an entity is related to. */
+export type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
+
 /** Reads of the catalog of whoever asks. */
 export class Catalog extends Context.Tag("catalog/Catalog")<
   Catalog,
   {
     /**
-     * A page, oldest canonical change first, as JSON text of its rows and cursor.
+     * A page of one kind (null: of every kind), oldest canonical change first, as JSON text of its rows and cursor.
      * ValidationFailed: a cursor that this list did not give under these filters.
      */
     readonly list: (
-      kind: EntityKind,
+      kind: EntityKind | null,
       query: ListQuery
     ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
+    /** NotFound: absent, or of another account. */
+    readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
+    /** Products and collections with this canonical handle, by kind, then id. */
+    readonly withHandle: (
+      handle: string
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
+    /**
+     * List rows of what an entity is related to: its variants, media, collections and products, as JSON text of these four
+     * lists and the cursor that continues through them. NotFound as for `kindOf`; ValidationFailed: a foreign cursor.
+     */
+    readonly related: (
+      id: EntityId,
+      query: Pick<ListQuery, "limit" | "cursor">
+    ) => Effect.Effect<JsonText<Related>, NotFound | ValidationFailed, CurrentActor>
     /** NotFound: absent, of another account, or of another kind. */
     readonly get: (kind: EntityKind, id: EntityId) => Effect.Effect<EntityRecord, NotFound, CurrentActor>
     /** Every store version, by domain. NotFound as for `get`. */
@@ -74,7 +91,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           const { accountId } = yield* CurrentActor
           const needles = query.search === undefined ? [] : terms(query.search)
           const binding = {
-            list: kind,
+            list: kind ?? "all",
             accountId,
             filters: {
               updated_since: query.updated_since,
@@ -85,20 +102,28 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           }
           const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
           if (Option.isNone(after)) return yield* foreignCursor
-          const page = yield* repo.page(
-            accountId,
-            kind,
-            {
-              updatedSince: query.updated_since,
-              status: query.status,
-              needles,
-              collectionId: query.collection_id
-            },
-            after.value,
-            query.limit
-          )
+          const filters = { updatedSince: query.updated_since, status: query.status, needles }
+          const page = yield* kind === null
+            ? repo.pageOfAll(accountId, filters, after.value, query.limit)
+            : repo.page(accountId, kind, { ...filters, collectionId: query.collection_id }, after.value, query.limit)
           const next = page.more && page.last !== null ? `"${cursors.encode(binding, page.last)}"` : "null"
           return new JsonText<Page<unknown>>(`{"data":[${page.rows}],"next_cursor":${next}}`)
+        }),
+        kindOf: Effect.fnUntraced(function* (id) {
+          const { accountId } = yield* CurrentActor
+          return yield* known(repo.kindOf(accountId, id))
+        }),
+        withHandle: (handle) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
+        related: Effect.fnUntraced(function* (id, { cursor, limit }) {
+          const { accountId } = yield* CurrentActor
+          yield* known(repo.kindOf(accountId, id))
+          const binding = { list: "related", accountId, filters: { id } }
+          const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
+          if (Option.isNone(from)) return yield* foreignCursor
+          const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
+          const lists = relatedLists.map((list) => `"${list}":[${rows[list]}]`)
+          const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
+          return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
         }),
         get: Effect.fnUntraced(function* (kind, id) {
           const { accountId } = yield* CurrentActor

@@ -14,6 +14,8 @@ import {
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../domain/Errors.ts"
 import { layerChanges } from "../domain/History.ts"
 import type { EntityId, ImportId } from "../domain/Ids.ts"
+import { notOvertaken } from "../domain/ImportPlan.ts"
+import type { Timestamp } from "../domain/Timestamp.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
@@ -43,10 +45,22 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       owners: ReadonlyArray<EntityId>,
       decide: (locked: Locked) => Either.Either<Decision, E>
     ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
-    /** As `apply`, by the import that keeps the account locked, inside its transaction. */
+    /**
+     * The same for a batch that nothing of refuses as a whole: `decide` says what to change and what became of each of its
+     * parts, which is the answer. PimLocked comes before it is asked.
+     */
+    readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
+      owners: ReadonlyArray<EntityId>,
+      decide: (locked: Locked) => R
+    ) => Effect.Effect<R, PimLocked, CurrentActor>
+    /**
+     * As `apply`, by the import that keeps the account locked, inside its transaction. `begunAt`, of a refresh: when the
+     * reading of the store began; what a publish has overtaken since then is left out.
+     */
     readonly applyImported: (
       importId: ImportId,
-      changes: ReadonlyArray<CatalogChange>
+      changes: ReadonlyArray<CatalogChange>,
+      begunAt: Timestamp | null
     ) => Effect.Effect<void, Refused, CurrentActor>
   }
 >() {
@@ -76,12 +90,17 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           return carriedOut(locked, plan)
         })
 
-      const write = (changes: ReadonlyArray<CatalogChange>, importId: ImportId | null) =>
+      const write = (
+        changes: ReadonlyArray<CatalogChange>,
+        importId: ImportId | null,
+        begunAt: Timestamp | null = null
+      ) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const owners = [...new Set(changes.flatMap(ownersOf))]
           const references = [...new Set(changes.flatMap(referencesOf))]
-          yield* carryOut(yield* drafts.lock(accountId, owners, references), changes, importId)
+          const locked = yield* drafts.lock(accountId, owners, references)
+          yield* carryOut(locked, begunAt === null ? changes : notOvertaken(locked, changes, begunAt), importId)
         })
 
       return {
@@ -110,7 +129,20 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             })
           )
         }),
-        applyImported: (importId, changes) => write(changes, importId)
+        applyRemedy: Effect.fn("CatalogChanges.applyRemedy")(function* (owners, decide) {
+          const { accountId } = yield* CurrentActor
+          return yield* transaction.run(
+            Effect.gen(function* () {
+              if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+              const locked = yield* drafts.lock(accountId, owners, [])
+              const remedy = decide(locked)
+              // It was decided on what is locked: a change that cannot hold is a defect.
+              yield* Effect.orDie(carryOut(locked, remedy.changes, null))
+              return remedy
+            })
+          )
+        }),
+        applyImported: (importId, changes, begunAt) => write(changes, importId, begunAt)
       }
     })
   )

@@ -14,23 +14,19 @@ export const makeCoalesced = <Key, Value>(
     let waiting = new Map<Key, Array<Resume>>()
     let running = false
 
-    const once = Effect.suspend(() => {
+    // Not `Effect.repeat`: its schedule takes fifty steps, and this runs for nearly every request.
+    const untilNobodyWaits: Effect.Effect<void> = Effect.suspend(() => {
       const asked = waiting
       waiting = new Map()
-      return Effect.map(Effect.exit(lookUp([...asked.keys()])), (exit) => {
+      return Effect.flatMap(Effect.exit(lookUp([...asked.keys()])), (exit) => {
         for (const [key, callers] of asked) {
           const answer = Exit.map(exit, (found) => Option.fromNullable(found.get(key)))
           for (const resume of callers) resume(answer)
         }
+        running = waiting.size > 0
+        return running ? untilNobodyWaits : Effect.void
       })
     })
-    const untilNobodyWaits = Effect.repeat(once, { while: () => waiting.size > 0 }).pipe(
-      Effect.ensuring(
-        Effect.sync(() => {
-          running = false
-        })
-      )
-    )
 
     return (key) =>
       Effect.async((resume) => {

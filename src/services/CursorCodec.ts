@@ -40,13 +40,17 @@ const padded = (key: Uint8Array, pad: number) =>
 
 /** HMAC-SHA256 (RFC 2104) of head and text, from one-shot hashes: a third of the time that Node's Hmac object takes. */
 const makeSigner = (key: Uint8Array) => {
-  const [inner, outer] = [padded(key, 0x36), padded(key, 0x5c)]
-  return (head: Uint8Array, text: string): Buffer =>
-    hash(
-      "sha256",
-      Buffer.concat([outer, hash("sha256", Buffer.concat([inner, head, Buffer.from(text)]), "buffer")]),
-      "buffer"
-    )
+  const inner = padded(key, 0x36)
+  // The digest of the inside is written behind the pad: nothing else runs in between.
+  const outside = Buffer.concat([padded(key, 0x5c), Buffer.alloc(32)])
+  return (head: Uint8Array, text: string): Buffer => {
+    const inside = Buffer.allocUnsafe(blockBytes + headBytes + Buffer.byteLength(text))
+    inside.set(inner)
+    inside.set(head, blockBytes)
+    inside.write(text, blockBytes + headBytes)
+    outside.set(hash("sha256", inside, "buffer"), blockBytes)
+    return hash("sha256", outside, "buffer")
+  }
 }
 
 /** Cursors signed with HMAC-SHA256 under `key` (32 random bytes, which the database holds). */

@@ -1,15 +1,24 @@
 import { Context, Effect, Layer } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import { demoChanges, demoStores } from "../demo/DemoCatalog.ts"
+import { demoChanges, demoDrops, demoStores } from "../demo/DemoCatalog.ts"
 import { CurrentActor } from "../domain/Actor.ts"
+import { ownersOf } from "../domain/CatalogChange.ts"
 import type { AccountId } from "../domain/Ids.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { DropsRepo } from "../repos/DropsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey } from "./ApiKeys.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
+import { makeDemoMirror } from "./DemoMirror.ts"
+import { acceptedRecords, awaited, withNames } from "./DemoShopRecords.ts"
+import { Publishing } from "./Publishing.ts"
 
-/** An account to walk through: three stores, a catalog of the project's own making and a key that opens it. */
+/**
+ * An account to walk through: three stores, a catalog of the project's own making and a key that opens it. Its shops hold
+ * what their stores are said to have accepted; what is pending is asked for, and published once somebody works.
+ */
 export class Demo extends Context.Tag("catalog/Demo")<
   Demo,
   {
@@ -26,7 +35,11 @@ export class Demo extends Context.Tag("catalog/Demo")<
       const accounts = yield* Accounts
       const changes = yield* CatalogChanges
       const drafts = yield* DraftsRepo
+      const fillMirror = yield* makeDemoMirror
+      const drops = yield* DropsRepo
       const keys = yield* ApiKeys
+      const publishing = yield* Publishing
+      const shops = yield* DemoShops
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
 
@@ -37,9 +50,36 @@ export class Demo extends Context.Tag("catalog/Demo")<
           yield* Effect.forEach(linked, (store) => stores.link(account.id, store), { discard: true })
           // Linking shows in every answer that lists stores, and stamps no entity.
           yield* drafts.raise(account.id, { stamped: [], drafted: [] })
-          yield* Effect.forEach(demoChanges(linked), changes.apply, { discard: true }).pipe(
-            Effect.provideService(CurrentActor, { _tag: "Cli", accountId: account.id })
-          )
+          const content = withNames(demoChanges(linked))
+          const owners = [...new Set(content.flat().flatMap(ownersOf))]
+          yield* Effect.gen(function* () {
+            yield* Effect.forEach(content, changes.apply, { discard: true })
+            const { aggregates } = yield* drafts.lock(account.id, owners, [])
+            yield* Effect.forEach(
+              linked,
+              ({ id }) => shops.put({ accountId: account.id, storeId: id }, acceptedRecords(aggregates, id)),
+              { discard: true }
+            )
+            yield* fillMirror(account.id, linked)
+            const actor = yield* CurrentActor
+            for (const { id, isOver, planned } of demoDrops(linked, yield* drops.now)) {
+              yield* drops.insert(account.id, id, planned, actor)
+              if (isOver)
+                yield* drops.move(
+                  { accountId: account.id, id },
+                  {
+                    status: "reverted",
+                    next: null,
+                    effects: [],
+                    outcomes: planned.changes.map((_, ordinal) => ({ ordinal, outcome: "reverted", error: null }))
+                  }
+                )
+            }
+            yield* Effect.forEach(awaited(aggregates), ({ entityId, storeId }) => publishing.ask(entityId, storeId), {
+              discard: true
+            })
+            yield* fillMirror(account.id, linked)
+          }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId: account.id }))
           const key = yield* keys.create(account.id, {
             name: "Demo key",
             scopes: ["pim:read", "pim:write"],

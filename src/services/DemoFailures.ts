@@ -20,20 +20,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
       const shops = yield* DemoShops
       const stores = yield* StoresRepo
 
-      const shopOf = (given: string) =>
-        Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          const domain = given.trim().toLowerCase()
-          const store = (yield* stores.list(accountId)).find((one) => one.domain === domain)
-          if (store === undefined)
-            return yield* ValidationFailed.at("store", `${domain} is not linked; see \`catalog store list\``)
-          if (store.platform !== "demo")
-            return yield* ValidationFailed.at(
-              "store",
-              `${domain} is on platform ${store.platform}; only demo stores fail when they are told to`
-            )
-          return { accountId, storeId: store.id }
-        })
+      const shopOf = demoShopOf(stores, "fail when they are told to")
 
       return {
         fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {
@@ -50,5 +37,18 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
     })
   )
 }
+
+/** The shop behind a demo store of whoever asks. ValidationFailed: no such store, or not one of the demo platform. */
+export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (given: string) =>
+  Effect.gen(function* () {
+    const { accountId } = yield* CurrentActor
+    const domain = given.trim().toLowerCase()
+    const store = (yield* stores.list(accountId)).find((one) => one.domain === domain)
+    if (store === undefined)
+      return yield* ValidationFailed.at("store", `${domain} is not linked; see \`catalog store list\``)
+    if (store.platform !== "demo")
+      return yield* ValidationFailed.at("store", `${domain} is on platform ${store.platform}; only demo stores ${what}`)
+    return { accountId, storeId: store.id }
+  })
 
 const mostDelayMillis = 3_600_000

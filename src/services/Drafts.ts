@@ -1,6 +1,7 @@
 import { Context, Effect, type Either, Layer, Option } from "effect"
 import { CurrentActor } from "../domain/Actor.ts"
 import { EntityKind, effective, listed } from "../domain/Attribute.ts"
+import { isMetafieldKey } from "../domain/AttributeRules.ts"
 import type { Decision, Locked } from "../domain/CatalogChange.ts"
 import {
   type AttributesUpdate,
@@ -16,6 +17,7 @@ import type { HistoryEntry } from "../domain/History.ts"
 import type { EntityId, StoreId } from "../domain/Ids.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { HistoryRepo } from "../repos/HistoryRepo.ts"
+import { OperationsRepo } from "../repos/OperationsRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 
 /** Most entries of a history that are listed at once. */
@@ -66,12 +68,19 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       const catalog = yield* CatalogRepo
       const changes = yield* CatalogChanges
       const history = yield* HistoryRepo
+      const operations = yield* OperationsRepo
 
       const write = <E>(id: EntityId, decide: (locked: Locked) => Either.Either<Decision, E>) =>
         Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
 
       const update = (id: EntityId, storeId: StoreId | null, request: AttributesUpdate) =>
-        Effect.zipRight(checkUpdate(request), write(id, decideUpdate(id, storeId, request)))
+        Effect.gen(function* () {
+          yield* checkUpdate(request)
+          const { accountId } = yield* CurrentActor
+          const metafields = request.attributes.map(({ key }) => key).filter(isMetafieldKey)
+          const definitions = yield* operations.metafieldTypes(accountId, metafields)
+          return yield* write(id, decideUpdate(id, storeId, request, definitions))
+        })
 
       /** Of any kind. */
       const find = (id: EntityId) =>

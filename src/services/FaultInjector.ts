@@ -1,12 +1,14 @@
 import { Context, Effect, Layer } from "effect"
 
 /**
- * Steps of an import after which it must be possible to lose the process. `written`, `marked` and `unlocked` lie inside a
- * transaction, the others behind the commit that they name.
+ * Steps of an import, and of a batch of remedies, after which it must be possible to lose the process. `written`, `marked`,
+ * `unlocked`, `batchBegun` and `batchWritten` lie inside a transaction, the others behind the commit that they name.
  */
-export type FaultStep =
+type ImportStep =
   | "created"
   | "checked"
+  | "pulled"
+  | "fetched"
   | "staged"
   | "reviewing"
   | "applying"
@@ -15,6 +17,29 @@ export type FaultStep =
   | "committed"
   | "unlocked"
   | "applied"
+  | "batchBegun"
+  | "batchWritten"
+  | "batchCommitted"
+
+/**
+ * The same of a publish: `asking` and `settling` lie inside the transactions of the ask and of the outcome; `pushing` before
+ * the platform is asked, `pushed` behind its answer.
+ */
+type PublishStep =
+  | "asking"
+  | "asked"
+  | "claimed"
+  | "readBack"
+  | "pushing"
+  | "pushed"
+  | "settling"
+  | "settled"
+  | "postponed"
+
+/** The same of a drop: the first two lie inside the transactions of its ends, the others behind their commits. */
+type DropStep = "dropMoving" | "dropSettling" | "dropMoved" | "dropSettled"
+
+export type FaultStep = ImportStep | PublishStep | DropStep
 
 /** Where a test ends the process, or holds it: live, nothing happens. */
 export class FaultInjector extends Context.Tag("catalog/FaultInjector")<

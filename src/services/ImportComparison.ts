@@ -1,39 +1,22 @@
 import { Chunk, Effect, Option, Sink, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
-import { type CatalogChange, ownersOf } from "../domain/CatalogChange.ts"
+import { definedTypes, type ExportedMetafield, type MetafieldType } from "../domain/Definition.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../domain/Ids.ts"
-import { type ImportSummary, noProducts } from "../domain/Import.ts"
 import { type ImportedProduct, ImportFileRejected, quoted } from "../domain/ImportedProduct.ts"
 import { planImport } from "../domain/ImportPlan.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { ImportsRepo, type StagedItem } from "../repos/ImportsRepo.ts"
+import { ImportsRepo } from "../repos/ImportsRepo.ts"
+import { OperationsRepo } from "../repos/OperationsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { UuidSource } from "./Identifiers.ts"
+import { type Compared, ImportStaging, partsAtOnce, type ReportProgress } from "./ImportStaging.ts"
 import { readShopifyCsv, type ShopifyCsvPart } from "./ShopifyCsv.ts"
-
-/** Products, variants and images that are matched and planned together: a product may have thousands. */
-const partsAtOnce = 500
-
-/** How far an import is: bytes of the file while it is checked and compared, products while it is applied. */
-export interface ImportProgress {
-  readonly step: "checking" | "comparing" | "applying"
-  readonly done: number
-  readonly total: number
-}
-
-export type ReportProgress = (progress: ImportProgress) => Effect.Effect<void>
-
-/** What a file will do to an account's catalog, and the account's version from before it was compared. */
-export interface Compared {
-  readonly version: number
-  readonly summary: ImportSummary
-}
 
 /** A Shopify product export that was checked. */
 export interface CheckedFile {
@@ -41,6 +24,7 @@ export interface CheckedFile {
   readonly path: string
   /** SKUs that name variants of several of its products: none of them is matched by these. */
   readonly sharedSkus: ReadonlySet<string>
+  readonly metafields: ReadonlyArray<ExportedMetafield>
 }
 
 /**
@@ -51,6 +35,7 @@ export const makeImportComparison = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector
   const importLock = yield* ImportLockRepo
+  const operations = yield* OperationsRepo
   const repo = yield* ImportsRepo
   const stores = yield* StoresRepo
   const transaction = yield* Transaction
@@ -60,7 +45,10 @@ export const makeImportComparison = Effect.gen(function* () {
     accountId: AccountId,
     store: Store,
     batch: ReadonlyArray<ImportedProduct>,
-    sharedSkus: ReadonlySet<string>,
+    {
+      definitions,
+      sharedSkus
+    }: Pick<CheckedFile, "sharedSkus"> & { readonly definitions: ReadonlyArray<MetafieldType> },
     taken: ReadonlyMap<EntityId, number>
   ) =>
     transaction.run(
@@ -128,9 +116,20 @@ export const makeImportComparison = Effect.gen(function* () {
               (id) => media.aggregates.get(id) ?? []
             )
             const handle = product.values.handle === undefined ? { handle: product.handle } : {}
-            const given = { ...product, values: { ...product.values, ...handle } }
-            return planImport(given, { product: here, variants, media: files }, store.id, () =>
-              EntityId.make(nextUuid())
+            const given = {
+              ...product,
+              values: { ...product.values, ...handle },
+              types: definedTypes(definitions, "product"),
+              variants: product.variants.map((variant) => ({
+                ...variant,
+                types: definedTypes(definitions, "variant")
+              }))
+            }
+            return planImport(
+              given,
+              { product: here, variants, media: files },
+              { storeId: store.id, isComplete: false },
+              () => EntityId.make(nextUuid())
             )
           })
         )
@@ -145,27 +144,24 @@ export const makeImportComparison = Effect.gen(function* () {
       if (Option.isNone(yield* stores.find(accountId, store.id)))
         return yield* ValidationFailed.at("store", `${store.domain} was unlinked while its file was read`)
       yield* repo.clear(accountId, id)
+      const definitions = yield* operations.metafieldTypes(accountId, [
+        ...new Set(file.metafields.map(({ key }) => key))
+      ])
       // Lines of the file by the product here that they lead to.
       const taken = new Map<EntityId, number>()
-      let summary: ImportSummary = noProducts
+      const staging = new ImportStaging(repo, accountId, id, store.id)
       const breathe = yield* makeBreath
-      let ordinal = 0
       const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
         Effect.gen(function* () {
-          const { lines, plans } = yield* compare(accountId, store, batch, file.sharedSkus, taken)
+          const { lines, plans } = yield* compare(
+            accountId,
+            store,
+            batch,
+            { definitions, sharedSkus: file.sharedSkus },
+            taken
+          )
           for (const [target, line] of lines) taken.set(target, line)
-          const items: Array<StagedItem> = []
-          for (const plan of plans) {
-            summary = {
-              ...summary,
-              [plan.outcome]: summary[plan.outcome] + 1,
-              conflicts: summary.conflicts + plan.conflicts
-            }
-            if (plan.changes.length > 0)
-              items.push({ ordinal, entities: entitiesOf(plan.changes), changes: plan.changes })
-            ordinal += 1
-          }
-          if (items.length > 0) yield* repo.stage(accountId, id, items)
+          yield* staging.stage(plans.map((plan) => ["products", plan]))
           yield* faults.at("staged")
           yield* breathe
         })
@@ -174,10 +170,11 @@ export const makeImportComparison = Effect.gen(function* () {
           part._tag === "Product"
             ? Effect.void
             : Effect.sync(() => {
-                summary = {
-                  ...summary,
+                staging.summary = {
+                  ...staging.summary,
                   variants: part.variants,
                   images: part.images,
+                  metafields: file.metafields,
                   ignored_columns: part.ignoredColumns.map(({ filledCells, name }) => ({
                     name,
                     filled_cells: filledCells
@@ -204,16 +201,14 @@ export const makeImportComparison = Effect.gen(function* () {
           )
         )
       )
-      return { version, summary } satisfies Compared
+      return { version, summary: staging.summary } satisfies Compared
     })
 
   return stageFile
 })
 
-const entitiesOf = (changes: ReadonlyArray<CatalogChange>) => new Set(changes.flatMap(ownersOf)).size
-
 /** An aggregate whose gallery names these stores only: a change cannot name one that is unlinked. */
-const shownBy = (linked: ReadonlyArray<StoreId>, aggregate: Aggregate): Aggregate => ({
+export const shownBy = (linked: ReadonlyArray<StoreId>, aggregate: Aggregate): Aggregate => ({
   ...aggregate,
   gallery: aggregate.gallery.map(({ mediaId, storeIds }) => ({
     mediaId,

@@ -1,22 +1,37 @@
 import { basename } from "node:path"
-import { Array as Arr, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option } from "effect"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { CurrentActor } from "../domain/Actor.ts"
-import { NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { type Actor, CurrentActor } from "../domain/Actor.ts"
+import { NotFound, PimLocked, Unavailable, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, ImportId } from "../domain/Ids.ts"
-import { type ImportPhase, type ImportRun, whyLocked } from "../domain/Import.ts"
+import {
+  ConflictDecision,
+  type ImportConflict,
+  type ImportOrigin,
+  type ImportPhase,
+  type ImportRun,
+  plannedOf,
+  whyLocked
+} from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { decided } from "../domain/ImportPlan.ts"
+import { type PlatformReadError, PlatformRefused, PlatformUnavailable, whyUnread } from "../domain/PlatformErrors.ts"
+import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
+import { PulledRecordsRepo } from "../repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
-import { type Compared, makeImportComparison, type ReportProgress } from "./ImportComparison.ts"
+import { makeImportComparison } from "./ImportComparison.ts"
+import type { Compared, ReportProgress } from "./ImportStaging.ts"
 import { leanHeap } from "./LeanHeap.ts"
+import { Mirror } from "./Mirror.ts"
+import { makeRefreshComparison } from "./RefreshComparison.ts"
 import { inspectShopifyCsv } from "./ShopifyCsvInspection.ts"
 
 /** Entities that one transaction writes at most: decisions on imports. */
@@ -27,8 +42,25 @@ const mostTakeovers = 3
 /** How often the catalog may change while a file is compared with it before we give up. */
 const mostComparisons = 5
 
-const appliedOf = ({ applied, summary: { created, updated } }: ImportRun) =>
-  `${applied} of ${created + updated} products were applied`
+const appliedOf = ({ applied, source, summary }: ImportRun) =>
+  `${applied} of ${plannedOf(summary)} ${source === "csv" ? "products" : "changes"} were applied`
+
+/** What a person does to begin again, by where the import came from. */
+const again: Readonly<Record<ImportOrigin, Readonly<Record<"whole" | "rest" | "ended", string>>>> = {
+  csv: {
+    whole: "import the file again",
+    rest: "Import the file again to complete it.",
+    ended: "The process that read the file ended; import it again."
+  },
+  refresh: {
+    whole: "refresh the store again",
+    rest: "Refresh the store again to complete it.",
+    ended: "The process that read the store ended; refresh it again."
+  }
+}
+
+/** Most conflicts that are listed at once. */
+const mostConflicts = 500
 
 /** Imports of a store's catalog: checked as a whole, compared with what is here, applied when accepted. */
 export class Imports extends Context.Tag("catalog/Imports")<
@@ -46,18 +78,63 @@ export class Imports extends Context.Tag("catalog/Imports")<
       storeDomain: string,
       report: ReportProgress
     ) => Effect.Effect<ImportRun, ImportFileRejected | ValidationFailed, CurrentActor>
+    /**
+     * Reads a whole store through its platform and compares it with the catalog; then as `csv`. What the store does not hold
+     * any more is proposed for unlinking from it.
+     *
+     * PlatformUnavailable, PlatformRefused: the platform could not be read to the end. ValidationFailed: an unknown store or
+     * one without a platform, another import that is under review, or a record that cannot be imported.
+     */
+    readonly refresh: (
+      storeDomain: string,
+      report: ReportProgress
+    ) => Effect.Effect<ImportRun, PlatformReadError | ValidationFailed, CurrentActor>
+    /**
+     * Begins what `refresh` does and answers with the import as it is then; the rest goes on in this process, which notes with
+     * the import what it failed of. A refresh of the store that is being read already is answered in place of a second one.
+     *
+     * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store or one without a platform.
+     */
+    readonly startRefresh: (storeDomain: string) => Effect.Effect<ImportRun, PimLocked | ValidationFailed, CurrentActor>
     /** Newest first. */
     readonly list: Effect.Effect<ReadonlyArray<ImportRun>, never, CurrentActor>
     /** NotFound: the account has no such import. */
     readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
     /**
-     * Applies an import that is under review, or goes on with one whose process is gone. ValidationFailed: it is neither, it
+     * Its conflicts by their numbers, after one of them (0: from the start), at least 1 and at most 500. NotFound: the account
+     * has no such import.
+     */
+    readonly conflicts: (
+      id: ImportId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ImportConflict>, NotFound, CurrentActor>
+    /**
+     * Decides conflicts of an import that is under review, all of them together or none; an earlier decision is replaced.
+     * How many. NotFound: the account has no such import. ValidationFailed: it is not under review, or has no such conflict.
+     */
+    readonly decide: (
+      id: ImportId,
+      which: ReadonlyArray<number> | "all",
+      decision: ConflictDecision
+    ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
+    /** As `decide`, each conflict in its own way, by its number. */
+    readonly decideEach: (
+      id: ImportId,
+      decisions: ReadonlyMap<number, ConflictDecision>
+    ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
+    /** How many of its conflicts nobody has decided. NotFound: the account has no such import. */
+    readonly undecided: (id: ImportId) => Effect.Effect<number, NotFound, CurrentActor>
+    /**
+     * Applies an import that is under review, every conflict that nobody decided by the store's value, or goes on with one whose process is gone. ValidationFailed: it is neither, it
      * was taken over too often, or applying it failed in a way that trying again does not cure; it then is failed.
      */
     readonly accept: (
       id: ImportId,
       report: ReportProgress
     ) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
+    /** Begins what `accept` does and answers with the import as it is then; the rest goes on as with `startRefresh`. */
+    readonly startAccepting: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
     /** Forgets an import that is under review. ValidationFailed: it is not. */
     readonly discard: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
     /**
@@ -71,17 +148,39 @@ export class Imports extends Context.Tag("catalog/Imports")<
     readonly forgetStaged: Effect.Effect<number>
   }
 >() {
-  static readonly layer = Layer.effect(
+  static readonly layer = Layer.scoped(
     Imports,
     Effect.gen(function* () {
       const changes = yield* CatalogChanges
       const faults = yield* FaultInjector
       const importLock = yield* ImportLockRepo
       const drafts = yield* DraftsRepo
+      const mirror = yield* Mirror
+      const pulled = yield* PulledRecordsRepo
       const repo = yield* ImportsRepo
       const stores = yield* StoresRepo
       const stageFile = yield* makeImportComparison
+      const { compare, fetch } = yield* makeRefreshComparison
       const transaction = yield* Transaction
+      const background = yield* FiberSet.make<void>()
+
+      /** Works on an import while nobody waits for it; the import says what became of it. */
+      const inBackground = <E extends ValidationFailed | PlatformReadError>(
+        id: ImportId,
+        work: Effect.Effect<unknown, E>
+      ) =>
+        FiberSet.run(
+          background,
+          work.pipe(
+            Effect.catchAll(() => Effect.void),
+            Effect.catchAllCause((cause) =>
+              Cause.isInterruptedOnly(cause)
+                ? Effect.void
+                : Effect.logWarning(`Import ${id} could not be finished`, cause)
+            ),
+            Effect.asVoid
+          )
+        )
 
       const found = (accountId: AccountId, id: ImportId) =>
         Effect.flatMap(
@@ -104,6 +203,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
             .pipe(Effect.delay(betweenRenewals), Effect.repeat({ while: (isHeld) => isHeld }), Effect.zipRight(lost))
         )
 
+      /** Forgets all that an import, which ends here unapplied, had still to do. */
+      const forget = (accountId: AccountId, id: ImportId) =>
+        Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
+
       /** Ends an import that is still in this phase; what was applied stays. */
       const fail = (accountId: AccountId, id: ImportId, from: ImportPhase, reason: (run: ImportRun) => string) =>
         transaction.run(
@@ -111,7 +214,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const holder = yield* importLock.take(accountId)
             const run = yield* Effect.orDie(found(accountId, id))
             if (run.phase !== from) return
-            yield* repo.clear(accountId, id)
+            yield* forget(accountId, id)
             yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run) })
             if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
           })
@@ -127,22 +230,29 @@ export class Imports extends Context.Tag("catalog/Imports")<
           Effect.gen(function* () {
             const holder = yield* importLock.take(accountId)
             if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
-            const { phase } = yield* Effect.orDie(found(accountId, id))
-            if (phase !== "fetching") return yield* givenUp
+            const { phase, source } = yield* Effect.orDie(found(accountId, id))
+            if (phase !== "fetching") return yield* givenUp(source)
             if ((yield* repo.accountVersion(accountId)) !== compared.version) return false
             yield* repo.move(accountId, id, { phase: "reviewing", leased: false, summary: compared.summary })
+            yield* pulled.forget(accountId, id)
             yield* importLock.keep(accountId, id)
             return true
           })
+        )
+
+      const underReview = (accountId: AccountId, id: ImportId) =>
+        Effect.flatMap(found(accountId, id), ({ phase }) =>
+          phase === "reviewing"
+            ? Effect.void
+            : Effect.fail(ValidationFailed.at("import", `is ${phase}, not under review`))
         )
 
       const endReview = (accountId: AccountId, id: ImportId, error?: string) =>
         transaction.run(
           Effect.gen(function* () {
             yield* importLock.take(accountId)
-            const { phase } = yield* found(accountId, id)
-            if (phase !== "reviewing") return yield* ValidationFailed.at("import", `is ${phase}, not under review`)
-            yield* repo.clear(accountId, id)
+            yield* underReview(accountId, id)
+            yield* forget(accountId, id)
             yield* repo.move(accountId, id, { phase: "discarded", leased: false, error })
             yield* importLock.keep(accountId, null)
           })
@@ -155,8 +265,13 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const holder = yield* importLock.take(accountId)
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
+            const { createdAt, source, storeId, summary } = yield* found(accountId, id)
             if (!Arr.isNonEmptyReadonlyArray(items)) {
-              const { storeId } = yield* found(accountId, id)
+              if (source === "refresh") {
+                // Translations go to the entities that have their platform ids by now.
+                yield* mirror.apply(accountId, id, storeId)
+                yield* mirror.forget(accountId, id)
+              } else yield* mirror.define(accountId, storeId, summary.metafields)
               yield* repo.move(accountId, id, { phase: "applied", leased: false })
               yield* importLock.keep(accountId, null)
               // Answers show when a store was imported last: one that changed nothing is news too.
@@ -165,9 +280,16 @@ export class Imports extends Context.Tag("catalog/Imports")<
               yield* faults.at("unlocked")
               return 0
             }
+            const staged = items.flatMap((item) => item.changes)
+            const kept = yield* repo.kept(
+              accountId,
+              id,
+              staged.flatMap((change) => (change._tag === "Decided" ? [change.conflict] : []))
+            )
             yield* changes.applyImported(
               id,
-              items.flatMap((item) => item.changes)
+              decided(staged, (conflict) => kept.has(conflict)),
+              source === "refresh" ? createdAt : null
             )
             yield* faults.at("written")
             yield* repo.markDone(accountId, id, items)
@@ -183,7 +305,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             done += count
             return Effect.zipRight(
               faults.at(count > 0 ? "committed" : "applied"),
-              report({ step: "applying", done, total: summary.created + summary.updated })
+              report({ step: "applying", done, total: plannedOf(summary) })
             )
           })
         )
@@ -209,16 +331,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
 
       const goOn = ({ accountId, id, phase, takeovers }: LeasedRun, report: ReportProgress) =>
         Effect.gen(function* () {
-          if (phase === "fetching")
-            return yield* fail(accountId, id, phase, () => "The process that read the file ended; import it again.")
+          if (phase === "fetching") return yield* fail(accountId, id, phase, ({ source }) => again[source].ended)
           const run = yield* Effect.orDie(found(accountId, id))
           if (takeovers <= mostTakeovers) return yield* applyAll(accountId, run, report)
           yield* fail(
             accountId,
             id,
             phase,
-            (last) =>
-              `Applying it was interrupted ${takeovers} times; ${appliedOf(last)}. Import the file again to complete it.`
+            (last) => `Applying it was interrupted ${takeovers} times; ${appliedOf(last)}. ${again[last.source].rest}`
           )
         })
 
@@ -242,56 +362,130 @@ export class Imports extends Context.Tag("catalog/Imports")<
           return left.length
         })
 
-      return {
-        csv: Effect.fn("Imports.csv")(function* (path, storeDomain, report) {
-          const { accountId } = yield* CurrentActor
+      const storeOf = (accountId: AccountId, storeDomain: string) =>
+        Effect.gen(function* () {
           const store = (yield* stores.list(accountId)).find(({ domain }) => domain === storeDomain)
-          if (store === undefined)
-            return yield* ValidationFailed.at("store", `no store ${storeDomain} is linked; see \`catalog store list\``)
-          yield* resume(Option.some(accountId))
-          const holder = yield* transaction.run(importLock.share(accountId))
-          if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
-          const id = yield* mintId(ImportId)
-          yield* repo.create(accountId, { id, storeId: store.id, fileName: basename(path) })
+          return store === undefined
+            ? yield* ValidationFailed.at("store", `no store ${storeDomain} is linked; see \`catalog store list\``)
+            : store
+        })
+
+      /** The store of a refresh. */
+      const askedStoreOf = (accountId: AccountId, storeDomain: string) =>
+        Effect.filterOrFail(
+          storeOf(accountId, storeDomain),
+          ({ platform }) => platform !== "none",
+          () =>
+            ValidationFailed.at(
+              "store",
+              `${storeDomain} has no platform to ask: import its export with \`catalog import csv FILE --store ${storeDomain}\``
+            )
+        )
+
+      interface Source {
+        readonly origin: ImportOrigin
+        readonly fileName: string | null
+      }
+      const aRefresh: Source = { origin: "refresh", fileName: null }
+
+      const create = (accountId: AccountId, store: Store, { fileName, origin }: Source) =>
+        Effect.tap(mintId(ImportId), (id) =>
+          repo.create(accountId, { id, storeId: store.id, source: origin, fileName })
+        )
+
+      /** Reads the source of an import, and compares that with the catalog until this stood still meanwhile. */
+      const compareSource = <E1, E2>(
+        accountId: AccountId,
+        id: ImportId,
+        origin: ImportOrigin,
+        read: Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1>
+      ) =>
+        Effect.gen(function* () {
           const work = Effect.gen(function* () {
             yield* faults.at("created")
-            const { sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
-              report({ step: "checking", done: bytesRead, total: totalBytes })
-            )
-            yield* faults.at("checked")
+            const source = yield* read
             for (let attempt = 0; attempt < mostComparisons; attempt++)
-              if (
-                yield* enterReview(accountId, id, yield* stageFile(accountId, store, id, { path, sharedSkus }, report))
-              )
-                return
+              if (yield* enterReview(accountId, id, yield* source.compare)) return
             return yield* ValidationFailed.at(
               "catalog",
-              "keeps changing while the file is compared with it; try again in a quieter moment"
+              `keeps changing while the ${origin === "csv" ? "file" : "store"} is compared with it; try again in a quieter moment`
             )
           })
           const lost = Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
-            phase === "reviewing" ? Effect.void : givenUp
+            phase === "reviewing" ? Effect.void : givenUp(origin)
           )
           yield* leased(accountId, id, "fetching", work, lost).pipe(
             Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause)))
           )
           yield* faults.at("reviewing")
           return yield* Effect.orDie(found(accountId, id))
-        }),
-        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
-        get: Effect.fn("Imports.get")(function* (id) {
-          const { accountId } = yield* CurrentActor
-          return yield* found(accountId, id)
-        }),
-        accept: Effect.fn("Imports.accept")(function* (id, report) {
-          const { accountId } = yield* CurrentActor
-          const left = yield* transaction.run(
+        })
+
+      /** Begins an import, unless another one locks the account, and compares its source with the catalog. */
+      const review = <E1, E2>(
+        accountId: AccountId,
+        store: Store,
+        source: Source,
+        read: (id: ImportId) => Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1>
+      ) =>
+        Effect.gen(function* () {
+          yield* resume(Option.some(accountId))
+          const holder = yield* transaction.run(importLock.share(accountId))
+          if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
+          const id = yield* create(accountId, store, source)
+          return yield* compareSource(accountId, id, source.origin, read(id))
+        })
+
+      /** Reads a whole store through its platform. */
+      const readStore = (accountId: AccountId, store: Store, id: ImportId, report: ReportProgress) =>
+        Effect.gen(function* () {
+          const fetched = yield* fetch(accountId, store, id, report)
+          yield* faults.at("fetched")
+          return { compare: compare(accountId, store, id, fetched, report) }
+        }).pipe(
+          Effect.catchTag("NotFound", () =>
+            ValidationFailed.at("store", `${store.domain} was unlinked while it was read`)
+          )
+        )
+
+      /** All of these decisions or none: how many. */
+      const decideAll = (
+        actor: Actor,
+        id: ImportId,
+        parts: ReadonlyArray<{ readonly which: ReadonlyArray<number> | "all"; readonly decision: ConflictDecision }>
+      ) =>
+        transaction.run(
+          Effect.gen(function* () {
+            yield* importLock.take(actor.accountId)
+            yield* underReview(actor.accountId, id)
+            const counts = yield* Effect.forEach(parts, ({ decision, which }) =>
+              Effect.gen(function* () {
+                const done = new Set(yield* repo.decide(actor, id, which, decision))
+                const unknown = which === "all" ? undefined : which.find((conflict) => !done.has(conflict))
+                return unknown === undefined
+                  ? done.size
+                  : yield* ValidationFailed.at(
+                      "conflict",
+                      `the import has no conflict ${unknown}; see \`catalog import show ${id}\``
+                    )
+              })
+            )
+            return counts.reduce((sum, count) => sum + count, 0)
+          })
+        )
+
+      /** Begins to apply an import that is under review, or takes over one whose process is gone: that one. */
+      const enterApplying = (actor: Actor, id: ImportId) =>
+        transaction
+          .run(
             Effect.gen(function* () {
+              const { accountId } = actor
               yield* importLock.take(accountId)
               const { phase } = yield* found(accountId, id)
               if (phase === "reviewing") {
+                yield* repo.decide(actor, id, "undecided", "take_store")
                 yield* repo.move(accountId, id, { phase: "applying", leased: true })
-                return Option.none()
+                return Option.none<LeasedRun>()
               }
               if (phase !== "applying") return yield* ValidationFailed.at("import", `is ${phase}, not under review`)
               const taken = yield* repo.takeOver({ accountId, id })
@@ -303,13 +497,107 @@ export class Imports extends Context.Tag("catalog/Imports")<
                   )
             })
           )
-          yield* faults.at("applying")
-          yield* Option.match(left, {
-            onNone: () => Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => applyAll(accountId, run, report)),
-            onSome: (run) => goOn(run, report)
-          })
+          .pipe(Effect.tap(faults.at("applying")))
+
+      const applyEntered = (
+        accountId: AccountId,
+        id: ImportId,
+        left: Option.Option<LeasedRun>,
+        report: ReportProgress
+      ) =>
+        Option.match(left, {
+          onNone: () => Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => applyAll(accountId, run, report)),
+          onSome: (run) => goOn(run, report)
+        })
+
+      return {
+        csv: Effect.fn("Imports.csv")(function* (path, storeDomain, report) {
+          const { accountId } = yield* CurrentActor
+          const store = yield* storeOf(accountId, storeDomain)
+          return yield* review(accountId, store, { origin: "csv", fileName: basename(path) }, (id) =>
+            Effect.gen(function* () {
+              const { metafields, sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+                report({ step: "checking", done: bytesRead, total: totalBytes })
+              )
+              yield* faults.at("checked")
+              return { compare: stageFile(accountId, store, id, { path, sharedSkus, metafields }, report) }
+            })
+          )
+        }),
+        refresh: Effect.fn("Imports.refresh")(function* (storeDomain, report) {
+          const { accountId } = yield* CurrentActor
+          const store = yield* askedStoreOf(accountId, storeDomain)
+          return yield* review(accountId, store, aRefresh, (id) => readStore(accountId, store, id, report))
+        }),
+        startRefresh: Effect.fn("Imports.startRefresh")(function* (storeDomain) {
+          const { accountId } = yield* CurrentActor
+          const store = yield* askedStoreOf(accountId, storeDomain)
+          // Whoever begins at the same moment waits, and finds this one.
+          const { id, isNew } = yield* transaction.run(
+            Effect.gen(function* () {
+              if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
+              const before = (yield* repo.list(accountId)).find(
+                ({ phase, source, storeId }) => phase === "fetching" && source === "refresh" && storeId === store.id
+              )
+              return before === undefined
+                ? { id: yield* create(accountId, store, aRefresh), isNew: true }
+                : { id: before.id, isNew: false }
+            })
+          )
+          if (isNew)
+            yield* inBackground(
+              id,
+              compareSource(
+                accountId,
+                id,
+                "refresh",
+                readStore(accountId, store, id, () => Effect.void)
+              )
+            )
+          return yield* Effect.orDie(found(accountId, id))
+        }),
+        conflicts: Effect.fn("Imports.conflicts")(function* (id, after, limit) {
+          const { accountId } = yield* CurrentActor
+          yield* found(accountId, id)
+          return yield* repo.conflicts(accountId, id, after, Math.min(Math.max(limit, 1), mostConflicts))
+        }),
+        decide: Effect.fn("Imports.decide")(function* (id, which, decision) {
+          return yield* decideAll(yield* CurrentActor, id, [{ which, decision }])
+        }),
+        decideEach: Effect.fn("Imports.decideEach")(function* (id, decisions) {
+          const parts = ConflictDecision.literals.map((decision) => ({
+            decision,
+            which: [...decisions].filter(([, each]) => each === decision).map(([conflict]) => conflict)
+          }))
+          return yield* decideAll(yield* CurrentActor, id, parts)
+        }),
+        undecided: Effect.fn("Imports.undecided")(function* (id) {
+          const { accountId } = yield* CurrentActor
+          yield* found(accountId, id)
+          return yield* repo.undecided(accountId, id)
+        }),
+        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
+        get: Effect.fn("Imports.get")(function* (id) {
+          const { accountId } = yield* CurrentActor
+          return yield* found(accountId, id)
+        }),
+        accept: Effect.fn("Imports.accept")(function* (id, report) {
+          const actor = yield* CurrentActor
+          const { accountId } = actor
+          const left = yield* enterApplying(actor, id)
+          yield* applyEntered(accountId, id, left, report)
           const run = yield* found(accountId, id)
           return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
+        }),
+        startAccepting: Effect.fn("Imports.startAccepting")(function* (id) {
+          const actor = yield* CurrentActor
+          const { accountId } = actor
+          const left = yield* enterApplying(actor, id)
+          yield* inBackground(
+            id,
+            applyEntered(accountId, id, left, () => Effect.void)
+          )
+          return yield* found(accountId, id)
         }),
         discard: Effect.fn("Imports.discard")(function* (id) {
           const { accountId } = yield* CurrentActor
@@ -330,7 +618,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
   )
 }
 
-const givenUp = ValidationFailed.at("import", "was given up, its lease ran out: import the file again")
+const givenUp = (source: ImportOrigin) =>
+  ValidationFailed.at("import", `was given up, its lease ran out: ${again[source].whole}`)
 
 /** Why an import cannot be applied, in short; none when it may be another time. */
 const incurable = (defect: unknown): Option.Option<string> => {
@@ -345,6 +634,7 @@ const incurable = (defect: unknown): Option.Option<string> => {
 
 const reasonOf = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
+  if (error instanceof PlatformUnavailable || error instanceof PlatformRefused) return whyUnread(error)
   return error instanceof ImportFileRejected || error instanceof ValidationFailed
     ? error.message
     : "The import was interrupted."

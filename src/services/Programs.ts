@@ -1,9 +1,18 @@
-import { Effect, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { EntityKind } from "../domain/Attribute.ts"
+import type { MetaobjectEntry, OwnerType } from "../domain/Definition.ts"
 import { type CollectionRow, details, type MediaRow, type ProductRow, type VariantRow } from "../domain/Entity.ts"
-import type { EntityId, StoreId } from "../domain/Ids.ts"
-import type { JsonText } from "../domain/JsonText.ts"
+import type { HealthDimension } from "../domain/Health.ts"
+import type { DropId, EntityId, RecordId, StoreId } from "../domain/Ids.ts"
+import { JsonText } from "../domain/JsonText.ts"
+import type { FillOperation, ReconcileOperation } from "../domain/Remediation.ts"
+import type { TranslatedKind } from "../domain/Translation.ts"
 import { Catalog, type ListQuery, type Page } from "./Catalog.ts"
+import { DataHealth, type IssuesQuery } from "./DataHealth.ts"
+import { Drops } from "./Drops.ts"
+import { Operations } from "./Operations.ts"
+import { Remediation } from "./Remediation.ts"
+import { type ChannelKind, SalesChannels } from "./SalesChannels.ts"
 import { Stores } from "./Stores.ts"
 
 interface OneEntity {
@@ -14,15 +23,35 @@ interface OneVersion {
   readonly path: { readonly id: EntityId; readonly store_id: StoreId }
 }
 
+interface OneRecord {
+  readonly path: { readonly id: RecordId }
+}
+
+interface OneStore {
+  readonly path: { readonly id: StoreId }
+}
+
+interface EntityOnStore extends OneEntity {
+  readonly urlParams: { readonly store_id: StoreId }
+}
+
 interface List {
   readonly urlParams: ListQuery
 }
 
+interface Batch<Operation> {
+  readonly payload: { readonly entity_type: EntityKind; readonly operations: ReadonlyArray<Operation> }
+}
+
 const bounded = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
 
-/** One program an endpoint, named as the endpoint. REST handlers and tools run these and nothing else. */
-export const makePrograms = Effect.gen(function* () {
+const make = Effect.gen(function* () {
   const catalog = yield* Catalog
+  const health = yield* DataHealth
+  const remediation = yield* Remediation
+  const operations = yield* Operations
+  const channels = yield* SalesChannels
+  const drops = yield* Drops
   const stores = yield* Stores
 
   const list =
@@ -42,17 +71,32 @@ export const makePrograms = Effect.gen(function* () {
     (kind: EntityKind) =>
     ({ path }: OneVersion) =>
       catalog.version(kind, path.id, path.store_id)
+  const translations =
+    (kind: TranslatedKind) =>
+    ({ path }: OneEntity) =>
+      Effect.map(operations.translations(kind, path.id), ({ data, translatable_fields }) => ({
+        ...bounded(data),
+        translatable_fields
+      }))
+
+  const channelsOf =
+    (kind: ChannelKind) =>
+    ({ path, urlParams }: EntityOnStore) =>
+      Effect.map(channels.ofEntity(kind, path.id, urlParams.store_id), bounded)
+
+  const dropsOf =
+    (kind: ChannelKind) =>
+    ({ path }: OneEntity) =>
+      Effect.map(drops.ofEntity(kind, path.id), bounded)
 
   return {
     ping: () => Effect.succeed({ status: "ok", account_id_present: true }),
-    listProducts: (request: List) =>
-      Effect.zipLeft(
-        list<typeof ProductRow>("product")(request),
-        // After the parameters, the cursor among them: an unknown collection is 404.
-        Effect.transposeMapOption(Option.fromNullable(request.urlParams.collection_id), (id) =>
-          catalog.get("collection", id)
-        )
-      ),
+    listProducts: (request: List) => {
+      const page = list<typeof ProductRow>("product")(request)
+      const collection = request.urlParams.collection_id
+      // After the parameters, the cursor among them: an unknown collection is 404.
+      return collection === undefined ? page : Effect.zipLeft(page, catalog.get("collection", collection))
+    },
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),
     listProductVersions: versions("product"),
     getProductVersion: version("product"),
@@ -69,6 +113,49 @@ export const makePrograms = Effect.gen(function* () {
     listMediaVersions: versions("media"),
     getMediaVersion: version("media"),
     listStores: () => Effect.map(stores.list, bounded),
+    getDataHealth: ({ urlParams }: { readonly urlParams: { readonly store_id?: StoreId | undefined } }) =>
+      health.overview(urlParams.store_id),
+    runDataHealthScan: ({
+      payload
+    }: {
+      readonly payload: { readonly dimension: HealthDimension; readonly store_id?: StoreId | undefined }
+    }) => health.scan(payload.dimension, payload.store_id),
+    listDataHealthIssues: ({ urlParams }: { readonly urlParams: IssuesQuery }) => health.issues(urlParams),
+    fillCompletenessGaps: ({ payload }: Batch<FillOperation>) =>
+      remediation.fill(payload.entity_type, payload.operations),
+    reconcileValueDivergence: ({ payload }: Batch<ReconcileOperation>) =>
+      remediation.reconcile(payload.entity_type, payload.operations),
+    listMarkets: () => Effect.map(operations.markets, bounded),
+    getMarket: ({ path }: OneRecord) => operations.market(path.id),
+    listMetafieldDefinitions: ({ urlParams }: { readonly urlParams: { readonly owner_type?: OwnerType } }) =>
+      Effect.map(operations.metafieldDefinitions(urlParams.owner_type ?? null), bounded),
+    listMetaobjectDefinitions: () => Effect.map(operations.metaobjectDefinitions, bounded),
+    listMetaobjectEntries: ({ path }: OneRecord) =>
+      Effect.map(
+        operations.metaobjectEntries(path.id),
+        ({ text }) =>
+          new JsonText<{ readonly data: ReadonlyArray<MetaobjectEntry>; readonly next_cursor: null }>(
+            `{"data":${text},"next_cursor":null}`
+          )
+      ),
+    listProductTranslations: translations("product"),
+    listCollectionTranslations: translations("collection"),
+    listStoreSalesChannels: ({ path }: OneStore) => Effect.map(channels.ofStore(path.id), bounded),
+    listProductSalesChannels: channelsOf("product"),
+    listVariantSalesChannels: channelsOf("variant"),
+    listCollectionSalesChannels: channelsOf("collection"),
+    listDrops: () => Effect.map(drops.list, bounded),
+    getDrop: ({ path }: { readonly path: { readonly id: DropId } }) => drops.get(path.id),
+    listProductDrops: dropsOf("product"),
+    listVariantDrops: dropsOf("variant"),
+    listCollectionDrops: dropsOf("collection"),
     deleteUnused: () => Effect.dieMessage("no credential holds pim:delete, so no request comes this far")
   }
 })
+
+/** One program an endpoint, named as the endpoint. REST handlers and tools run these and nothing else. */
+export class Programs extends Context.Tag("catalog/Programs")<Programs, Effect.Effect.Success<typeof make>>() {
+  /** From the services that are there where they are made. */
+  static readonly make = make
+  static readonly layer = Layer.effect(Programs, make)
+}

@@ -49,21 +49,28 @@ export interface Outcome {
   readonly account: Window
 }
 
+/** What is left of both windows. Nodes may differ in their sizes while they are configured anew. */
+const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | "key">) => ({
+  leftOfKey: Math.max(0, sizes.perKey - key.spent),
+  leftOfAccount: Math.max(0, sizes.perAccount - account.spent)
+})
+
+/** What headers say of windows that refuse nothing. */
+const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key">): Standing => {
+  const { leftOfAccount, leftOfKey } = leftOf(sizes, windows)
+  return {
+    limit: sizes.perKey,
+    remaining: leftOfKey,
+    resetAtSeconds: Math.ceil(windows.key.endsAt / 1000),
+    scope: leftOfAccount < leftOfKey ? "account" : "key"
+  }
+}
+
 /** What the outcome means to the client, wherever windows are kept. */
 const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome): Taken => {
-  // Nodes may differ in their sizes while they are configured anew.
-  const leftOfKey = Math.max(0, sizes.perKey - key.spent)
-  const leftOfAccount = Math.max(0, sizes.perAccount - account.spent)
+  if (admitted) return { standing: standingOf(sizes, { account, key }), refusal: null }
+  const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
-  if (admitted)
-    return {
-      standing: {
-        ...standing,
-        resetAtSeconds: Math.ceil(key.endsAt / 1000),
-        scope: leftOfAccount < leftOfKey ? "account" : "key"
-      },
-      refusal: null
-    }
   // When both refuse, only the later end helps the client.
   const isByKey = leftOfKey === 0 && (leftOfAccount > 0 || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
@@ -102,6 +109,8 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
   {
     /** Takes one request from both windows in one step, all or nothing: a refused request spends nothing, opens nothing. */
     readonly take: (spender: Spender) => Effect.Effect<Taken>
+    /** How the windows stand, of which nothing is taken: what headers say of a request that spends nothing. */
+    readonly look: (spender: Spender) => Effect.Effect<Standing>
     /** What headers say while no budget is concerned: a full one. */
     readonly untouched: Effect.Effect<Standing>
   }
@@ -124,6 +133,10 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
 
     return {
       take: (spender) => Effect.map(Clock.currentTimeMillis, (now) => takeAt(now, spender)),
+      look: ({ accountId, credentialId }) =>
+        Effect.map(Clock.currentTimeMillis, (now) =>
+          standingOf(sizes, { key: keys.find(credentialId, now), account: accounts.find(accountId, now) })
+        ),
       untouched: Effect.map(Clock.currentTimeMillis, (now) => ({
         limit: sizes.perKey,
         remaining: sizes.perKey,
@@ -153,6 +166,14 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
               Option.match({
                 onNone: () => inProcess.take(spender),
                 onSome: (outcome) => Effect.succeed(takenOf(sizes, outcome))
+              })
+            ),
+          look: (spender) =>
+            Effect.flatMap(
+              windows.look(spender),
+              Option.match({
+                onNone: () => inProcess.look(spender),
+                onSome: (outcome) => Effect.succeed(standingOf(sizes, outcome))
               })
             )
         }

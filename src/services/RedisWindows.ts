@@ -19,7 +19,8 @@ const noRedis = (cause: unknown): NoRedis => {
 
 /**
  * Both windows in one step, which no other command can come between. KEYS: the credential's and the account's. ARGV: their
- * sizes, their length, and the time (all nodes share Redis' own where it is empty). Answers with what `Outcome` says.
+ * sizes, their length, the time (all nodes share Redis' own where it is empty), and whether one is spent or nothing but
+ * looked at. Answers with what `Outcome` says.
  *
  * A key outlives its window by a second: it is the script that ends a window, expiry only clears it away.
  */
@@ -51,7 +52,7 @@ end
 local key, keyEndsAt = find(KEYS[1])
 local account, accountEndsAt = find(KEYS[2])
 local admitted = 0
-if key < tonumber(ARGV[1]) and account < tonumber(ARGV[2]) then
+if ARGV[5] == "spend" and key < tonumber(ARGV[1]) and account < tonumber(ARGV[2]) then
   admitted = 1
   key = spend(KEYS[1], key, keyEndsAt)
   account = spend(KEYS[2], account, accountEndsAt)
@@ -82,7 +83,12 @@ export interface RedisOptions {
 export interface RedisWindows {
   /** Takes one request from both windows in one step. None: Redis does not answer; known within about 300 ms. */
   readonly take: (spender: Spender) => Effect.Effect<Option.Option<Outcome>>
+  /** Both windows as they are. None as for `take`. */
+  readonly look: (spender: Spender) => Effect.Effect<Option.Option<Outcome>>
 }
+
+/** What is done to the windows. */
+type Deed = "spend" | "look"
 
 /** A connection that nothing waits for: one that is not open yet refuses its calls, and one that breaks is not mended. */
 const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) =>
@@ -204,9 +210,9 @@ export const makeRedisWindows = (
 
     const sizes = [String(perKey), String(perAccount), String(windowMillis)]
 
-    const ask = (client: Client, spender: Spender, time: string) =>
+    const ask = (client: Client, spender: Spender, time: string, deed: Deed) =>
       Effect.suspend(() => {
-        const command = { keys: redisKeysOf(spender), arguments: [...sizes, time] }
+        const command = { keys: redisKeysOf(spender), arguments: [...sizes, time, deed] }
         const call = { since: clock.unsafeCurrentTimeMillis() }
         waiting.add(call)
         return Effect.tryPromise({
@@ -227,8 +233,8 @@ export const makeRedisWindows = (
       return Effect.logInfo(`${place} answers again: all processes count there`)
     })
 
-    const takeOver = ({ breakOff, client }: Link, spender: Spender, time: string) =>
-      Effect.matchEffect(ask(client, spender, time), {
+    const askOver = ({ breakOff, client }: Link, spender: Spender, time: string, deed: Deed) =>
+      Effect.matchEffect(ask(client, spender, time, deed), {
         onFailure: (failure) =>
           Effect.sync(() => {
             breakOff(failure)
@@ -245,14 +251,14 @@ export const makeRedisWindows = (
         }
       })
 
-    return {
-      take: (spender) =>
-        Effect.suspend(() => {
-          const open = link
-          if (open === undefined) return Effect.succeedNone
-          return timeMillis === undefined
-            ? takeOver(open, spender, "")
-            : Effect.flatMap(timeMillis, (time) => takeOver(open, spender, String(time)))
-        })
-    }
+    const doTo = (deed: Deed) => (spender: Spender) =>
+      Effect.suspend(() => {
+        const open = link
+        if (open === undefined) return Effect.succeedNone
+        return timeMillis === undefined
+          ? askOver(open, spender, "", deed)
+          : Effect.flatMap(timeMillis, (time) => askOver(open, spender, String(time), deed))
+      })
+
+    return { take: doTo("spend"), look: doTo("look") }
   })

@@ -1,5 +1,9 @@
 import { Effect, Layer, Option, Schedule } from "effect"
+import { Authorization } from "./Authorization.ts"
 import { Imports } from "./Imports.ts"
+import { Mirror } from "./Mirror.ts"
+import { Publishing } from "./Publishing.ts"
+import { Sessions } from "./Sessions.ts"
 
 /** A lease of 60 s that ran out is seen so soon that an account is locked for at most 75 s: decisions on imports. */
 const betweenTakeovers = Schedule.spaced("10 seconds")
@@ -17,17 +21,33 @@ const takeOver = Effect.gen(function* () {
 /** What no longer matters goes: the one place for tables and their ages, which docs/architecture.md repeats. */
 const sweep = Effect.gen(function* () {
   const { discardAbandoned, forgetStaged } = yield* Imports
-  const discarded = yield* discardAbandoned
-  const forgotten = yield* forgetStaged
-  if (discarded + forgotten > 0)
-    yield* Effect.logInfo(`Discarded ${discarded} abandoned reviews, forgot what ${forgotten} imported products staged`)
+  const mirror = yield* Mirror
+  const publishing = yield* Publishing
+  const sweeps = [
+    { gone: "discarded reviews that nobody decided", work: discardAbandoned },
+    { gone: "forgot what imports staged, products", work: forgetStaged },
+    { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
+    { gone: "forgot publications that ended long ago", work: publishing.forget }
+  ]
+  for (const { gone, work } of sweeps) {
+    const count = yield* work
+    if (count > 0) yield* Effect.logInfo(`Swept: ${gone}: ${count}`)
+  }
+})
+
+/** Who was signed in, asked or let in, and is no more. */
+const sweepAccess = Effect.gen(function* () {
+  yield* (yield* Sessions).forget
+  yield* (yield* Authorization).forget
 })
 
 /** What every server does without being asked, at its start and then again and again. */
-export const layer: Layer.Layer<never, never, Imports> = Layer.scopedDiscard(
-  Effect.all([
-    // Forked: the next account's import must not wait until a long one is finished.
-    Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
-    Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps))
-  ])
-)
+export const layer: Layer.Layer<never, never, Authorization | Imports | Mirror | Publishing | Sessions> =
+  Layer.scopedDiscard(
+    Effect.all([
+      // Forked: the next account's import must not wait until a long one is finished.
+      Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+      Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
+      Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
+    ])
+  )

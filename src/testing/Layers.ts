@@ -4,24 +4,39 @@ import { Services } from "../App.ts"
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
 import { DemoShops } from "../platform/demo/DemoShops.ts"
+import { layerDemoPlatforms } from "../platform/Platforms.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { DropsRepo } from "../repos/DropsRepo.ts"
+import { HealthRepo } from "../repos/HealthRepo.ts"
 import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { MemoryStore } from "../repos/MemoryStore.ts"
 import { layerMemoryTransaction } from "../repos/MemoryTransaction.ts"
+import { MirrorRepo } from "../repos/MirrorRepo.ts"
+import { OperationsRepo } from "../repos/OperationsRepo.ts"
+import { PublicationsRepo } from "../repos/PublicationsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { type BudgetSizes, RateBudget } from "../services/RateBudget.ts"
 
-/** The memory twins of all repositories, over one store that is empty at first. They pass the suite of the SQL ones. */
+/**
+ * The memory twins of all repositories, over one store that is empty at first, and platforms of which none is outside
+ * the process. They pass the suite of the SQL ones.
+ */
 export const MemoryRepositories = Layer.mergeAll(
   AccessRepo.layerMemory,
   CatalogRepo.layerMemory,
-  DemoShops.layerMemory,
+  layerDemoPlatforms.pipe(Layer.provideMerge(DemoShops.layerMemory)),
   DraftsRepo.layerMemory,
+  DropsRepo.layerMemory,
+  HealthRepo.layerMemory,
+  DropsRepo.layerMemory,
   HistoryRepo.layerMemory,
   ImportLockRepo.layerMemory,
+  PublicationsRepo.layerMemory,
+  MirrorRepo.layerMemory,
+  OperationsRepo.layerMemory,
   StoresRepo.layerMemory,
   layerMemoryTransaction
 ).pipe(Layer.provideMerge(MemoryStore.layer))

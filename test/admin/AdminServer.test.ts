@@ -11,14 +11,20 @@ import { Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { DataHealth } from "../../src/services/DataHealth.ts"
 import { Demo } from "../../src/services/Demo.ts"
+import { DemoEdits } from "../../src/services/DemoEdits.ts"
 import { DemoFailures } from "../../src/services/DemoFailures.ts"
 import { Drafts } from "../../src/services/Drafts.ts"
+import { Drops } from "../../src/services/Drops.ts"
 import { Imports } from "../../src/services/Imports.ts"
+import { Publishing } from "../../src/services/Publishing.ts"
 import { Stores } from "../../src/services/Stores.ts"
+import { Users } from "../../src/services/Users.ts"
 import { AdminServices } from "./AdminServices.ts"
 
 const temporary = Effect.acquireRelease(
@@ -27,10 +33,7 @@ const temporary = Effect.acquireRelease(
 )
 
 /** Holds the directory and takes commands there, until the scope closes. */
-const serve = (
-  directory: string,
-  services: Layer.Layer<Accounts | ApiKeys | Demo | DemoFailures | Drafts | Imports | Stores> = AdminServices
-) =>
+const serve = (directory: string, services: Layer.Layer<AdminServer.Commanded> = AdminServices) =>
   Effect.zipRight(
     EmbeddedLock.acquire(directory),
     Layer.build(AdminServer.layer(directory).pipe(Layer.provide(services)))
@@ -153,11 +156,17 @@ describe("the socket of a server", () => {
           Layer.mergeAll(
             never,
             Layer.mock(ApiKeys, {}),
+            Layer.mock(DataHealth, {}),
             Layer.mock(Demo, { create: Effect.never }),
+            Layer.mock(DemoEdits, {}),
             Layer.mock(DemoFailures, {}),
             Layer.mock(Drafts, {}),
+            Layer.mock(Drops, {}),
             Layer.mock(Imports, {}),
-            Layer.mock(Stores, {})
+            Layer.mock(Publishing, {}),
+            Layer.mock(Stores, {}),
+            Layer.mock(Transaction, {}),
+            Layer.mock(Users, {})
           )
         ),
         scope
@@ -177,11 +186,17 @@ describe("the socket of a server", () => {
         Layer.mergeAll(
           failing,
           Layer.mock(ApiKeys, {}),
+          Layer.mock(DataHealth, {}),
           Layer.mock(Demo, { create: Effect.never }),
+          Layer.mock(DemoEdits, {}),
           Layer.mock(DemoFailures, {}),
           Layer.mock(Drafts, {}),
+          Layer.mock(Drops, {}),
           Layer.mock(Imports, {}),
-          Layer.mock(Stores, {})
+          Layer.mock(Publishing, {}),
+          Layer.mock(Stores, {}),
+          Layer.mock(Transaction, {}),
+          Layer.mock(Users, {})
         )
       )
       const defect = yield* speak(join(directory, "admin.sock"), listAccounts).pipe(

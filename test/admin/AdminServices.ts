@@ -1,6 +1,13 @@
-import { Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { Imports } from "../../src/services/Imports.ts"
+import { Users } from "../../src/services/Users.ts"
 import { TestServices } from "../../src/testing/index.ts"
 
-/** What the commands need, on memory: imports are staged in a database, and are not there. */
-export const AdminServices = Layer.merge(TestServices, Layer.mock(Imports, {}))
+/** What the commands need, on memory: imports are staged, and users kept, in a database, and are not there. */
+export const AdminServices = Layer.mergeAll(
+  TestServices,
+  Layer.mock(Imports, {}),
+  Layer.mock(Users, {
+    invite: (_accountId, email) => Effect.succeed({ email, token: Redacted.make("pim_pl_of_a_test") })
+  })
+)

@@ -22,6 +22,15 @@ layer(TestServer, { excludeTestServices: true })("the client that the definition
       )
       assert.strictEqual((yield* client.catalog.getProduct({ path: { id } })).title, "Boots")
 
+      assert.deepStrictEqual(yield* client.operations.listMarkets(), { data: [], next_cursor: null })
+      const defined = yield* client.operations.listMetafieldDefinitions({ urlParams: { owner_type: "shop" } })
+      assert.deepStrictEqual(defined, { data: [], next_cursor: null })
+      assert.deepStrictEqual(yield* client.operations.listProductTranslations({ path: { id } }), {
+        data: [],
+        next_cursor: null,
+        translatable_fields: []
+      })
+
       const absent = EntityId.make("00000000-0000-4000-8000-000000000001")
       const missing = yield* Effect.flip(client.catalog.getProduct({ path: { id: absent } }))
       assert.strictEqual((missing as { readonly _tag?: string })._tag, "NotFound")

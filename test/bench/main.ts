@@ -3,12 +3,30 @@ import { build } from "./harness/Build.ts"
 import { machine } from "./harness/Report.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
 import { distinctPages } from "./scenarios/DistinctPages.ts"
+import { healthPages, healthRemedies, healthScans, healthSnapshots } from "./scenarios/Health.ts"
 import { importing } from "./scenarios/Import.ts"
 import { longWalk } from "./scenarios/LongWalk.ts"
+import { publishingBeside } from "./scenarios/PublishingBeside.ts"
+import { refreshing } from "./scenarios/Refresh.ts"
 import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
+import { toolCalls } from "./scenarios/ToolCalls.ts"
 
-const scenarios: ReadonlyArray<Scenario> = [distinctPages, samePage, notModified, longWalk, importing, coldStart]
+const scenarios: ReadonlyArray<Scenario> = [
+  distinctPages,
+  samePage,
+  notModified,
+  toolCalls,
+  longWalk,
+  importing,
+  publishingBeside,
+  refreshing,
+  healthScans,
+  healthPages,
+  healthRemedies,
+  healthSnapshots,
+  coldStart
+]
 
 const usage = `npm run bench -- [--rounds N] [SCENARIO...]
 
@@ -18,7 +36,11 @@ ${scenarios.map(({ name, title }) => `  ${name.padEnd(16)} ${title}`).join("\n")
 BENCH_DATABASE_URL  any database of a PostgreSQL server where databases can be created
                     (default postgres://postgres@127.0.0.1:5432/test)
 BENCH_IMPORT_PRODUCTS
-                    products that \`import\` imports (default 100000)`
+                    products that \`import\` imports (default 100000)
+BENCH_REFRESH_PRODUCTS
+                    products that \`refresh\` reads (default 10000)
+BENCH_HEALTH_PRODUCTS
+                    products of the catalog that \`health-...\` use (default 100000)`
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

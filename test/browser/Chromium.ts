@@ -15,9 +15,13 @@ const isThere = (path: string) => {
   }
 }
 
-const program = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
-  (path): path is string => path !== undefined && isThere(path)
-)
+/** Where the browser is; undefined: there is none. */
+export const program = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome"
+].find((path): path is string => path !== undefined && isThere(path))
 
 /** For `describe.skipIf(!chromiumIsThere)`. */
 export const chromiumIsThere = program !== undefined

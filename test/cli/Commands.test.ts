@@ -74,16 +74,84 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
       })
     )
 
+    it.effect("users, and the links by which they set a password", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const settings = { DATABASE_URL, BASE_URL: "https://pim.example" }
+        const run = (...args: ReadonlyArray<string>) => catalog(args, settings)
+        const json = (...args: ReadonlyArray<string>) =>
+          Effect.map(run(...args, "--json"), ({ code, stderr, stdout }) => {
+            assert.deepStrictEqual([code, stderr], [0, ""])
+            return JSON.parse(stdout) as Record<string, unknown>
+          })
+        const link = /^https:\/\/pim\.example\/set-password\?token=pim_pl_[A-Za-z0-9_-]{43}$/
+
+        const made = yield* json("account", "create", "--email", "Ada@Example.com")
+        assert.deepStrictEqual(Object.keys(made), ["account_id", "name", "set_password_url"])
+        assert.strictEqual(made.name, "Ada@Example.com")
+        assert.match(String(made.set_password_url), link)
+        const account = ["--account", String(made.account_id)]
+
+        const accounts = (yield* json("account", "list")).accounts
+        const taken = yield* run("account", "create", "--name", "Another", "--email", "ada@example.com")
+        assert.deepStrictEqual(taken, {
+          code: 1,
+          stdout: "",
+          stderr: "--email: signs in to another account already; choose another address\n"
+        })
+        // What was refused left no account behind.
+        assert.deepStrictEqual((yield* json("account", "list")).accounts, accounts)
+        assert.deepStrictEqual(yield* run("account", "create"), {
+          code: 1,
+          stdout: "",
+          stderr: "--name: give a name, an e-mail, or both\n"
+        })
+        assert.strictEqual(
+          (yield* run("user", "invite", "--email", "ada", ...account)).stderr,
+          "--email: must be an e-mail address, such as ada@example.com\n"
+        )
+
+        const again = yield* json("user", "invite", "--email", "ada@example.com", ...account)
+        assert.strictEqual(again.email, "ada@example.com")
+        assert.match(String(again.set_password_url), link)
+        assert.notStrictEqual(again.set_password_url, made.set_password_url)
+        assert.match((yield* run("user", "invite", "--email", "grace@example.com", ...account)).stdout, /set-password/)
+        const states = Effect.map(json("user", "list", ...account), ({ users }) =>
+          (users as ReadonlyArray<Record<string, unknown>>).map(({ email, state }) => [email, state])
+        )
+        assert.deepStrictEqual(yield* states, [
+          ["ada@example.com", "invited"],
+          ["grace@example.com", "invited"]
+        ])
+        assert.deepStrictEqual(yield* json("user", "disable", "--email", "grace@example.com", ...account), {
+          email: "grace@example.com",
+          disabled: true
+        })
+        assert.deepStrictEqual((yield* states)[1], ["grace@example.com", "disabled"])
+        assert.strictEqual(
+          (yield* run("user", "disable", "--email", "nobody@example.com", ...account)).stderr,
+          "--email: the account has no user nobody@example.com\n"
+        )
+        assert.strictEqual(
+          (yield* run("user", "invite", "--email", "grace@example.com", ...account)).stderr,
+          "--email: belongs to a user who was disabled\n"
+        )
+        const demo = yield* json("demo")
+        assert.match(String(demo.email), /^demo-[0-9a-f]{8}@catalog\.example$/)
+        assert.match(String(demo.set_password_url), link)
+      })
+    )
+
     it.effect("wrong usage ends with 2 and shows the usage", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
           [
             ["nonsense"],
-            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'key', 'store', 'platform', 'import', 'draft', 'store-version', 'history'"
+            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'user', 'key', 'store', 'platform', 'import', 'draft', 'store-version', 'drop', 'publish', 'health', 'history'"
           ],
           [["key", "create"], "Expected to find option: '--name'"],
-          [["account", "create", "--nmae", "x"], "The flag '--nmae' is not recognized. Did you mean '--name'?"]
+          [["key", "create", "--nmae", "x"], "The flag '--nmae' is not recognized. Did you mean '--name'?"]
         ]
         for (const [args, complaint] of wrong)
           assert.deepStrictEqual(yield* catalog(args, { DATABASE_URL }), {
@@ -106,7 +174,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 })
 
 describe("help", () => {
-  const groups = [[], ["account"], ["key"], ["store"], ["platform"], ["import"], ["draft"], ["store-version"]]
+  const groups = [[], ["account"], ["user"], ["key"], ["store"], ["platform"], ["import"], ["draft"], ["store-version"]]
   const colour = "\u001b["
 
   test("is the answer where it is asked for, and the complaint where a command is missing", async () => {
@@ -156,6 +224,12 @@ describe("serving the embedded database", () => {
     assert.strictEqual(page.data.length, 3)
     assert.strictEqual((await fetch(`${first.baseUrl}/readyz`)).status, 200)
 
+    const [, email, link = ""] = /^Sign in as: +(\S+)\nSet its password: +(\S+) /m.exec(first.output.stdout) ?? []
+    assert.match(String(email), /^demo-[0-9a-f]{8}@catalog\.example$/)
+    assert.isTrue(link.startsWith(`${first.baseUrl}/set-password?token=pim_pl_`), link)
+    const setPassword = await (await fetch(link)).text()
+    assert.include(setPassword, `value="${email}"`)
+
     const refused = await catalogProcess(["serve"], { DATA_DIR })
     assert.strictEqual(refused.code, 1)
     assert.match(refused.stderr, new RegExp(`\\b${first.pid}\\b`))
@@ -163,6 +237,7 @@ describe("serving the embedded database", () => {
 
     assert.strictEqual(await first.stop(), 0)
     assert.notInclude(first.output.stderr, String(first.key))
+    assert.notInclude(first.output.stderr, String(new URL(link).searchParams.get("token")))
 
     const second = await serveCatalog({ DATA_DIR })
     assert.isUndefined(second.key)

@@ -5,7 +5,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import pg from "pg"
 import { afterAll } from "vitest"
-import { catalog } from "../support/CommandLine.ts"
+import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "drafts-"))
@@ -35,25 +35,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
     it.effect("are written, shown, added to a store and told of", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL })
-        const said = (...args: ReadonlyArray<string>) =>
-          Effect.map(run(...args), ({ code, stderr, stdout }) => {
-            assert.deepStrictEqual([code, stderr], [0, ""])
-            return stdout.trimEnd()
-          })
-        const json = (...args: ReadonlyArray<string>) =>
-          Effect.map(said(...args, "--json"), (text) => JSON.parse(text) as Json)
-        const refusal = (...args: ReadonlyArray<string>) =>
-          Effect.map(run(...args), ({ code, stderr, stdout }) => {
-            assert.deepStrictEqual([code, stdout], [1, ""])
-            assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
-            return stderr.trimEnd()
-          })
-        const misuse = (...args: ReadonlyArray<string>) =>
-          Effect.map(run(...args), ({ code, stderr, stdout }) => {
-            assert.deepStrictEqual([code, stdout], [2, ""])
-            return stderr.trimEnd()
-          })
+        const { said, json, refusal, misuse } = commandsWith({ DATABASE_URL })
 
         yield* json("account", "create", "--name", "Mine")
         yield* json("store", "link", domain)

@@ -6,6 +6,7 @@ import { Effect, Redacted } from "effect"
 import pg from "pg"
 import { afterAll } from "vitest"
 import { catalog } from "../support/CommandLine.ts"
+import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "imports-"))
@@ -26,17 +27,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
     it.effect("link, import, review, accept, and again without a change", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL })
-        const json = (...args: ReadonlyArray<string>) =>
-          Effect.map(run(...args, "--json"), ({ code, stderr, stdout }) => {
-            assert.deepStrictEqual([code, stderr], [0, ""])
-            return JSON.parse(stdout) as Record<string, unknown>
-          })
-        const refusal = (...args: ReadonlyArray<string>) =>
-          Effect.map(run(...args), ({ code, stderr, stdout }) => {
-            assert.deepStrictEqual([code, stdout], [1, ""])
-            return stderr.trimEnd()
-          })
+        const { run, json, refusal } = commandsWith({ DATABASE_URL })
 
         yield* json("account", "create", "--name", "Mine")
         assert.match(
@@ -52,9 +43,9 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           yield* refusal("store", "link", "shop.example.com"),
           "domain: shop.example.com is linked already"
         )
-        assert.match(
+        assert.strictEqual(
           yield* refusal("store", "link", "x.example", "--platform", "shopify"),
-          /^platform: linking a Shopify store comes with publishing/
+          "domain: must be the store's address on Shopify, such as tarn-and-tern.myshopify.com"
         )
         assert.strictEqual(
           yield* refusal("store", "link", "not a host"),
@@ -135,6 +126,9 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const discarded = yield* json("import", "discard", String(second.import_id))
         assert.deepStrictEqual(discarded, {
           import_id: second.import_id,
+          source: "csv",
+          store: "shop.example.com",
+          error: null,
           phase: "discarded",
           created: 0,
           updated: 0,

@@ -107,7 +107,7 @@ describe("an import by a command while a server holds the embedded database", ()
     await untilNewest(before + 1, "applied")
     await isWritable()
     assert.strictEqual((await run("import", "accept", id)).stderr, "import: is applied, not under review\n")
-  })
+  }, 300_000)
 
   test("is finished by the server when it is killed while the import is applied", async () => {
     const before = (await imports()).length
@@ -115,7 +115,7 @@ describe("an import by a command while a server holds the embedded database", ()
     assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
     await untilNewest(before + 1, "applied")
     await isWritable()
-  })
+  }, 300_000)
 
   test("is refused while another is under review, and names it", async () => {
     const file = exportOf("review", 3)

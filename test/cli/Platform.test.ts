@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
-import { catalog } from "../support/CommandLine.ts"
+import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 describe.skipIf(!serverAnswers)("the platform's commands", () => {
@@ -10,12 +10,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
     it.effect("break the shop of a demo store for every process, and mend it", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabaseUrl
-        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL: Redacted.value(url) })
-        const refusal = (...args: ReadonlyArray<string>) =>
-          Effect.map(run(...args), ({ code, stderr, stdout }) => {
-            assert.deepStrictEqual([code, stdout], [1, ""])
-            return stderr.trimEnd()
-          })
+        const { run, refusal } = commandsWith({ DATABASE_URL: Redacted.value(url) })
         const failures = Effect.flatMap(
           SqlClient.SqlClient,
           (sql) => sql`SELECT kind, percent, delay_millis FROM demo_shop_failure ORDER BY kind`

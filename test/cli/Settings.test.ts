@@ -14,21 +14,33 @@ describe("settings", () => {
         host: "127.0.0.1",
         port: 4080,
         baseUrl: Option.none(),
+        allowedOrigins: [],
         dataDirectory: "data",
         databaseUrl: Option.none(),
         redisUrl: Option.none(),
         secretKey: Option.none(),
         logFormat: "pretty",
-        budgets: { perKey: 120, perAccount: 240 }
+        budgets: { perKey: 120, perAccount: 240 },
+        registrationsPerHour: 100,
+        trustedProxies: 0
       })
     })
   )
 
-  it.effect("lose the trailing slash of an address", () =>
+  it.effect("give the public address as an origin, written as browsers write it", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
-        (yield* read({ BASE_URL: "https://pim.example/" })).baseUrl,
+        (yield* read({ BASE_URL: "https://PIM.example:443/" })).baseUrl,
         Option.some("https://pim.example")
+      )
+    })
+  )
+
+  it.effect("take several origins, with or without blanks between them", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(
+        (yield* read({ ALLOWED_ORIGINS: "https://app.example.com, http://localhost:3000," })).allowedOrigins,
+        ["https://app.example.com", "http://localhost:3000"]
       )
     })
   )
@@ -38,13 +50,28 @@ describe("settings", () => {
     ["PORT", "70000", "must be a port number, 0 to 65535"],
     ["HOST", " ", "must not be empty"],
     ["DATA_DIR", "", "must not be empty"],
-    ["BASE_URL", "pim.example", "must be an http or https address, without user, query or fragment"],
-    ["BASE_URL", "ftp://pim.example", "must be an http or https address, without user, query or fragment"],
+    ["BASE_URL", "pim.example", "must be an http or https address, without user, path, query or fragment"],
+    ["BASE_URL", "ftp://pim.example", "must be an http or https address, without user, path, query or fragment"],
+    ["BASE_URL", "https://pim.example/pim", "must be an http or https address, without user, path, query or fragment"],
     ["DATABASE_URL", "mysql://root@localhost/x", "must be a postgres:// address"],
-    ["SECRET_KEY", "short", "must be 32 bytes in base64, for example from `openssl rand -base64 32`"],
+    ["SECRET_KEY", "short", "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`"],
+    [
+      "SECRET_KEY",
+      "0".repeat(63),
+      "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`"
+    ],
+    ["ALLOWED_ORIGINS", "*", "must be origins such as https://app.example.com, separated by commas"],
+    [
+      "ALLOWED_ORIGINS",
+      "https://app.example.com,https://other.example/",
+      "must be origins such as https://app.example.com, separated by commas"
+    ],
     ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
     ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, 1 to 999999999"],
-    ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"]
+    ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"],
+    ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
+    ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
+    ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"]
   ] as const)
     it.effect(`${name}=${value} is refused by name`, () =>
       Effect.gen(function* () {

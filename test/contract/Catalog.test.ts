@@ -23,7 +23,7 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
-  makePrograms
+  Programs
 } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
 
@@ -61,7 +61,7 @@ for (const engine of serviceEngines) {
         Effect.gen(function* () {
           const { actor, stores } = yield* anAccount({ domains: ["b.example", "a.example"] })
           yield* Effect.gen(function* () {
-            const programs = yield* makePrograms
+            const programs = yield* Programs
             const media = yield* anEntity(
               "media",
               { url: "https://cdn.example/boots.jpg", file_name: "boots.jpg", alt: "Boots", mime_type: "image/jpeg" },
@@ -495,7 +495,7 @@ for (const engine of serviceEngines) {
                   const times = rows.map(({ updated_at }) => updated_at)
                   assert.deepStrictEqual(times, [...new Set(times)].sort())
                 }
-                const detail = yield* (yield* makePrograms).getProduct({ path: { id: product } })
+                const detail = yield* (yield* Programs).getProduct({ path: { id: product } })
                 const names = [product, small, large, image, untouched, first, second]
                 return names.reduce<string>(
                   (text, id, index) => text.replaceAll(id, `#${index}`),
@@ -505,7 +505,7 @@ for (const engine of serviceEngines) {
             })
           const elsewhere = yield* written(service.apply)
           const imported = yield* written((changes) =>
-            transaction.run(service.applyImported(ImportId.make(nilUuid), changes))
+            transaction.run(service.applyImported(ImportId.make(nilUuid), changes, null))
           )
           assert.deepStrictEqual(JSON.parse(imported), JSON.parse(elsewhere))
           assert.deepStrictEqual(

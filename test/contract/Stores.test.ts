@@ -11,7 +11,7 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
-  makePrograms,
+  Programs,
   Stores
 } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
@@ -86,7 +86,7 @@ for (const engine of serviceEngines) {
           yield* Effect.gen(function* () {
             const { link, list, unlink } = yield* Stores
             const catalog = yield* Catalog
-            const programs = yield* makePrograms
+            const programs = yield* Programs
             const shop = yield* aShop(first, second)
             const before = yield* answers(shop)
             assert.deepStrictEqual(
@@ -300,6 +300,57 @@ for (const engine of serviceEngines) {
             yield* keep(accountId, null)
             yield* link({ domain: "b.example" })
           }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("what a store cannot be called, speak or charge in is refused, and nothing is linked", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { link, list } = yield* Stores
+            const refused = yield* Effect.flip(
+              link({ domain: "a.example", name: "two\nlines", primaryLocale: "x".repeat(300), currency: "euro" })
+            )
+            assert.deepStrictEqual("issues" in refused && refused.issues, [
+              { path: "name", message: "must be one line of valid text" },
+              { path: "locale", message: "must be a language such as en, pt-BR or zh-Hans" },
+              { path: "currency", message: "must be an ISO 4217 code such as EUR" }
+            ])
+            assert.deepStrictEqual(yield* list, [])
+            const { store } = yield* link({ domain: "a.example", primaryLocale: "zh-Hans", currency: "CNY" })
+            assert.deepInclude(store, { primary_locale: "zh-Hans", currency: "CNY" })
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("count how their versions stand with publishes; unlinked stores and other accounts do not count", () =>
+        Effect.gen(function* () {
+          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "empty.example"] })
+          const [first, second] = stores
+          const stranger = yield* anAccount({ domains: ["a.example"] })
+          yield* Effect.gen(function* () {
+            const { link, publishCounts, unlink } = yield* Stores
+            const shop = yield* aShop(first.id, second.id)
+            yield* apply(
+              CatalogChange.AskPublish({ entityId: shop.product, storeId: first.id }),
+              CatalogChange.SetAttributes({ entityId: shop.variant, values: { price: "1.00", barcode: "7" } })
+            )
+            const counts = new Map([
+              [first.id, { neverPublished: 2, pending: 1, published: 1, failed: 0, pendingPublish: 3 }],
+              [second.id, { neverPublished: 0, pending: 0, published: 3, failed: 1, pendingPublish: 1 }]
+            ])
+            const here = new Map([...(yield* publishCounts)].filter(([id]) => counts.has(id)))
+            assert.deepStrictEqual(here, counts)
+            assert.strictEqual((yield* publishCounts).get(stores[2].id)?.neverPublished, 4)
+            yield* unlink("b.example")
+            assert.isFalse((yield* publishCounts).has(second.id))
+            yield* link({ domain: "b.example" })
+            assert.deepStrictEqual((yield* publishCounts).get(second.id), counts.get(second.id))
+          }).pipe(actingAs(actor))
+          const theirs = yield* Effect.flatMap(Stores, ({ publishCounts }) => publishCounts).pipe(
+            actingAs(stranger.actor)
+          )
+          assert.deepStrictEqual(theirs, new Map())
         })
       )
 

@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto"
 import pg from "pg"
 import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
-import { noProducts } from "../../src/domain/Import.ts"
+import { AccountId, ClientId, ConnectionId, ConsentId, EntityId, StoreId, UserId } from "../../src/domain/Ids.ts"
+import { nothingPlanned } from "../../src/domain/Import.ts"
 
 /** The entities of the large account by number, from 1 on: the same in every fill. */
 export const largeCatalog = {
@@ -12,6 +13,51 @@ export const largeCatalog = {
   collection: (n: number) => EntityId.make(idOf("c", n)),
   media: (n: number) => EntityId.make(idOf("d", n))
 }
+
+/** Somebody who signed in to one of the small accounts and connected a client, by number, from 1 to 12,000. */
+export const largeAccess = (n: number) => {
+  const digest = (secret: string) => createHash("sha256").update(`${secret}${n}`).digest("hex")
+  return {
+    accountId: AccountId.make(idOf("e", 1 + (n % 200))),
+    userId: UserId.make(idOf("f", n)),
+    clientId: ClientId.make(idOf("f", n)),
+    consentId: ConsentId.make(idOf("f", n)),
+    connectionId: ConnectionId.make(idOf("f", n)),
+    email: `user-${n}@example.com`,
+    hashes: {
+      session: digest("session"),
+      link: digest("link"),
+      code: digest("code"),
+      access: digest("access"),
+      refresh: digest("refresh"),
+      attempt: digest("attempt")
+    }
+  }
+}
+
+const people = 12_000
+
+const accessStatements: ReadonlyArray<string> = [
+  `INSERT INTO app_user (account_id, id, email)
+   SELECT ACCOUNT, ID, 'user-' || n || '@example.com' FROM N`,
+  `INSERT INTO session (account_id, hash, user_id) SELECT ACCOUNT, sha256(('session' || n)::bytea), ID FROM N`,
+  `INSERT INTO password_link (account_id, user_id, hash, expires_at)
+   SELECT ACCOUNT, ID, sha256(('link' || n)::bytea), now() + interval '1 day' FROM N`,
+  `INSERT INTO attempt (kind, subject) SELECT 'sign-in', sha256(('attempt' || n)::bytea) FROM N`,
+  `INSERT INTO oauth_client (id, name, redirect_uris) SELECT ID, 'Client', '{https://agent.example/cb}' FROM N`,
+  `INSERT INTO oauth_request (account_id, id, user_id, session_hash, form_hash, client_id, redirect_uri, tier,
+                              code_challenge, resource, expires_at)
+   SELECT ACCOUNT, ID, ID, sha256(('session' || n)::bytea), sha256('form'), ID, 'https://agent.example/cb', 'pim:read',
+          'x', 'https://pim.example/mcp', now() + interval '1 day' FROM N`,
+  `INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
+   SELECT ACCOUNT, ID, ID, ID, 'Client', 'agent.example', 'pim:read', 'https://pim.example/mcp' FROM N`,
+  `INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource, expires_at)
+   SELECT ACCOUNT, sha256(('code' || n)::bytea), ID, ID, 'https://agent.example/cb', 'pim:read', 'x',
+          'https://pim.example/mcp', now() + interval '1 day' FROM N`,
+  `INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, expires_at)
+   SELECT ACCOUNT, sha256((k || n)::bytea), ID, k, 'pim:read', now() + interval '1 day'
+   FROM N, unnest('{access,refresh}'::text[]) k`
+]
 
 const idOf = (letter: string, n: number) => `${letter}0000000-0000-4000-8000-${String(n).padStart(12, "0")}`
 const id = (letter: string, n: string) => `('${letter}0000000-0000-4000-8000-' || lpad((${n})::text, 12, '0'))::uuid`
@@ -55,9 +101,10 @@ const entities = (count: number, { kind, letter, parent, search, seqBefore, stor
   FROM generate_series(1, ${count}) n`
 
 const versions = (letter: string, stores: string, count: number) => `
-  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, published_at)
+  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, published_at,
+                             platform_id)
   SELECT ${account}, ${id(letter, "n")}, s, '{"attributes": {}}', n % 100 < 20, ${status("n")},
-         CASE WHEN n % 100 >= 20 THEN ${at("n")} END
+         CASE WHEN n % 100 >= 20 THEN ${at("n")} END, 'demo://${letter}/' || n
   FROM generate_series(1, ${count}) n, unnest(${stores}) s`
 
 const word = (n: string) =>
@@ -128,11 +175,38 @@ const statements = (products: number): ReadonlyArray<string> => {
      UNION ALL
      SELECT ${account}, ${id("c", String(collections))}, ${id("a", "2 * n")}, n FROM generate_series(1, ${products} / 2) n`,
     `INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, summary, done_through, applied)
-     SELECT ${account}, ${id("f", "n")}, '${largeCatalog.stores[0]}', 'csv', 'old.csv', 'applied', '${JSON.stringify(noProducts)}',
+     SELECT ${account}, ${id("f", "n")}, '${largeCatalog.stores[0]}', 'csv', 'old.csv', 'applied', '${JSON.stringify(nothingPlanned)}',
             12000, 300
      FROM generate_series(1, 40) n`,
     `INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
-     SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]' FROM generate_series(1, 12000) n`
+     SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]' FROM generate_series(1, 12000) n`,
+    `INSERT INTO mirror_item (account_id, import_id, kind, name, id, content)
+     SELECT ${account}, ${id("f", "1 + n % 4")}, 'translations', 'demo://a/' || n || ' de', ${id("f", "n")},
+            jsonb_build_object('platform_id', 'demo://a/' || n, 'locale', 'de', 'translations', '[]'::jsonb)
+     FROM generate_series(1, 12000) n`,
+    `INSERT INTO translatable_field (account_id, store_id, entity_id, key, type, source_locale, source_value, digest)
+     SELECT ${account}, s, ${id("a", "n")}, 'title', 'uri', 'en', 'Tent ' || n, 'digest ' || n
+     FROM generate_series(1, ${products}) n, unnest(${storeIds}) s`,
+    `INSERT INTO translation (account_id, store_id, entity_id, locale, key, value, source_digest, digest, said_outdated)
+     SELECT ${account}, s, ${id("a", "n")}, 'de', 'title', 'Zelt ' || n, 'digest ' || n, 'digest ' || n, false
+     FROM generate_series(1, ${products}) n, unnest(${storeIds}) s`,
+    `INSERT INTO metaobject_definition (account_id, id, type)
+     SELECT ${account}, ${id("f", "n")}, 'type-' || n FROM generate_series(1, 12) n`,
+    `INSERT INTO metaobject_definition_store (account_id, store_id, definition_id, platform_id, name, fields, entries_count,
+                                              translatable)
+     SELECT ${account}, s, ${id("f", "n")}, 'demo://f/' || n, 'Type', '[]', 1000, false
+     FROM generate_series(1, 12) n, unnest(${storeIds}) s`,
+    `INSERT INTO metaobject_entry (account_id, id, definition_id, store_id, platform_id, handle, display_name, status, fields,
+                                   updated_at)
+     SELECT ${account}, ${id("f", "1000000 * s + n")}, ${id("f", "1 + n % 12")}, (${storeIds})[s], 'demo://e/' || n,
+            'entry-' || n, 'Entry', 'active', '[]', ${at("n")}
+     FROM generate_series(1, 12000) n, generate_series(1, 3) s`,
+    ...accessStatements.map((statement) =>
+      statement
+        .replaceAll("ACCOUNT", id("e", "1 + n % 200"))
+        .replaceAll("ID", id("f", "n"))
+        .replaceAll("FROM N", `FROM generate_series(1, ${people}) n`)
+    )
   ]
 }
 

@@ -5,7 +5,7 @@ import { effective, valueOf } from "../../src/domain/Attribute.ts"
 import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/domain/CatalogChange.ts"
 import { EntityId, StoreId } from "../../src/domain/Ids.ts"
 import type { ImportedProduct } from "../../src/domain/ImportedProduct.ts"
-import { planImport } from "../../src/domain/ImportPlan.ts"
+import { decided, planImport } from "../../src/domain/ImportPlan.ts"
 import { Timestamp } from "../../src/domain/Timestamp.ts"
 
 const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
@@ -71,11 +71,11 @@ const makeCatalog = () => {
       const plan = planImport(
         imported,
         { product: all("product")[0], variants: variants(), media: all("media") },
-        storeId,
+        { storeId, isComplete: false },
         () => EntityId.make(uuid(minted++))
       )
-      apply(plan.changes)
-      return { outcome: plan.outcome, conflicts: plan.conflicts, changes: plan.changes.length }
+      apply(decided(plan.changes, () => false))
+      return { outcome: plan.outcome, conflicts: plan.conflicts.length, changes: plan.changes.length }
     },
     sizes: () => variants().map(({ attributes }) => valueOf(attributes, "option1")),
     images: () =>

@@ -19,13 +19,14 @@ const sizes = { perKey: 120, perAccount: 240 }
 const readThenWrite = Layer.scoped(
   RateBudget,
   Effect.gen(function* () {
-    const { untouched } = yield* RateBudget
+    const { look, untouched } = yield* RateBudget
     const url = Redacted.value(yield* Config.redacted("BUDGETS_REDIS_URL"))
     const redis = yield* Effect.acquireRelease(
       Effect.promise(() => createClient({ url }).connect()),
       (client) => Effect.promise(() => client.close())
     )
     return {
+      look,
       untouched,
       take: ({ accountId, credentialId }) =>
         Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /**
  * A process that imports for one account, and dies by SIGKILL at a named step. IMPORT_DATABASE_URL, IMPORT_ACCOUNT and
- * IMPORT_FILE (into the store a.example; without it the process takes over what is left) say what it does, IMPORT_STEP and
- * IMPORT_OCCURRENCE where it dies; IMPORT_CARELESS plants the wrong variant, which marks items done in a transaction of
+ * IMPORT_FILE (into the store a.example) or IMPORT_REFRESH (the domain of a demo store; without both the process takes over
+ * what is left) say what it does, IMPORT_STEP and IMPORT_OCCURRENCE where it dies; IMPORT_CARELESS plants the wrong variant, which marks items done in a transaction of
  * its own.
  */
 import { SqlClient } from "@effect/sql"
@@ -10,27 +10,35 @@ import * as Database from "../../src/database/Database.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId } from "../../src/domain/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { layerDemoPlatforms } from "../../src/platform/Platforms.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
+import { MirrorRepo } from "../../src/repos/MirrorRepo.ts"
+import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
+import { PulledRecordsRepo } from "../../src/repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
 import { Imports } from "../../src/services/Imports.ts"
+import { Mirror } from "../../src/services/Mirror.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
+import { StoreAccess } from "../../src/services/StoreAccess.ts"
 
 const work = Effect.gen(function* () {
   const imports = yield* Imports
   const accountId = AccountId.make(yield* Config.string("IMPORT_ACCOUNT"))
-  const file = yield* Config.option(Config.string("IMPORT_FILE"))
+  const file = Option.getOrUndefined(yield* Config.option(Config.string("IMPORT_FILE")))
+  const refreshed = Option.getOrUndefined(yield* Config.option(Config.string("IMPORT_REFRESH")))
   const quiet = () => Effect.void
-  yield* Option.match(file, {
-    onNone: () => imports.resume(Option.some(accountId)),
-    onSome: (path) =>
-      Effect.flatMap(imports.csv(path, "a.example", quiet), ({ id }) => imports.accept(id, quiet)).pipe(
-        Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
-      )
-  })
+  const bring = Effect.gen(function* () {
+    const { id } =
+      file === undefined ? yield* imports.refresh(refreshed ?? "", quiet) : yield* imports.csv(file, "a.example", quiet)
+    yield* imports.accept(id, quiet)
+  }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
+  yield* file === undefined && refreshed === undefined ? Effect.asVoid(imports.resume(Option.some(accountId))) : bring
 })
 
 const Deadly = Layer.effect(
@@ -76,13 +84,18 @@ process.stdin.on("end", () => process.exit(1)).resume()
 
 const Importing = Imports.layer.pipe(
   Layer.provide(Deadly),
-  Layer.provide(CatalogChanges.layer),
+  Layer.provide(Layer.mergeAll(CatalogChanges.layer, Mirror.layer, StoreAccess.layer)),
+  Layer.provide(SecretBox.layer),
   Layer.provide(
     Layer.mergeAll(
+      layerDemoPlatforms.pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
       DraftsRepo.layer,
       HistoryRepo.layer,
       ImportLockRepo.layer,
       Marking,
+      MirrorRepo.layer,
+      OperationsRepo.layer,
+      PulledRecordsRepo.layer,
       StoresRepo.layer,
       Transaction.layer
     )

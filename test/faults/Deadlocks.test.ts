@@ -1,41 +1,24 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Ref } from "effect"
+import { Effect, Layer, Ref } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
 import { type AccountId, EntityId, type StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
 import { Stores } from "../../src/services/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
+import { countingLocks, LockCalls } from "./LockCalls.ts"
 import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 16
 const listsEach = amount(30, 500)
 /** Every deadlock costs the planted variant its wait. */
 const plantedListsEach = 3
-
-/** How often a transaction asked for its locks: more than once a list when it lost to another and was run again. */
-class LockCalls extends Context.Tag("test/LockCalls")<LockCalls, Ref.Ref<number>>() {}
-
-const counted = Layer.effect(
-  DraftsRepo,
-  Effect.gen(function* () {
-    const drafts = yield* DraftsRepo
-    const calls = yield* LockCalls
-    return {
-      ...drafts,
-      lock: (...request) =>
-        Effect.zipRight(
-          Ref.update(calls, (n) => n + 1),
-          drafts.lock(...request)
-        )
-    }
-  })
-)
 
 /** The planted variant: rows are locked as the changes name them. */
 const unsorted = Layer.effect(
@@ -54,9 +37,9 @@ const unsorted = Layer.effect(
   })
 )
 
-const Writing = CatalogChanges.layer.pipe(Layer.provide(counted), Layer.provide(RepositoriesOnDatabase))
+const Writing = CatalogChanges.layer.pipe(Layer.provide(countingLocks), Layer.provide(RepositoriesOnDatabase))
 const WritingUnsorted = CatalogChanges.layer.pipe(
-  Layer.provide(counted),
+  Layer.provide(countingLocks),
   Layer.provide(unsorted),
   Layer.provide(RepositoriesOnDatabase)
 )
@@ -193,7 +176,11 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
   })
 
 describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
-  const TestLayer = Stores.layer.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layerDatabase(1)))
+  const TestLayer = Stores.layer.pipe(
+    Layer.provide(SecretBox.layer),
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provideMerge(layerDatabase(1))
+  )
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
     it.effect("never wait for each other, and leave every derived field as its sources say", () =>

@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -8,17 +7,14 @@ import { Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import type { AccountId } from "../../src/domain/Ids.ts"
-import type { FaultStep } from "../../src/services/FaultInjector.ts"
 import { Imports } from "../../src/services/Imports.ts"
-import { actingAs, anAccount, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { catalog, serveCatalog } from "../support/CommandLine.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
-import { bundledProgram, startProgram } from "./BundledProgram.ts"
 import { report } from "./Dice.ts"
+import { type Death, dies, leaseSeconds, refusesWrites, setClock, stopClock } from "./ImportDeaths.ts"
 import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
 import { layerDatabase, untilQuiet } from "./ServerServices.ts"
-
-const program = bundledProgram("test/faults/CrashImporter.ts")
 
 const folder = mkdtempSync(join(tmpdir(), "import-crash-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -44,20 +40,6 @@ const file = exportOf("all.csv", products, "10.00")
 
 const quiet = () => Effect.void
 
-const setClock = (secondsAfterStart: number) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${secondsAfterStart}`)
-
-/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
-const stopClock = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`
-    CREATE TABLE test_clock (start timestamptz, seconds integer);
-    INSERT INTO test_clock VALUES (clock_timestamp(), 0);
-    CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
-      AS $$ SELECT start + seconds * interval '1 second' FROM test_clock $$;
-  `)
-})
-
 /** An account that has a few of the products from another store already: some of what is imported changes them. */
 const aMerchant = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount({ domains: ["a.example", "b.example"] })
@@ -68,27 +50,6 @@ const aMerchant = Effect.gen(function* () {
   return accountId
 })
 
-interface Death {
-  readonly step: FaultStep
-  readonly occurrence: number
-}
-
-/** A process that begins an import, or takes one over, and dies where it should. */
-const dies = (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const child = yield* startProgram(program, {
-        IMPORT_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
-        IMPORT_ACCOUNT: accountId,
-        IMPORT_STEP: step,
-        IMPORT_OCCURRENCE: String(occurrence),
-        ...more
-      })
-      if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
-      assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step} ${occurrence}`)
-    })
-  )
-
 /** The newest import of the file that the killed processes read: time stands still, and orders nothing by itself. */
 const runOf = (accountId: AccountId) =>
   Effect.gen(function* () {
@@ -96,14 +57,6 @@ const runOf = (accountId: AccountId) =>
     assert(run !== undefined)
     return run
   }).pipe(actingAs({ _tag: "Cli", accountId }))
-
-/** Whether a draft write is refused; nothing is changed by asking. */
-const refusesWrites = (accountId: AccountId) =>
-  Effect.flatMap(CatalogChanges, ({ apply }) => apply([])).pipe(
-    Effect.as(false),
-    Effect.catchTag("PimLocked", () => Effect.succeed(true)),
-    actingAs({ _tag: "Cli", accountId })
-  )
 
 /** The catalog that an import of the same files makes when nothing disturbs it. */
 const undisturbed = (counters: boolean) =>
@@ -130,7 +83,6 @@ const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
     assert.isFalse(yield* refusesWrites(accountId))
   })
 
-const leaseSeconds = 60
 /** How often a server looks for leases that ran out: Sweeper.test.ts holds it. */
 const betweenTakeoversSeconds = 10
 

@@ -10,6 +10,7 @@ import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
 import {
   Accounts,
   ApiKeys,
@@ -37,9 +38,11 @@ const unlocked = Layer.effect(
   Effect.map(ImportLockRepo, (lock) => ({ ...lock, take: lock.share }))
 )
 
-const services = Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer)
-const Linking = Layer.merge(Stores.layer, services).pipe(Layer.provideMerge(RepositoriesOnDatabase))
-const LinkingUnlocked = Layer.merge(Stores.layer.pipe(Layer.provide(unlocked)), services).pipe(
+const services = Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, SecretBox.layer)
+const Linking = Stores.layer.pipe(Layer.provideMerge(services), Layer.provideMerge(RepositoriesOnDatabase))
+const LinkingUnlocked = Stores.layer.pipe(
+  Layer.provide(unlocked),
+  Layer.provideMerge(services),
   Layer.provideMerge(RepositoriesOnDatabase)
 )
 

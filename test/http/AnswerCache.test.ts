@@ -5,7 +5,7 @@ import * as fc from "fast-check"
 import type { AccountId, StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
-import { makePrograms } from "../../src/services/Programs.ts"
+import { Programs } from "../../src/services/Programs.ts"
 import {
   actingAs,
   anAccount,
@@ -46,7 +46,7 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
       Effect.gen(function* () {
         const operations = fc.sample(operation, { numRuns: amount(120, 1_000), seed })
         const changes = yield* CatalogChanges
-        const programs = yield* makePrograms
+        const programs = yield* Programs
         const client = yield* HttpClient.HttpClient
         const { link, unlink } = yield* Stores
         const drafts = yield* DraftsRepo

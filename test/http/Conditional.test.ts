@@ -7,7 +7,7 @@ import { routesOf } from "../../src/http/RouteTable.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { EchoServer } from "./EchoServer.ts"
 import { type Answer, ask, assertHeaders, assertRefusal, MemoryServer, refusals, spentBy } from "./Exchange.ts"
-import { aCatalog, aKey, targetOf } from "./Fixtures.ts"
+import { aCatalog, aKey, queryOf, targetOf } from "./Fixtures.ts"
 
 const tag = /^"[A-Za-z0-9_-]{27}"$/
 
@@ -21,12 +21,12 @@ const reads = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes].filter(
 
 layer(MemoryServer)("conditional reads", (it) => {
   describe("every read", () => {
-    assert.isAtLeast(reads.length, 22)
+    assert.isAtLeast(reads.length, 29)
     for (const { authenticated, path } of reads)
       it.effect(path, () =>
         Effect.gen(function* () {
           const { accountId, ids, stores, token } = yield* aCatalog()
-          const target = targetOf(path, ids, stores[0]?.id ?? "")
+          const target = `${targetOf(path, ids, stores[0]?.id ?? "")}${queryOf[path] ?? ""}`
           const got = yield* ask(target, { token })
           assert.strictEqual(got.status, 200, got.text)
           const policy = path === documentationPath ? ["content-security-policy"] : []

@@ -1,9 +1,11 @@
 import { assert, describe, layer, it as test } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, TestClock } from "effect"
 import { openApiPath } from "../../src/api/openapi/OpenApiDocument.ts"
+import { ImportId } from "../../src/domain/Ids.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { assertDocumented, document, heldAgainst } from "./Documented.ts"
 import { ask, exhaust, MemoryServer } from "./Exchange.ts"
-import { aCatalog, aKey, targetOf } from "./Fixtures.ts"
+import { aCatalog, aKey, bodyOf, jsonType, queryOf, targetOf, unused, withParameter } from "./Fixtures.ts"
 
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, { responses }]) => ({
@@ -14,8 +16,8 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 )
 
 /** What a request cannot bring about in a service that is well: other suites see them, these on sockets of their own. */
-const provoked = new Set([200, 304, 400, 401, 403, 404, 414, 417, 429, 431])
-const elsewhere = new Set([408, 500, 503])
+const provoked = new Set([200, 304, 400, 401, 403, 404, 413, 414, 415, 417, 423, 429, 431])
+const elsewhere = new Set([408, 500, 502, 503])
 
 layer(MemoryServer)("the document", (it) => {
   it.effect("is what is served", () =>
@@ -26,29 +28,52 @@ layer(MemoryServer)("the document", (it) => {
     Effect.gen(function* () {
       const { accountId, ids, stores, token } = yield* aCatalog()
       const { token: withoutRead } = yield* aKey(accountId, ["pim:write"])
+      const { token: withoutWrite } = yield* aKey(accountId, ["pim:read"])
       const { token: spent } = yield* aKey(accountId, ["pim:read"])
-      const { token: second } = yield* aKey(accountId, ["pim:read"])
+      const { token: second } = yield* aKey(accountId, ["pim:read", "pim:write"])
       heldAgainst.clear()
       const x = "x".repeat(9_000)
       for (const { method, path } of operations) {
+        yield* TestClock.adjust("1 minute")
         const pattern = path.replaceAll(/\{(\w+)\}/g, ":$1")
-        const target = pattern.includes(":") ? targetOf(pattern, ids, String(stores[0]?.id)) : path
+        const place = pattern.includes(":") ? targetOf(pattern, ids, String(stores[0]?.id)) : path
+        const target = `${place}${queryOf[path] ?? ""}`
+        const body = bodyOf[path]
+        if (body !== undefined) {
+          const sent = { method, token: second, headers: jsonType }
+          const done = yield* ask(target, { ...sent, body: JSON.stringify(body) })
+          assert.strictEqual(done.status, 200, done.text)
+          yield* ask(target, { method, token: withoutWrite })
+          yield* ask(target, { method, token: second, body: "{}" })
+          yield* ask(target, { ...sent, body: "x".repeat(2_100_000) })
+          if (path.endsWith("/scans"))
+            yield* ask(target, { ...sent, body: JSON.stringify({ ...body, store_id: unused }) })
+          else {
+            const lock = yield* ImportLockRepo
+            yield* lock.keep(accountId, ImportId.make(unused))
+            yield* ask(target, { ...sent, body: JSON.stringify(body) })
+            yield* lock.keep(accountId, null)
+          }
+        }
         const read = yield* ask(target, { method, token })
         if (method === "GET") {
           assert.strictEqual(read.status, 200, read.text)
           yield* ask(target, { method, token, headers: { "if-none-match": String(read.headers.etag) } })
           yield* ask(target, { method: "HEAD", token: second })
         }
-        yield* ask(`${target}?x=%FF`, { method, token: second })
+        yield* ask(withParameter(target, "x=%FF"), { method, token: second })
         yield* ask(target, { method })
         yield* ask(target, { method, token: withoutRead })
-        yield* ask(`${target}?${x}`, { method })
+        yield* ask(withParameter(target, x), { method })
         yield* ask(target, { method, headers: { "x-long": "x".repeat(17_000) } })
         yield* ask(target, { method, headers: { expect: "200-ok" } })
         if (pattern.includes(":id")) yield* ask(target.replace(/[0-9a-f-]{36}/, "unknown"), { method, token: second })
         if (path === "/api/v1/products")
           yield* ask(`${target}?collection_id=${crypto.randomUUID()}`, { method, token: second })
+        if (path.startsWith("/api/v1/data-health") && method === "GET")
+          yield* ask(withParameter(target, `store_id=${crypto.randomUUID()}`), { method, token: second })
       }
+      yield* TestClock.adjust("1 minute")
       yield* exhaust(spent)
       for (const { method, path } of operations) yield* ask(path.replaceAll(/\{\w+\}/g, "x"), { method, token: spent })
 

@@ -159,6 +159,7 @@ layer(MemoryServer)("refusals", (it) => {
       "/api/v1/",
       "/api/v2/ping",
       "/api/v1/nowhere",
+      "/api/v1/metaobject-definitions/1f8e6c3a-97b4-4205-a8d1-5e7c9b0f3d62/translations",
       "/api/v1/ping/",
       "/api/v1//ping",
       "//api/v1/ping",

@@ -1,8 +1,19 @@
 import { Effect, Redacted, TestClock } from "effect"
 import { errorCodes } from "../../src/api/ErrorCodes.ts"
-import type { AccountId } from "../../src/domain/Ids.ts"
-import { fromMillis } from "../../src/domain/Timestamp.ts"
-import { ApiKeys, actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { type AccountId, DropId, nilUuid } from "../../src/domain/Ids.ts"
+import { fromMillis, Timestamp } from "../../src/domain/Timestamp.ts"
+import { DropsRepo } from "../../src/repos/DropsRepo.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import {
+  ApiKeys,
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Operations
+} from "../../src/testing/index.ts"
+import { aMarket, aMetafield, aMetaobject, anEntry, aTranslation, refresh } from "../support/Mirrors.ts"
 
 /** Another key of an account. */
 export const aKey = (accountId: AccountId, scopes: ReadonlyArray<string>, expiresAt: number | null = null) =>
@@ -30,11 +41,11 @@ export const aRevokedKey = (accountId: AccountId) =>
     return token
   })
 
-/** An account with one entity of each kind on one of its two stores. */
+/** An account with one entity of each kind on one of its two stores, and what the store has beside its catalog. */
 export const aCatalog = (domains: readonly [string, string] = ["a.example", "b.example"]) =>
   Effect.gen(function* () {
     const account = yield* anAccount({ domains })
-    const on = account.stores.slice(0, 1)
+    const on = [account.stores[0]] as const
     const ids = yield* Effect.gen(function* () {
       const product = yield* anEntity("product", { title: "Boots" }, { on })
       const variant = yield* anEntity("variant", { title: "S", sku: "B-S" }, { on, of: product })
@@ -43,29 +54,103 @@ export const aCatalog = (domains: readonly [string, string] = ["a.example", "b.e
       yield* (yield* CatalogChanges).apply([
         CatalogChange.SetMembers({ collectionId: collection, productIds: [product] })
       ])
-      return { product, variant, collection, media }
+      const drop = yield* mintId(DropId)
+      const change = { store_id: null, field: "title", value: "Sale" }
+      yield* (yield* DropsRepo).insert(
+        account.accountId,
+        drop,
+        {
+          name: "Sale",
+          starts_at: Timestamp.make("2030-01-31T09:30:00.000000Z"),
+          ends_at: null,
+          timezone: "Europe/Lisbon",
+          changes: [
+            { ...change, entity_id: product, entity_type: "product" },
+            { ...change, entity_id: variant, entity_type: "variant" },
+            { ...change, entity_id: collection, entity_type: "collection" }
+          ]
+        },
+        account.actor
+      )
+      const [store] = on
+      yield* (yield* CatalogChanges).apply(
+        [product, collection].map((entityId) =>
+          CatalogChange.Identify({ entityId, storeId: store.id, platformId: `demo://${entityId}` })
+        )
+      )
+      yield* refresh(account.accountId, store, {
+        markets: [aMarket("eu")],
+        metafields: [aMetafield("product", "care.washing")],
+        metaobjects: [aMetaobject("maker")],
+        entries: { maker: [anEntry("ash")] },
+        translations: [
+          aTranslation("product", `demo://${product}`, "de", "Boots", ["Stiefel", "digest of Boots"]),
+          aTranslation("collection", `demo://${collection}`, "de", "Winter", ["Winter", "digest of Cold"])
+        ]
+      })
+      const operations = yield* Operations
+      const [market] = yield* operations.markets
+      const [definition] = yield* operations.metaobjectDefinitions
+      return { product, variant, collection, media, drop, market: market?.id ?? "", definition: definition?.id ?? "" }
     }).pipe(actingAs(account.actor), Effect.orDie)
     return { ...account, ids }
   })
 
 interface Ids {
+  /** Of a path that names a store; the store itself where it is not given. */
+  readonly store?: string
+  readonly drop?: string
   readonly product: string
   readonly variant: string
   readonly collection: string
   readonly media: string
+  readonly market: string
+  readonly definition: string
 }
 
 const kindOf: { readonly [segment: string]: keyof Ids } = {
   products: "product",
   variants: "variant",
   collections: "collection",
-  media: "media"
+  media: "media",
+  markets: "market",
+  "metaobject-definitions": "definition"
 }
+
+/** Reads of an entity that need a store as a parameter. */
+export const asksForStore = (path: string): boolean =>
+  path.endsWith("/sales-channels") && !path.startsWith("/api/v1/stores/")
+
+/** An id that nothing has. */
+export const unused = "00000000-0000-4000-8000-000000000001"
+
+/** A body that an operation takes, where it wants one. */
+export const bodyOf: Readonly<Record<string, unknown>> = {
+  "/api/v1/data-health/scans": { dimension: "sync" },
+  "/api/v1/data-health/completeness-fills": {
+    entity_type: "product",
+    operations: [{ entity_id: unused, store_id: unused, field: "title", value: "x" }]
+  },
+  "/api/v1/data-health/divergence-reconciles": {
+    entity_type: "product",
+    operations: [{ entity_id: unused, field: "title", value: "x" }]
+  }
+}
+export const jsonType = { "content-type": "application/json" }
+
+/** What a read needs beside its path. */
+export const queryOf: Readonly<Record<string, string>> = { "/api/v1/data-health/issues": "?section=divergence" }
+
+/** A target with one parameter more. */
+export const withParameter = (target: string, parameter: string): string =>
+  `${target}${target.includes("?") ? "&" : "?"}${parameter}`
 
 /** The target of a route that names an entity of the catalog and a store it is on. */
 export const targetOf = (path: string, ids: Ids, storeId: string): string =>
-  path
-    .replace(/\/(\w+)\/:id/, (_, segment: string) => {
+  `${path}${asksForStore(path) ? "?store_id=:store_id" : ""}`
+    .replace(/\/([\w-]+)\/:id/, (_, segment: string) => {
+      if (segment === "drops") return `/drops/${ids.drop ?? nilUuid}`
+      if (segment === "stores") return `/stores/${ids.store ?? storeId}`
       const kind = kindOf[segment]
       if (kind === undefined) throw new Error(`no entity for ${path}`)
       return `/${segment}/${ids[kind]}`

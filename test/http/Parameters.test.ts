@@ -170,7 +170,19 @@ layer(MemoryServer)("parameters", (it) => {
   it.effect("bounded lists and single reads take no parameters", () =>
     Effect.gen(function* () {
       const { ids, token } = yield* aCatalog()
-      for (const path of ["/stores", `/products/${ids.product}`, `/products/${ids.product}/stores`, "/ping"]) {
+      for (const path of [
+        "/stores",
+        `/products/${ids.product}`,
+        `/products/${ids.product}/stores`,
+        "/ping",
+        "/markets",
+        `/markets/${ids.market}`,
+        "/metafield-definitions",
+        "/metaobject-definitions",
+        `/metaobject-definitions/${ids.definition}/entries`,
+        `/products/${ids.product}/translations`,
+        `/collections/${ids.collection}/translations`
+      ]) {
         const plain = yield* ask(`/api/v1${path}`, { token })
         const query = "limit=1&limit=2&cursor=garbage&status=x&updated_since=never&search=%00&page=0"
         const asked = yield* ask(`/api/v1${path}?${query}`, { token })
@@ -355,6 +367,20 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
+  it.effect("owner_type: one of a closed list, which a refusal names", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aCatalog()
+      const by = (owner: string) => ask(`/api/v1/metafield-definitions?owner_type=${owner}`, { token })
+      assert.strictEqual(rowsOf(yield* by("product")), 1)
+      for (const owner of ["variant", "collection", "media", "market", "shop"])
+        assert.strictEqual(rowsOf(yield* by(owner)), 0)
+      const known = misfit("owner_type", "must be one of product, variant, collection, media, market, shop")
+      for (const owner of ["", "Product", "products", "order", "product%20", "%00", "null"])
+        assertRefusal(yield* by(owner), known)
+      assertRefusal(yield* by("product&owner_type=product"), misfit("owner_type", "is given more than once"))
+    })
+  )
+
   it.effect("what was refused is never repeated", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
@@ -387,8 +413,8 @@ describe("details", () => {
     const envelope = envelopeOf(new ValidationFailed({ issues }), "req_1")
     assert("details" in envelope.error)
     assert.strictEqual(envelope.error.details.length, 20)
-    assert.strictEqual(envelope.error.message.length, 300)
+    assert.strictEqual(envelope.error.message.length, 500)
     for (const { message, path } of envelope.error.details)
-      assert.deepStrictEqual([message.length, path.length], [300, 300])
+      assert.deepStrictEqual([message.length, path.length], [500, 500])
   })
 })

@@ -4,7 +4,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 import { routesOf } from "../../src/http/RouteTable.ts"
 import { actingAs, anEntity } from "../../src/testing/index.ts"
 import { ask, assertRefusal, headerNames, MemoryServer, refusals } from "./Exchange.ts"
-import { aCatalog, targetOf } from "./Fixtures.ts"
+import { aCatalog, asksForStore, targetOf } from "./Fixtures.ts"
 
 const routes = routesOf(RestApi).filter(({ path }) => path.includes("/:"))
 const unused = "00000000-0000-4000-8000-000000000001"
@@ -29,43 +29,58 @@ const malformed = (id: string) => [
 ]
 
 layer(MemoryServer)("an id that names nothing here reads the same, whatever the cause", (it) => {
-  assert.strictEqual(routes.length, 12)
+  assert.strictEqual(routes.length, 24)
   for (const { path } of routes)
     it.effect(path, () =>
       Effect.gen(function* () {
         const ours = yield* aCatalog()
         const theirs = yield* aCatalog(["theirs.example", "b.example"])
         const store = ours.stores[0]?.id ?? ""
-        const same = (id: string) => ({ product: id, variant: id, collection: id, media: id })
-        const kinds = Object.entries(ours.ids)
-        const kind = /v1\/(product|variant|collection|media)/.exec(path)?.[1]
+        const same = (id: string) => ({
+          product: id,
+          variant: id,
+          collection: id,
+          media: id,
+          market: id,
+          definition: id,
+          store: id,
+          drop: id
+        })
+        const own = { ...ours.ids, store }
+        const kinds = Object.entries(own)
+        const kind = /v1\/(?:metaobject-)?(product|variant|collection|media|market|definition|store|drop)/.exec(
+          path
+        )?.[1]
+        const foreign = { ...theirs.ids, store: theirs.stores[0]?.id ?? "" }
 
         const ofId: ReadonlyArray<readonly [string, string]> = [
           ["absent", targetOf(path, same(unused), store)],
           ["nil", targetOf(path, same("00000000-0000-0000-0000-000000000000"), store)],
-          ["foreign", targetOf(path, theirs.ids, store)],
-          ["foreign, with its own store", targetOf(path, theirs.ids, theirs.stores[0]?.id ?? "")],
+          ["foreign", targetOf(path, foreign, store)],
+          ["foreign, with its own store", targetOf(path, foreign, foreign.store)],
           ["foreign, in upper case", targetOf(path, same(theirs.ids.product.toUpperCase()), store)],
-          ["a store's", targetOf(path, same(store), store)],
           ["the account's", targetOf(path, same(ours.accountId), store)],
           ...kinds
             .filter(([other]) => other !== kind)
             .map(([other, id]) => [`that of another kind: ${other}`, targetOf(path, same(id), store)] as const),
           ...malformed(ours.ids.product).map((id) => [`malformed: ${id}`, targetOf(path, same(id), store)] as const)
         ]
-        const ofStore: ReadonlyArray<readonly [string, string]> = path.endsWith(":store_id")
-          ? [
-              ["store absent", targetOf(path, ours.ids, unused)],
-              ["store foreign", targetOf(path, ours.ids, theirs.stores[0]?.id ?? "")],
-              ["store without a version", targetOf(path, ours.ids, ours.stores[1]?.id ?? "")],
-              ["store is an entity", targetOf(path, ours.ids, ours.ids.product)],
-              ...malformed(store).map((id) => [`store malformed: ${id}`, targetOf(path, ours.ids, id)] as const)
-            ]
-          : []
+        const ofStore: ReadonlyArray<readonly [string, string]> =
+          path.endsWith(":store_id") || asksForStore(path)
+            ? [
+                ["store absent", targetOf(path, own, unused)],
+                ["store foreign", targetOf(path, own, foreign.store)],
+                ["store without a version", targetOf(path, own, ours.stores[1]?.id ?? "")],
+                ["store is an entity", targetOf(path, own, ours.ids.product)],
+                ...(asksForStore(path) ? [] : malformed(store)).map(
+                  (id) => [`store malformed: ${id}`, targetOf(path, own, id)] as const
+                )
+              ]
+            : []
 
-        const right = targetOf(path, ours.ids, store)
+        const right = targetOf(path, own, store)
         assert.strictEqual((yield* ask(right, { token: ours.token })).status, 200)
-        const upper = targetOf(path, same((ours.ids as Record<string, string>)[kind ?? ""]?.toUpperCase() ?? ""), store)
+        const upper = targetOf(path, same((own as Record<string, string>)[kind ?? ""]?.toUpperCase() ?? ""), store)
         assert.strictEqual((yield* ask(upper, { token: ours.token })).status, 200)
 
         const wholes = new Set<string>()
@@ -87,7 +102,8 @@ layer(MemoryServer)("an id that names nothing here reads the same, whatever the 
     Effect.gen(function* () {
       const ours = yield* aCatalog()
       const theirs = yield* aCatalog(["theirs.example", "c.example"])
-      for (const target of ["products", "variants", "collections", "media", "stores"]) {
+      const bounded = ["markets", "metafield-definitions", "metaobject-definitions"]
+      for (const target of ["products", "variants", "collections", "media", "stores", "drops", ...bounded]) {
         const own = yield* ask(`/api/v1/${target}`, { token: ours.token })
         const other = yield* ask(`/api/v1/${target}`, { token: theirs.token })
         const idsOf = (text: string) => (JSON.parse(text).data as ReadonlyArray<{ id: string }>).map(({ id }) => id)

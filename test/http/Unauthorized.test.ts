@@ -4,7 +4,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 import { fromRandomBytes } from "../../src/domain/ApiKeyToken.ts"
 import { routesOf } from "../../src/http/RouteTable.ts"
 import { ask, assertHeaders, assertRefusal, MemoryServer, type Refusal, refusals } from "./Exchange.ts"
-import { aCatalog, aKey, anExpiredKey, aRevokedKey, targetOf } from "./Fixtures.ts"
+import { aCatalog, aKey, anExpiredKey, aRevokedKey, bodyOf, jsonType, queryOf, targetOf } from "./Fixtures.ts"
 
 const routes = routesOf(RestApi)
 const neverMinted = fromRandomBytes((count) => new Uint8Array(count).fill(9))
@@ -12,13 +12,15 @@ const neverMinted = fromRandomBytes((count) => new Uint8Array(count).fill(9))
 const lacking = { "pim:read": refusals.noRead, "pim:write": refusals.noWrite, "pim:delete": refusals.noDelete } as const
 
 layer(MemoryServer)("every endpoint with every credential", (it) => {
-  assert.isAtLeast(routes.length, 19)
+  assert.isAtLeast(routes.length, 26)
   for (const { authenticated, method, path, scope } of routes)
     it.effect(`${method} ${path}`, () =>
       Effect.gen(function* () {
         const { accountId, ids, stores, token } = yield* aCatalog()
-        const target = targetOf(path, ids, stores[0]?.id ?? "")
-        const send = (key: string | undefined) => ask(target, { method, token: key })
+        const target = `${targetOf(path, ids, stores[0]?.id ?? "")}${queryOf[path] ?? ""}`
+        const body = bodyOf[path]
+        const sent = body === undefined ? {} : { headers: jsonType, body: JSON.stringify(body) }
+        const send = (key: string | undefined) => ask(target, { method, token: key, ...sent })
         assert.isTrue(authenticated)
 
         const { paths } = JSON.parse((yield* ask("/api/v1/openapi.json")).text)

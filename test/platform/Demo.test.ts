@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Effect, Fiber, Layer, Option, Stream, TestClock } from "effect"
+import { EntityId } from "../../src/domain/Ids.ts"
 import type { PlatformRecord } from "../../src/domain/PlatformRecord.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { nonePlatform } from "../../src/platform/NonePlatform.ts"
@@ -51,6 +52,27 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
             { concurrency: "unbounded" }
           )
           assert.strictEqual(yield* shops.effects(store), 4)
+        })
+      )
+
+      it.effect("finds the record of an entity", () =>
+        Effect.gen(function* () {
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          const entityId = EntityId.make(crypto.randomUUID())
+          const [first, second] = ["a", "b"].map((name) => ({
+            ...record(1),
+            platformId: `demo://product/${name}`,
+            entityId
+          }))
+          yield* shops.put(
+            store,
+            [record(2), second, first].flatMap((each) => each ?? [])
+          )
+          assert.deepStrictEqual(yield* shops.find(store, entityId), Option.fromNullable(first))
+          assert.deepStrictEqual(yield* shops.find(store, EntityId.make(crypto.randomUUID())), Option.none())
+          const other = yield* (yield* PlatformShops).open
+          assert.deepStrictEqual(yield* shops.find(other, entityId), Option.none())
         })
       )
 

@@ -7,7 +7,7 @@ import { type Input, ShopifyShop } from "./ShopifyShop.ts"
 
 /**
  * What becomes of a request in stead of an answer. `lost`: carried out, and the connection cut before the answer; `half`:
- * carried out, and half of the answer.
+ * carried out, and half of the answer; `short`: a file without its last record, which ends as if it were whole.
  */
 export type Fault =
   | "throttled"
@@ -18,6 +18,7 @@ export type Fault =
   | "cut"
   | "lost"
   | "half"
+  | "short"
   | "html"
   | "odd"
   | "refused"
@@ -38,6 +39,10 @@ const bulkLines = (node: Input, parent?: string): ReadonlyArray<string> => {
     ...connections.flatMap(([, { edges }]) => edges.flatMap((edge: Input) => bulkLines(edge.node, node.id)))
   ]
 }
+
+const isRoot = (line: string) => JSON.parse(line).__parentId === undefined
+
+const startOfLastRoot = (lines: ReadonlyArray<string>) => lines.slice(0, lines.findLastIndex(isRoot)).join("\n").length
 
 const operationOf = (document: DocumentNode) => {
   const [definition] = document.definitions
@@ -97,7 +102,12 @@ export class ShopifyServer {
     return shop
   }
 
-  /** The next `times` requests of an operation ("*": of any) go wrong. */
+  /** From now on the token opens nothing. */
+  revoke(token: string) {
+    this.#shops.delete(token)
+  }
+
+  /** The next `times` requests of an operation ("*": of any; `BulkFile`, of no token: of files) go wrong. */
   script(token: string, operation: string, fault: Fault, times = 1) {
     this.#scripts.set(token, [...(this.#scripts.get(token) ?? []), { operation, fault, left: times }])
   }
@@ -119,7 +129,14 @@ export class ShopifyServer {
     const lines = this.#bulk.get(url)?.lines
     // Whoever may download needs no token, and must not send it: the file lies with another company.
     if (token !== "" || lines === undefined) response.writeHead(403).end()
-    else response.writeHead(200).end(`${lines.join("\n")}\n`)
+    else {
+      const file = `${lines.join("\n")}\n`
+      const fault = this.#fault(token, "BulkFile")
+      if (fault === "half") {
+        response.writeHead(200, { "content-length": Buffer.byteLength(file) })
+        response.write(file.slice(0, file.length / 2), () => response.destroy())
+      } else response.writeHead(200).end(fault === "short" ? file.slice(0, startOfLastRoot(lines)) : file)
+    }
   }
 
   async #answer(url: string, token: string, body: string, response: ServerResponse) {
@@ -200,8 +217,14 @@ export class ShopifyServer {
         const bulk = this.#bulk.get(path)
         if (bulk === undefined) return null
         bulk.looks += 1
-        if (bulk.looks === 1) return { status: "RUNNING", errorCode: null, url: null }
-        return { status: "COMPLETED", errorCode: null, url: bulk.lines.length === 0 ? null : `${this.origin}${path}` }
+        const rootObjectCount = String(bulk.lines.filter(isRoot).length)
+        if (bulk.looks === 1) return { status: "RUNNING", errorCode: null, rootObjectCount, url: null }
+        return {
+          status: "COMPLETED",
+          errorCode: null,
+          rootObjectCount,
+          url: bulk.lines.length === 0 ? null : `${this.origin}${path}`
+        }
       }
     }
     const { data, errors } = await execute({ schema: this.#schema, document, variableValues: variables, rootValue })

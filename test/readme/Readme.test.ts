@@ -52,7 +52,7 @@ describe("the README", () => {
   })
 
   it("lists every setting that the code reads, with its default", () => {
-    const read = [...readFileSync(at("src/AppConfig.ts"), "utf8").matchAll(/\("([A-Z][A-Z_]+)"/g)].map(
+    const read = [...readFileSync(at("src/AppConfig.ts"), "utf8").matchAll(/\(\s*"([A-Z][A-Z_]+)"/g)].map(
       ([, name]) => name
     )
     const listed = [...section("Settings").matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name)
@@ -105,6 +105,21 @@ describe("the README", () => {
       await follow(steps)
     })
 
+    it("changes, publishes, refreshes and schedules on the demo", async () => {
+      const steps = blocksOf(section("Change, publish, refresh"))
+      assert.lengthOf(steps, 10)
+      await follow(steps)
+    }, 300_000)
+
+    it("scans, fills, reconciles and scans again", async () => {
+      const steps = blocksOf(section("Find what is wrong, and mend it"))
+      assert.lengthOf(steps, 6)
+      // The store is the one of the walk before.
+      const [first, ...rest] = steps
+      assert(first !== undefined)
+      await follow([{ ...first, text: `${storeOf}${first.text}` }, ...rest])
+    }, 300_000)
+
     it("imports two exports into two stores, walks them and imports again", async () => {
       const text = section("Your own account")
       const steps = blocksOf(text.slice(text.indexOf("### Your own export")))
@@ -113,6 +128,9 @@ describe("the README", () => {
     })
   })
 })
+
+/** How the walk through the demo finds its store. */
+const storeOf = readme.match(/^STORE=.*\n/m)?.[0] ?? ""
 
 const anonymous = (text: string) =>
   text

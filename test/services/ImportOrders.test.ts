@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import { Imports } from "../../src/services/Imports.ts"
-import { actingAs, anAccount, Catalog, makePrograms } from "../../src/testing/index.ts"
+import { actingAs, anAccount, Catalog, Programs } from "../../src/testing/index.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "import-orders-"))
@@ -45,7 +45,7 @@ for (const engine of engines) {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
               const catalog = yield* Catalog
-              const programs = yield* makePrograms
+              const programs = yield* Programs
               const sql = yield* SqlClient.SqlClient
               yield* bring(first)
               const [row] = JSON.parse((yield* catalog.list("product", { limit: 1 })).text).data

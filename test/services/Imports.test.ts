@@ -15,9 +15,10 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
-  makePrograms,
+  Programs,
   Stores
 } from "../../src/testing/index.ts"
+import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "imports-"))
@@ -76,6 +77,60 @@ for (const engine of engines) {
             }
           })
 
+        it.effect("a metafield's column defines it, once, and a definition gives its type", () =>
+          Effect.gen(function* () {
+            const { actor, accountId, stores } = yield* anAccount({ domains: ["us.example", "eu.example"] })
+            yield* Effect.gen(function* () {
+              const programs = yield* Programs
+              const [eu] = stores
+              assert(eu !== undefined)
+              yield* refreshMirror(accountId, eu, {
+                metafields: [aMetafield("variant", "my.grams", { type: "number_integer" })]
+              })
+              const columns =
+                "Handle,Title,Variant SKU,Fit (product.metafields.my.fit),Grams (variant.metafields.my.grams)"
+              const path = file("defined.csv", [columns, "a,A,A-1,snug,350", "b,B,B-1,,", "c,C,C-1,loose,1"])
+              yield* bring(path, "us.example")
+              const { data } = yield* programs.listMetafieldDefinitions({ urlParams: {} })
+              const us = stores.find(({ domain }) => domain === "us.example")
+              assert.deepStrictEqual(
+                data.map(({ id: _, ...definition }) => definition),
+                [
+                  {
+                    owner_type: "product",
+                    namespace: "my",
+                    key: "fit",
+                    name: "fit",
+                    description: null,
+                    type: "single_line_text_field",
+                    validations: [],
+                    stores: [{ store_id: us?.id ?? eu.id, platform_id: "", metafields_count: 2 }]
+                  },
+                  {
+                    ...(({ platform_id: _, metafields_count: __, ...said }) => said)(
+                      aMetafield("variant", "my.grams", { type: "number_integer" })
+                    ),
+                    stores: data[1]?.stores ?? []
+                  }
+                ]
+              )
+              assert.deepStrictEqual(
+                data[1]?.stores.map(({ store_id }) => store_id),
+                [eu.id]
+              )
+              const sql = yield* SqlClient.SqlClient
+              const types = yield* sql`
+                SELECT DISTINCT attributes #>> '{my.grams,type}' AS type FROM entity
+                WHERE account_id = ${accountId} AND attributes ? 'my.grams'`
+              assert.deepStrictEqual(types, [{ type: "number_integer" }])
+              const before = yield* everything
+              yield* bring(path, "us.example")
+              assert.deepStrictEqual(yield* everything, before)
+              assert.deepStrictEqual((yield* programs.listMetafieldDefinitions({ urlParams: {} })).data, data)
+            }).pipe(actingAs(actor))
+          })
+        )
+
         it.effect("a file makes products, and overrides exactly where a second store's file differs", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
@@ -97,7 +152,7 @@ for (const engine of engines) {
               assert.deepInclude(second.summary, { created: 0, updated: 1, unchanged: 0, conflicts: 0 })
 
               const catalog = yield* Catalog
-              const programs = yield* makePrograms
+              const programs = yield* Programs
               const page = JSON.parse((yield* catalog.list("product", { limit: 50 })).text)
               const titles = page.data.map(({ title }: { title: string }) => title).sort()
               assert.deepStrictEqual(titles, ["Boots", "Hat"])
@@ -230,7 +285,7 @@ for (const engine of engines) {
             yield* Effect.gen(function* () {
               yield* bring(us, "us.example")
               const catalog = yield* Catalog
-              const programs = yield* makePrograms
+              const programs = yield* Programs
               const find = (search: string) =>
                 Effect.map(catalog.list("product", { limit: 1, search }), ({ text }) => JSON.parse(text).data[0].id)
               const hatId = yield* find("hat")

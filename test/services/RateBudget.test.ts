@@ -98,6 +98,26 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 1, perAccount: 2 })))
     )
 
+    it.effect("a look spends nothing, opens no window, and sees what others have spent", () =>
+      Effect.gen(function* () {
+        const look = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.look(spender))
+        const accountId = freshAccount()
+        const one = { credentialId: "a", accountId }
+        for (let turn = 0; turn < 5; turn++)
+          assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 2, resetAtSeconds: 60, scope: "key" })
+        yield* TestClock.adjust("10 seconds")
+        yield* take(one)
+        yield* take({ credentialId: "b", accountId })
+        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 1, resetAtSeconds: 70, scope: "key" })
+        yield* take(one)
+        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 0, resetAtSeconds: 70, scope: "key" })
+        const other = { credentialId: "c", accountId }
+        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+        assert.isNotNull((yield* take(other)).refusal)
+        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+      }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 3 })))
+    )
+
     let taken = { admitted: 0, byKey: 0, byAccount: 0 }
 
     it.effect.prop(

@@ -1,13 +1,19 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Option, TestClock } from "effect"
+import { Authorization } from "../../src/services/Authorization.ts"
 import { Imports } from "../../src/services/Imports.ts"
+import { Mirror } from "../../src/services/Mirror.ts"
+import { Publishing } from "../../src/services/Publishing.ts"
+import { Sessions } from "../../src/services/Sessions.ts"
 import * as Sweeper from "../../src/services/Sweeper.ts"
+
+const nothingMirrored = Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) })
 
 const silent = Logger.remove(Logger.defaultLogger)
 
 it.scoped("every server looks for lost leases every 10 s and sweeps every hour, whatever fails", () =>
   Effect.gen(function* () {
-    const asked = { resume: 0, discardAbandoned: 0, forgetStaged: 0 }
+    const asked = { resume: 0, discardAbandoned: 0, forgetStaged: 0, sessions: 0, tokens: 0, forget: 0 }
     const count = (what: keyof typeof asked) =>
       Effect.suspend(() => {
         asked[what]++
@@ -25,7 +31,11 @@ it.scoped("every server looks for lost leases every 10 s and sweeps every hour, 
             discardAbandoned: count("discardAbandoned"),
             forgetStaged: count("forgetStaged")
           })
-        )
+        ),
+        Layer.provide(Layer.mock(Sessions, { forget: count("sessions") })),
+        Layer.provide(Layer.mock(Authorization, { forget: count("tokens") })),
+        Layer.provide(Layer.mock(Publishing, { forget: count("forget") })),
+        Layer.provide(nothingMirrored)
       )
     )
     const after = (seconds: number) =>
@@ -38,7 +48,8 @@ it.scoped("every server looks for lost leases every 10 s and sweeps every hour, 
     assert.deepStrictEqual(yield* after(1), [361, 2])
     assert.deepStrictEqual(yield* after(3_600), [721, 3])
     // The second sweep ended with the first thing that failed.
-    assert.strictEqual(asked.forgetStaged, 2)
+    assert.deepStrictEqual([asked.forgetStaged, asked.forget], [2, 1])
+    assert.deepStrictEqual([asked.sessions, asked.tokens], [3, 2])
   }).pipe(Effect.provide(silent))
 )
 
@@ -53,7 +64,11 @@ it.scoped("no account waits while the import of another is finished", () =>
             discardAbandoned: Effect.succeed(0),
             forgetStaged: Effect.succeed(0)
           })
-        )
+        ),
+        Layer.provide(Layer.mock(Sessions, { forget: Effect.succeed(0) })),
+        Layer.provide(Layer.mock(Authorization, { forget: Effect.succeed(0) })),
+        Layer.provide(Layer.mock(Publishing, { forget: Effect.succeed(0) })),
+        Layer.provide(nothingMirrored)
       )
     )
     yield* TestClock.adjust("20 seconds")

@@ -12,10 +12,13 @@ const settings = [
   "HOST",
   "PORT",
   "BASE_URL",
+  "ALLOWED_ORIGINS",
   "DATA_DIR",
   "DATABASE_URL",
   "REDIS_URL",
   "SECRET_KEY",
+  "REGISTRATIONS_PER_HOUR",
+  "TRUST_PROXY",
   "LOG_FORMAT",
   "NO_COLOR"
 ]

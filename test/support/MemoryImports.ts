@@ -1,14 +1,16 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
-import { valueOf } from "../../src/domain/Attribute.ts"
+import { titleOf, valueOf } from "../../src/domain/Attribute.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/domain/Ids.ts"
-import { type ImportRun, noProducts } from "../../src/domain/Import.ts"
+import { type ImportConflict, type ImportRun, nothingPlanned } from "../../src/domain/Import.ts"
 import { fromMillis, type Timestamp } from "../../src/domain/Timestamp.ts"
+import { authorOf } from "../../src/repos/HistoryRepo.ts"
 import { ImportsRepo, type StagedItem } from "../../src/repos/ImportsRepo.ts"
 import { MemoryStore } from "../../src/repos/MemoryStore.ts"
 
 interface StagedRun {
   readonly accountId: AccountId
   readonly run: ImportRun
+  readonly conflicts: ReadonlyArray<ImportConflict>
   readonly items: ReadonlyArray<StagedItem & { readonly done: boolean }>
 }
 
@@ -40,7 +42,7 @@ export const layerMemoryImports = Layer.effect(
       Effect.map(ofAccount(accountId), (all) => Option.fromNullable(all.find(({ run }) => run.id === id)))
 
     return {
-      create: (accountId, { fileName, id, storeId }) =>
+      create: (accountId, { fileName, id, source, storeId }) =>
         Effect.gen(function* () {
           const time = yield* now
           const account = (yield* Ref.get(store)).get(accountId)
@@ -48,15 +50,16 @@ export const layerMemoryImports = Layer.effect(
             id,
             storeId,
             storeDomain: account?.stores.get(storeId)?.domain ?? "",
+            source,
             fileName,
             phase: "fetching",
-            summary: noProducts,
+            summary: nothingPlanned,
             applied: 0,
             error: null,
             createdAt: time,
             updatedAt: time
           }
-          yield* Ref.update(runs, (all) => [...all, { accountId, run, items: [] }])
+          yield* Ref.update(runs, (all) => [...all, { accountId, run, conflicts: [], items: [] }])
         }),
       find: (accountId, id) => Effect.map(one(accountId, id), Option.map(shown)),
       list: (accountId) =>
@@ -95,6 +98,78 @@ export const layerMemoryImports = Layer.effect(
           ...staged,
           items: [...staged.items, ...items.map((item) => ({ ...item, done: false }))]
         })),
+      stageConflicts: (accountId, id, storeId, conflicts) =>
+        Effect.flatMap(Ref.get(store), (state) => {
+          const account = state.get(accountId)
+          return update(accountId, id, (staged) => ({
+            ...staged,
+            conflicts: [
+              ...staged.conflicts,
+              ...conflicts.map(({ accepted, draft, entityId, field, ordinal, store: value }): ImportConflict => {
+                const entity = account?.entities.get(entityId)?.aggregate
+                return {
+                  conflict: ordinal,
+                  entity_id: entityId,
+                  entity_type: entity?.kind ?? "product",
+                  title: entity === undefined ? "" : titleOf(entity.kind, entity.attributes),
+                  store_id: storeId,
+                  store_domain: account?.stores.get(storeId)?.domain ?? "",
+                  field,
+                  accepted,
+                  draft_value: draft,
+                  store_value: value,
+                  decision: null,
+                  decided_by: null,
+                  decided_at: null
+                }
+              })
+            ]
+          }))
+        }),
+      conflicts: (accountId, id, after, limit) =>
+        Effect.map(one(accountId, id), (found) =>
+          Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
+            .conflicts.filter(({ conflict }) => conflict > after)
+            .slice(0, limit)
+        ),
+      decide: (actor, id, which, decision) =>
+        Effect.gen(function* () {
+          const found = Option.getOrUndefined(yield* one(actor.accountId, id))
+          const chosen = (found?.conflicts ?? []).filter(
+            (each) =>
+              which === "all" || (which === "undecided" ? each.decision === null : which.includes(each.conflict))
+          )
+          const numbers = new Set(chosen.map(({ conflict }) => conflict))
+          const key = (yield* Ref.get(store))
+            .get(actor.accountId)
+            ?.keys.find((each) => actor._tag === "Key" && each.id === actor.keyId)
+          const decided_by = { ...authorOf(actor), name: key?.name ?? null }
+          yield* update(actor.accountId, id, (staged, decided_at) => ({
+            ...staged,
+            conflicts: staged.conflicts.map((each) =>
+              numbers.has(each.conflict) ? { ...each, decision, decided_by, decided_at } : each
+            )
+          }))
+          return [...numbers]
+        }),
+      undecided: (accountId, id) =>
+        Effect.map(
+          one(accountId, id),
+          (found) =>
+            Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> })).conflicts.filter(
+              ({ decision }) => decision === null
+            ).length
+        ),
+      kept: (accountId, id, conflicts) =>
+        Effect.map(
+          one(accountId, id),
+          (found) =>
+            new Set(
+              Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
+                .conflicts.filter(({ conflict, decision }) => conflicts.includes(conflict) && decision === "keep_draft")
+                .map(({ conflict }) => conflict)
+            )
+        ),
       nextItems: (accountId, id, mostEntities) =>
         Effect.map(one(accountId, id), (found) => {
           const open = Option.getOrElse(found, () => ({ items: [] })).items.filter(({ done }) => !done)
@@ -112,7 +187,12 @@ export const layerMemoryImports = Layer.effect(
             done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
           }))
         })),
-      clear: (accountId, id) => update(accountId, id, (staged) => ({ ...staged, items: [] })),
+      clear: (accountId, id) =>
+        update(accountId, id, (staged) => ({
+          ...staged,
+          items: [],
+          conflicts: staged.run.phase === "fetching" ? [] : staged.conflicts
+        })),
       match: (accountId, skus, handles) =>
         Effect.map(Ref.get(store), (state) => {
           const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)

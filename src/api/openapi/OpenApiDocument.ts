@@ -101,10 +101,14 @@ const errorOf = (schemaName: string | undefined): ErrorTag | undefined =>
 const bodyExample = (schema: JsonSchema, path: string): unknown => {
   const name = referred(schema)
   if (name !== undefined) return exampleOf(name, path)
-  const { data, next_cursor: nextCursor } = isRecord(schema.properties) ? schema.properties : {}
+  const { data, next_cursor: nextCursor, ...beside } = isRecord(schema.properties) ? schema.properties : {}
   if (!isRecord(data) || !isRecord(data.items) || !isRecord(nextCursor)) return undefined
   const item = bodyExample(data.items, path)
-  return item === undefined ? undefined : listExample(item, nextCursor.type === "null")
+  if (item === undefined) return undefined
+  const others = mapValues(beside, (list) =>
+    isRecord(list) && isRecord(list.items) ? [bodyExample(list.items, path)] : null
+  )
+  return { ...listExample(item, nextCursor.type === "null"), ...others }
 }
 
 const mediaType = (schema: JsonSchema, path: string): MediaType => {

@@ -1,4 +1,6 @@
 import { type EntityKind, listed, singleLineText } from "../../domain/Attribute.ts"
+import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../domain/Definition.ts"
+import type { Drop } from "../../domain/Drop.ts"
 import type {
   Collection,
   CollectionRow,
@@ -13,6 +15,7 @@ import type {
 } from "../../domain/Entity.ts"
 import {
   Forbidden,
+  LiveReadFailed,
   NotFound,
   PimLocked,
   RateLimited,
@@ -21,8 +24,14 @@ import {
   Unavailable,
   ValidationFailed
 } from "../../domain/Errors.ts"
+import { HealthDimension, type HealthIssuePage, type HealthOverview, type HealthSnapshot } from "../../domain/Health.ts"
 import { EntityId } from "../../domain/Ids.ts"
+import type { Market } from "../../domain/Market.ts"
+import { PlatformUnavailable } from "../../domain/PlatformErrors.ts"
+import type { FillOperation, FillResult, ReconcileOperation, ReconcileResult } from "../../domain/Remediation.ts"
+import type { EntityChannel, SalesChannel } from "../../domain/SalesChannel.ts"
 import type { Store } from "../../domain/Store.ts"
+import type { TranslatableField, Translations } from "../../domain/Translation.ts"
 import type { ApiError, ErrorTag } from "../ErrorCodes.ts"
 import {
   ExpectationFailed,
@@ -41,6 +50,11 @@ const collectionId = "9e47b6d3-0c52-4d1f-a6f8-70b2d9e81c32"
 const mediaId = "d2f8c7a4-51b9-4e03-b1c6-8a3d5f902e43"
 const storeId = "3a6e0d18-b2c4-47f9-95d0-c4e7a1f86b54"
 const storeDomain = "northwind-eu.example"
+const marketId = "7d2c4f8b-1e60-4a95-b3d7-0c9e8f6a5b43"
+const metafieldDefinitionId = "e41a7b96-30c8-4d52-8f1e-6b9d2a7c0e15"
+const metaobjectDefinitionId = "1f8e6c3a-97b4-4205-a8d1-5e7c9b0f3d62"
+const entryId = "b60d9e27-45f1-4c83-9a7e-2d8f1b3c6a90"
+const titleDigest = "6bf1b2c0e0d2a8f94a7c6f5e3d1b09c8a7f6e5d4c3b2a1908f7e6d5c4b3a2910"
 
 const createdAt = "2026-01-12T08:15:42.113905Z"
 const updatedAt = "2026-02-03T16:40:07.582314Z"
@@ -122,6 +136,33 @@ const version = (values: (typeof StoreVersion.Encoded)["attributes"]): typeof St
   ...published
 })
 
+const otherStoreId = "7d1f9b62-40ce-4a83-8e57-92b0d6f3a815"
+
+const divergenceSnapshot: typeof HealthSnapshot.Encoded = {
+  dimension: "divergence",
+  scanned: true,
+  result: {
+    checked: 412,
+    affected: 9,
+    score: 97,
+    on_no_store: 3,
+    by_store: [
+      { store_id: otherStoreId, checked: 408, affected: 4 },
+      { store_id: storeId, checked: 397, affected: 7 }
+    ],
+    by_field: [
+      { field: "title", affected: 6 },
+      { field: "vendor", affected: 4 }
+    ],
+    by_section: [{ section: "divergence", rows: 11 }],
+    compared: 412
+  },
+  scanned_at: publishedAt,
+  as_of_version: 2_871
+}
+
+const batch = <Operation>(operation: Operation) => ({ entity_type: "product", operations: [operation] }) as const
+
 /** Examples by the name of their schema. A body whose schema is not here is published without one. */
 const bodies = {
   Ping: { status: "ok", account_id_present: true },
@@ -181,7 +222,186 @@ const bodies = {
     locales: ["en", "de"],
     currency: "EUR",
     last_imported_at: publishedAt
-  } satisfies typeof Store.Encoded
+  } satisfies typeof Store.Encoded,
+  HealthSnapshot: divergenceSnapshot,
+  HealthOverview: {
+    dimensions: HealthDimension.literals.map((dimension) =>
+      dimension === "divergence" ? divergenceSnapshot : { dimension, scanned: false }
+    )
+  } satisfies typeof HealthOverview.Encoded,
+  HealthIssuePage: {
+    section: "divergence",
+    scanned: true,
+    scanned_at: publishedAt,
+    data: [
+      {
+        entity_id: productId,
+        entity_type: "product",
+        title: "Linen shirt",
+        store_id: storeId,
+        fields: ["title"],
+        values: [{ field: "title", value: "Leinenhemd" }]
+      }
+    ],
+    page: 1,
+    has_next: false,
+    compared: 412
+  } satisfies typeof HealthIssuePage.Encoded,
+  ScanRequest: { dimension: "completeness", store_id: storeId },
+  FillBatch: batch<typeof FillOperation.Encoded>({
+    entity_id: productId,
+    store_id: storeId,
+    field: "seo_title",
+    value: "Linen shirt, woven in Portugal"
+  }),
+  FillOutcome: {
+    filled: 1,
+    results: [
+      {
+        entity_id: productId,
+        store_id: storeId,
+        field: "seo_title",
+        ok: true,
+        filled: true
+      } satisfies typeof FillResult.Encoded
+    ]
+  },
+  ReconcileBatch: batch<typeof ReconcileOperation.Encoded>({
+    entity_id: productId,
+    field: "title",
+    winner_store_id: storeId
+  }),
+  ReconcileOutcome: {
+    patched: 1,
+    results: [
+      {
+        entity_id: productId,
+        store_id: storeId,
+        ok: true,
+        patched_store_ids: [otherStoreId]
+      } satisfies typeof ReconcileResult.Encoded
+    ]
+  },
+  Market: {
+    id: marketId,
+    handle: "united-kingdom",
+    name: "United Kingdom",
+    status: "active",
+    type: "region",
+    stores: [
+      {
+        store_id: storeId,
+        platform_id: "gid://shopify/Market/51827",
+        name: "United Kingdom",
+        status: "active",
+        currency: "GBP",
+        regions: [{ code: "GB", name: "United Kingdom" }],
+        web_presences: [
+          {
+            platform_id: "gid://shopify/MarketWebPresence/7741",
+            domain: null,
+            subfolder_suffix: "uk",
+            default_locale: "en",
+            alternate_locales: []
+          }
+        ]
+      }
+    ],
+    catalogs: [
+      {
+        store_id: storeId,
+        id: "gid://shopify/MarketCatalog/9920",
+        title: "Prices for the United Kingdom",
+        status: "active",
+        currency: "GBP",
+        price_adjustment: { type: "percentage_increase", value: 8 }
+      }
+    ]
+  } satisfies typeof Market.Encoded,
+  MetafieldDefinition: {
+    id: metafieldDefinitionId,
+    owner_type: "product",
+    namespace: "care",
+    key: "washing",
+    name: "Washing",
+    description: "How it is cleaned, in one line.",
+    type: singleLineText,
+    validations: [{ name: "max", type: "number_integer", value: "80" }],
+    stores: [{ store_id: storeId, platform_id: "gid://shopify/MetafieldDefinition/30518", metafields_count: 214 }]
+  } satisfies typeof MetafieldDefinition.Encoded,
+  MetaobjectDefinition: {
+    id: metaobjectDefinitionId,
+    type: "workshop",
+    name: "Workshop",
+    description: "Who makes what we sell.",
+    display_name_key: "name",
+    fields: [{ key: "name", name: "Name", type: singleLineText, required: true, validations: [] }],
+    entries_count: 12,
+    translatable: true,
+    stores: [{ store_id: storeId, platform_id: "gid://shopify/MetaobjectDefinition/8142" }]
+  } satisfies typeof MetaobjectDefinition.Encoded,
+  MetaobjectEntry: {
+    id: entryId,
+    handle: "nine-looms",
+    display_name: "Nine Looms",
+    status: "active",
+    fields: [{ key: "name", type: singleLineText, value: "Nine Looms" }],
+    updated_at: updatedAt,
+    store_id: storeId
+  } satisfies typeof MetaobjectEntry.Encoded,
+  Translations: {
+    locale: "de",
+    stores: [
+      {
+        store_id: storeId,
+        translations: [
+          { key: "title", value: "Leinenhemd", outdated: false, source_digest: titleDigest, updated_at: updatedAt }
+        ]
+      }
+    ]
+  } satisfies typeof Translations.Encoded,
+  TranslatableField: {
+    key: "title",
+    type: singleLineText,
+    source_locale: "en",
+    source_value: "Linen shirt",
+    digest: titleDigest,
+    store_ids: [storeId]
+  } satisfies typeof TranslatableField.Encoded,
+  SalesChannel: {
+    id: "gid://shopify/Publication/172334211",
+    name: "Online Store",
+    handle: "online_store",
+    catalog_kind: "app",
+    auto_publish: true,
+    supports_future_publishing: true
+  } satisfies typeof SalesChannel.Encoded,
+  EntityChannel: {
+    id: "gid://shopify/Publication/172334211",
+    name: "Online Store",
+    is_published: false,
+    publish_date: "2026-03-01T08:00:00.000000Z",
+    state: "scheduled"
+  } satisfies typeof EntityChannel.Encoded,
+  Drop: {
+    id: "7d0c2b9e-4f31-4a8d-9c66-5b2e81f7a043",
+    name: "Summer sale",
+    status: "scheduled",
+    starts_at: "2026-06-19T22:00:00.000000Z",
+    ends_at: "2026-06-30T22:00:00.000000Z",
+    timezone: "Europe/Lisbon",
+    changes: [
+      {
+        entity_id: variantId,
+        entity_type: "variant",
+        store_id: storeId,
+        field: "price",
+        value: "44.00",
+        outcome: null,
+        error: null
+      }
+    ]
+  } satisfies typeof Drop.Encoded
 }
 
 const versions: ReadonlyArray<readonly [path: RegExp, attributes: (typeof StoreVersion.Encoded)["attributes"]]> = [
@@ -225,5 +445,6 @@ export const errorExamples: { readonly [Tag in ErrorTag]: Extract<ApiError, { re
   RateLimited: new RateLimited({ scope: "key", retryAfterSeconds: 17 }),
   HeadersTooLarge: new HeadersTooLarge({ limitBytes: 16_384 }),
   InternalError: new InternalError(),
+  LiveReadFailed: new LiveReadFailed({ message: new PlatformUnavailable({ reason: "timeout" }).message }),
   Unavailable: new Unavailable()
 }

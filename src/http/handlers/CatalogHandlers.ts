@@ -1,15 +1,11 @@
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { RestApi } from "../../api/RestApi.ts"
-import type { JsonText } from "../../domain/JsonText.ts"
-import { makePrograms } from "../../services/Programs.ts"
-
-/** Sends JSON that was built where it was read, as bytes: its tag, its length and the socket would each encode the text. */
-const sent = <A, E, R>(page: Effect.Effect<JsonText<A>, E, R>) =>
-  Effect.map(page, ({ text }) => HttpServerResponse.raw(Buffer.from(text), { contentType: "application/json" }))
+import { Programs } from "../../services/Programs.ts"
+import { sent } from "../Sent.ts"
 
 export const CatalogHandlers = HttpApiBuilder.group(RestApi, "catalog", (handlers) =>
-  Effect.map(makePrograms, (programs) =>
+  Effect.map(Programs, (programs) =>
     handlers
       .handle("listProducts", (request) => sent(programs.listProducts(request)))
       .handle("getProduct", programs.getProduct)

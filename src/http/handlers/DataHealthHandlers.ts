@@ -1,8 +1,17 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { RestApi } from "../../api/RestApi.ts"
-import { makePrograms } from "../../services/Programs.ts"
+import { Programs } from "../../services/Programs.ts"
+import { sent } from "../Sent.ts"
 
 export const DataHealthHandlers = HttpApiBuilder.group(RestApi, "dataHealth", (handlers) =>
-  Effect.map(makePrograms, (programs) => handlers.handle("deleteUnused", programs.deleteUnused))
+  Effect.map(Programs, (programs) =>
+    handlers
+      .handle("getDataHealth", (request) => sent(programs.getDataHealth(request)))
+      .handle("runDataHealthScan", (request) => sent(programs.runDataHealthScan(request)))
+      .handle("listDataHealthIssues", programs.listDataHealthIssues)
+      .handle("fillCompletenessGaps", programs.fillCompletenessGaps)
+      .handle("reconcileValueDivergence", programs.reconcileValueDivergence)
+      .handle("deleteUnused", programs.deleteUnused)
+  )
 )

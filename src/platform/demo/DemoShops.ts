@@ -37,14 +37,19 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
   {
     /** In the order of a pull, read a page at a time. */
     readonly records: (shop: DemoShop) => Stream.Stream<PlatformRecord>
+    /** The record that was published from an entity; of several the first by id. */
+    readonly find: (shop: DemoShop, entityId: EntityId) => Effect.Effect<Option.Option<PlatformRecord>>
     /** Carries a publication out; one whose key was carried out before changes nothing and is answered as it was then. */
     readonly apply: (shop: DemoShop, publication: Publication) => Effect.Effect<Published>
     /** What became of the publication with this key; none: it was never carried out. */
     readonly applied: (shop: DemoShop, key: string) => Effect.Effect<Option.Option<Published>>
     /** Publications that were carried out. */
     readonly effects: (shop: DemoShop) => Effect.Effect<number>
-    /** Writes records as somebody would who works in the shop itself. */
-    readonly put: (shop: DemoShop, records: ReadonlyArray<PlatformRecord>) => Effect.Effect<void>
+    /** Writes records as somebody would who works in the shop itself; without a position a variant stays where it is. */
+    readonly put: (
+      shop: DemoShop,
+      records: ReadonlyArray<PlatformRecord & { readonly position?: number | null }>
+    ) => Effect.Effect<void>
     /** Replaces a part of the shop beside its catalog. */
     readonly putSection: (shop: DemoShop, section: string, items: ReadonlyArray<unknown>) => Effect.Effect<void>
     readonly section: (shop: DemoShop, section: string) => Effect.Effect<ReadonlyArray<unknown>>
@@ -155,6 +160,16 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
           return Option.some(published)
         })
 
+      const find = SqlSchema.findOne({
+        Request: Schema.Struct({ accountId: Schema.String, storeId: Schema.String, entityId: EntityId }),
+        Result: PlatformRecord,
+        execute: ({ accountId, entityId, storeId }) => sql`
+          SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId", attributes, media,
+                 members
+          FROM demo_shop_record
+          WHERE account_id = ${accountId} AND store_id = ${storeId} AND entity_id = ${entityId}
+          ORDER BY platform_id COLLATE "C" LIMIT 1`
+      })
       const Count = Schema.Struct({ count: Schema.Int })
       const effects = SqlSchema.findOne({
         Request: Schema.Struct({ accountId: Schema.String, storeId: Schema.String }),
@@ -198,6 +213,7 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
               rows.length < pageSize ? Option.none() : Arr.last(rows)
             ])
           ),
+        find: (shop, entityId) => orDie(find({ ...idsOf(shop), entityId })),
         apply: (shop, publication) => {
           const effect = effectOf(publication)
           return Effect.map(
@@ -211,7 +227,7 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
         put: (shop, records) =>
           write(
             shop,
-            records.map((record) => ({ ...record, position: null }))
+            records.map((record) => ({ ...record, position: record.position ?? null }))
           ).pipe(Effect.asVoid, orDie),
         putSection: (shop, name, items) =>
           transaction.run(
@@ -259,6 +275,12 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
               Stream.fromIterable([...records.values()].sort(pullOrder).map(({ position: _, ...record }) => record))
             )
           ),
+        find: (shop, entityId) =>
+          read(shop, ({ records }) => {
+            const found = [...records.values()].filter((record) => record.entityId === entityId)
+            const [first] = found.sort((left, right) => (left.platformId < right.platformId ? -1 : 1))
+            return Option.map(Option.fromNullable(first), ({ position: _, ...record }) => record)
+          }),
         apply: (shop, publication) =>
           Ref.modify(shops, (state) => {
             const before = shopIn(state, shop)
@@ -274,7 +296,7 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
             ...state,
             records: written(
               state.records,
-              records.map((record) => ({ ...record, position: null }))
+              records.map((record) => ({ ...record, position: record.position ?? null }))
             )
           })),
         putSection: (shop, name, items) =>

@@ -239,7 +239,9 @@ export const RunBulk = Struct({
   bulkOperationRunQuery: Struct({ bulkOperation: NullOr(Id), userErrors: UserErrors })
 })
 export const BulkState = Struct({
-  bulkOperation: NullOr(Struct({ status: Str, errorCode: NullOr(Str), url: NullOr(Str) }))
+  bulkOperation: NullOr(
+    Struct({ status: Str, errorCode: NullOr(Str), rootObjectCount: Schema.NumberFromString, url: NullOr(Str) })
+  )
 })
 
 export const ProductById = Struct({ product: NullOr(LiveProduct) })

@@ -70,7 +70,13 @@ const readFile: Reading = ([root]) =>
 
 const running: ReadonlySet<string> = new Set(["CREATED", "RUNNING"])
 
-/** The address of the file that a bulk operation wrote; none: it found nothing. */
+/** What a bulk operation wrote: a file, null where it found nothing, with so many roots. */
+interface BulkResult {
+  readonly url: string | null
+  readonly roots: number
+}
+
+/** Runs a bulk operation to its end. */
 const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   Effect.gen(function* () {
     // Started twice for want of an answer it costs the store work, and changes nothing there.
@@ -81,8 +87,9 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
     for (;;) {
       const { bulkOperation } = yield* client.read(store, Documents.bulkState, Answers.BulkState, { id })
       if (bulkOperation === null) return yield* nonsense
-      if (bulkOperation.status === "COMPLETED") return Option.fromNullable(bulkOperation.url)
-      if (!running.has(bulkOperation.status))
+      const { rootObjectCount, status, url } = bulkOperation
+      if (status === "COMPLETED") return { url, roots: rootObjectCount } satisfies BulkResult
+      if (!running.has(status))
         return yield* bulkOperation.errorCode === "ACCESS_DENIED"
           ? new PlatformRefused({
               code: "ACCESS_DENIED",
@@ -126,17 +133,22 @@ const bulk = (
   reading: Reading
 ): Stream.Stream<PlatformRecord, PlatformReadError> =>
   Stream.unwrap(
-    Effect.map(
-      runBulk(client, store, query),
-      Option.match({
-        onNone: () => Stream.empty,
-        onSome: (url) =>
-          roots(client, url).pipe(
-            Stream.mapEffect(reading),
-            Stream.mapConcatChunk((records) => Chunk.unsafeFromArray([...records]))
-          )
-      })
-    )
+    Effect.map(runBulk(client, store, query), ({ roots: expected, url }) => {
+      let found = 0
+      // What is missing would be taken for gone from the store.
+      const isWhole = Effect.suspend(() => (found < expected ? nonsense : Effect.void))
+      const records =
+        url === null
+          ? Stream.empty
+          : roots(client, url).pipe(
+              Stream.mapEffect((lines) => {
+                found += 1
+                return reading(lines)
+              }),
+              Stream.mapConcatChunk((some) => Chunk.unsafeFromArray([...some]))
+            )
+      return Stream.concat(records, Stream.drain(Stream.fromEffect(isWhole)))
+    })
   )
 
 /** The whole catalog, by bulk operations: Shopify gathers it by itself, outside of what calls may cost. */

@@ -145,7 +145,7 @@ export const runBulk = `mutation RunBulk($query: String!) {
 }`
 
 export const bulkState = `query BulkState($id: ID!) {
-  bulkOperation(id: $id) { status errorCode url }
+  bulkOperation(id: $id) { status errorCode rootObjectCount url }
 }`
 
 export const productById = `query ProductById($id: ID!) { product(id: $id) { ${liveProduct} } }`

@@ -9,6 +9,8 @@ export interface LoadOrder {
   readonly headers: Readonly<Record<string, string>>
   /** Paths with their queries; each entry is asked for once. */
   readonly targets: ReadonlyArray<string>
+  /** The JSON that is posted to each target; absent: targets are got. */
+  readonly bodies?: ReadonlyArray<string>
   /** The status that every answer must have. */
   readonly status: number
   /** The length that the answer to each target must have. */
@@ -64,8 +66,11 @@ class AnswerReader {
     this.headers = ` HTTP/1.1\r\n${lines.join("")}\r\n`
   }
 
-  requestOf(target: string): string {
-    return `GET ${target}${this.headers}`
+  requestOf(target: string, body: string | undefined): string {
+    if (body === undefined) return `GET ${target}${this.headers}`
+    // Every character of the bodies is a byte.
+    const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    return `POST ${target}${this.headers.slice(0, -"\r\n".length)}${length}${body}`
   }
 
   expect(done: (status: number, length: number) => void, failed: (error: Error) => void): void {
@@ -141,7 +146,7 @@ const run = async (order: LoadOrder): Promise<LoadResult> => {
           bytes += length
           ask()
         }, reject)
-        socket.write(reader.requestOf(target), "latin1")
+        socket.write(reader.requestOf(target, order.bodies?.[index]), "latin1")
       }
       ask()
     })

@@ -6,7 +6,7 @@ import { ownersOf } from "../../../src/domain/CatalogChange.ts"
 import { type AccountId, type ApiKeyId, EntityId, type ImportId, StoreId } from "../../../src/domain/Ids.ts"
 import type { Timestamp } from "../../../src/domain/Timestamp.ts"
 import { Imports } from "../../../src/services/Imports.ts"
-import { ApiKeys, Catalog, CatalogChange, CatalogChanges, makePrograms, Stores } from "../../../src/testing/index.ts"
+import { ApiKeys, Catalog, CatalogChange, CatalogChanges, Programs, Stores } from "../../../src/testing/index.ts"
 
 import { type Change, csvOf, kinds, type Operation } from "./Operations.ts"
 
@@ -187,7 +187,7 @@ const touchedBy = (operation: Operation, world: World): ReadonlySet<EntityId> =>
 export const observe = (world: World, token: string, operation?: Operation) =>
   Effect.gen(function* () {
     const catalog = yield* Catalog
-    const programs = yield* makePrograms
+    const programs = yield* Programs
     const keys = yield* ApiKeys
     const rows = yield* Effect.forEach(kinds, (kind) =>
       Effect.map(catalog.list(kind, { limit: 250 }), ({ text }) => JSON.parse(text) as Page)

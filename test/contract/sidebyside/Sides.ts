@@ -4,6 +4,7 @@ import { Clock, type Context, Effect, Layer } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
 import type * as Database from "../../../src/database/Database.ts"
 import { CatalogRepo } from "../../../src/repos/CatalogRepo.ts"
+import { PulledRecordsRepo } from "../../../src/repos/PulledRecordsRepo.ts"
 import { FaultInjector } from "../../../src/services/FaultInjector.ts"
 import { UuidSource } from "../../../src/services/Identifiers.ts"
 import { Imports } from "../../../src/services/Imports.ts"
@@ -13,7 +14,16 @@ import { engines } from "../../support/TestDatabase.ts"
 
 const AllServices = Imports.layer.pipe(Layer.provide(FaultInjector.layer), Layer.provideMerge(Services))
 
-export type Provided = Layer.Layer.Success<typeof AllServices>
+// What refreshes read is staged in SQL alone, and none of the operations refreshes.
+const MemoryBelow = Layer.mergeAll(
+  layerMemoryImports,
+  Layer.mock(PulledRecordsRepo, { forget: () => Effect.void })
+).pipe(Layer.provideMerge(MemoryRepositories))
+
+/** The services, and the repositories that every side has. */
+export type Provided =
+  | Layer.Layer.Success<typeof AllServices>
+  | Extract<Layer.Layer.Success<typeof MemoryBelow>, Layer.Layer.Success<typeof RepositoriesOnDatabase>>
 
 /** An implementation of everything below the services, whose clock is told the time. */
 export interface Side {
@@ -38,14 +48,12 @@ const clock: Clock.Clock = {
   sleep: (duration) => liveClock.sleep(duration)
 }
 
-const MemoryBelow = layerMemoryImports.pipe(Layer.provideMerge(MemoryRepositories))
-
 /** What takes the place of some of the memory twins, built from them. */
 export type Plant = Layer.Layer<never, never, Layer.Layer.Success<typeof MemoryBelow>>
 
 export const memorySide = (name: string, plant: Plant = Layer.empty) =>
   Effect.map(
-    Layer.build(Layer.fresh(AllServices.pipe(Layer.provide(plant.pipe(Layer.provideMerge(MemoryBelow)))))),
+    Layer.build(Layer.fresh(AllServices.pipe(Layer.provideMerge(plant.pipe(Layer.provideMerge(MemoryBelow)))))),
     (context): Side => ({ name, context, tell: Effect.void })
   ).pipe(Effect.withClock(clock))
 

@@ -1,0 +1,58 @@
+import { Effect, Option, Schema } from "effect"
+import type { CurrentActor } from "../domain/Actor.ts"
+import type { NotFound } from "../domain/Errors.ts"
+import { HealthOverview, HealthSnapshot } from "../domain/Health.ts"
+import type { StoreId } from "../domain/Ids.ts"
+import { DataHealth } from "../services/DataHealth.ts"
+import { HealthRpcs } from "./AdminRpcs.ts"
+import { makeForAccount } from "./ChosenAccount.ts"
+import { makeStoreNamed, unknownStore } from "./Named.ts"
+
+const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
+const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
+
+export const HealthHandlers = HealthRpcs.toLayer(
+  Effect.gen(function* () {
+    const forAccount = yield* makeForAccount
+    const health = yield* DataHealth
+    const storeNamed = yield* makeStoreNamed
+
+    const storeId = (named: Option.Option<string>) =>
+      Effect.map(Effect.transposeMapOption(named, storeNamed), (store) => Option.getOrUndefined(store)?.id)
+
+    /** What is asked of a store that was linked a moment ago. */
+    const aboutStore = <A>(
+      named: Option.Option<string>,
+      ask: (id: StoreId | undefined) => Effect.Effect<A, NotFound, CurrentActor>
+    ) =>
+      Effect.flatMap(storeId(named), (id) =>
+        Effect.catchTag(ask(id), "NotFound", () => unknownStore(Option.getOrElse(named, () => "of these")))
+      )
+
+    return {
+      showHealth: ({ account, store }) =>
+        aboutStore(store, health.overview).pipe(
+          Effect.flatMap(({ text }) => Effect.orDie(decodeOverview(text))),
+          forAccount(account)
+        ),
+      scanHealth: ({ account, dimension, store }) =>
+        aboutStore(store, (id) => health.scan(dimension, id)).pipe(
+          Effect.flatMap(({ text }) => Effect.orDie(decodeSnapshot(text))),
+          forAccount(account)
+        ),
+      listHealthIssues: ({ account, locale, page, pageSize, section, store }) =>
+        aboutStore(store, (id) =>
+          health.issues({
+            section,
+            page: Math.max(page, 1),
+            page_size: Math.min(Math.max(pageSize, 1), 100),
+            store_id: id,
+            locale: Option.getOrUndefined(locale)
+          })
+        ).pipe(forAccount(account)),
+      showHealthRules: ({ account }) => forAccount(account)(health.rules),
+      setHealthRules: ({ account, rules }) => forAccount(account)(health.setRules(rules)),
+      changeHealthRules: ({ account, kind, levels }) => forAccount(account)(health.changeRules(kind, levels))
+    }
+  })
+)

@@ -1,0 +1,96 @@
+import { Effect, Either, type Option } from "effect"
+import { EntityId } from "../domain/Ids.ts"
+import type { Store } from "../domain/Store.ts"
+import { Drafts } from "../services/Drafts.ts"
+import { Publishing } from "../services/Publishing.ts"
+import { Stores } from "../services/Stores.ts"
+import { type PublishEvent, type PublishResult, PublishRpcs, Refusal } from "./AdminRpcs.ts"
+import { makeForAccount } from "./ChosenAccount.ts"
+import { idOf, makeStoreNamed } from "./Named.ts"
+import { type Report, reported } from "./Reported.ts"
+
+const entityId = idOf(EntityId)
+
+const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResult => ({
+  store_id: store.id,
+  store_domain: store.domain,
+  outcome,
+  publication_id: null,
+  draft_revision: null,
+  attempts: 0,
+  error: null
+})
+
+export const PublishHandlers = PublishRpcs.toLayer(
+  Effect.gen(function* () {
+    const forAccount = yield* makeForAccount
+    const drafts = yield* Drafts
+    const publishing = yield* Publishing
+    const storeNamed = yield* makeStoreNamed
+    const stores = yield* Stores
+
+    /** The store that is named, else all on which the entity lives. */
+    const targets = (id: EntityId, named: Option.Option<string>) =>
+      Effect.gen(function* () {
+        if (named._tag === "Some") return [yield* storeNamed(named.value)]
+        yield* drafts.get(id, null)
+        const on = yield* Effect.filter(yield* stores.list, (store) => Effect.isSuccess(drafts.get(id, store.id)))
+        if (on.length === 0)
+          return yield* new Refusal({
+            message: `${id} is on no store: \`catalog store-version add ${id} --store DOMAIN\` adds it to one.`
+          })
+        return on
+      })
+
+    return {
+      publish: ({ account, entity, store: named }) =>
+        reported((report: Report<PublishEvent>) =>
+          Effect.gen(function* () {
+            const id = yield* entityId(entity)
+            const all = yield* targets(id, named)
+            const isOnly = all.length === 1
+            const asked = yield* Effect.forEach(all, (store) =>
+              // Of several stores one that is known by its files alone stands in nobody's way.
+              store.platform === "none" && !isOnly
+                ? Effect.succeed(resultOn(store, "skipped"))
+                : publishing.ask(id, store.id).pipe(
+                    Effect.catchTag("RevisionConflict", Effect.die),
+                    Effect.map(
+                      (answer): PublishResult => ({
+                        ...resultOn(store, "nothing_to_publish"),
+                        publication_id: answer.outcome === "nothing_to_publish" ? null : answer.publicationId,
+                        draft_revision: answer.draftRevision
+                      })
+                    ),
+                    Effect.either,
+                    Effect.flatMap((answer) =>
+                      Either.isLeft(answer) && !isOnly && answer.left._tag === "ValidationFailed"
+                        ? Effect.succeed<PublishResult>({
+                            ...resultOn(store, "refused"),
+                            error: { code: "validation_failed", message: answer.left.message }
+                          })
+                        : answer
+                    )
+                  )
+            )
+            const ids = asked.flatMap(({ publication_id }) => publication_id ?? [])
+            const records = yield* publishing.settle(ids, (open) =>
+              report({ _tag: "Progress", open, total: ids.length })
+            )
+            const results = asked.map((result): PublishResult => {
+              const record = records.find((each) => each.id === result.publication_id)
+              return record === undefined
+                ? result
+                : {
+                    ...result,
+                    outcome: record.state === "published" ? "published" : "failed",
+                    attempts: record.attempts,
+                    error: record.error
+                  }
+            })
+            return { _tag: "Done" as const, entity_id: id, results }
+          }).pipe(forAccount(account))
+        )
+    }
+  })
+)

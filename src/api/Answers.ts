@@ -1,0 +1,211 @@
+import { Schema } from "effect"
+import { EntityKind } from "../domain/Attribute.ts"
+import * as Definition from "../domain/Definition.ts"
+import { DraftState as DraftStateRecord } from "../domain/DraftWrite.ts"
+import * as Drops from "../domain/Drop.ts"
+import * as Entity from "../domain/Entity.ts"
+import * as Health from "../domain/Health.ts"
+import { EntityId, StoreId } from "../domain/Ids.ts"
+import * as Markets from "../domain/Market.ts"
+import * as Remediation from "../domain/Remediation.ts"
+import { Timestamp } from "../domain/Timestamp.ts"
+import * as Translation from "../domain/Translation.ts"
+import { inConnector, membersInConnector } from "./Tool.ts"
+
+/** The domain's records as answers hold them: each position with the connector's word for it. */
+
+const row = { id: "master_id", type: "master_type", store_ids: "channel_ids" } as const
+
+export const ProductRow = Entity.ProductRow.pipe(membersInConnector(row))
+export const VariantRow = Entity.VariantRow.pipe(membersInConnector(row))
+export const CollectionRow = Entity.CollectionRow.pipe(membersInConnector(row))
+export const MediaRow = Entity.MediaRow.pipe(membersInConnector(row))
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const ofKind = (kind: string, what: string) => ({ description: `Of a ${kind}: ${what}` })
+
+/** A list row of any kind: what only some kinds have is there on those. */
+export const MasterRow = Schema.Struct({
+  ...Entity.ProductRow.fields,
+  id: EntityId.pipe(inConnector("master_id")),
+  type: EntityKind.pipe(inConnector("master_type")),
+  store_ids: Schema.Array(StoreId).pipe(inConnector("channel_ids")),
+  product_id: optional(EntityId.annotations(ofKind("variant", "the master_id of its product."))),
+  sku: optional(Schema.String),
+  handle: optional(Schema.String),
+  url: optional(Schema.String),
+  media_type: optional(Entity.MediaType),
+  alt: optional(Schema.String)
+})
+
+const StorePublishState = Entity.StorePublishState.pipe(membersInConnector({ store_id: "channel_id" }))
+
+const stores = Schema.Array(StorePublishState).annotations({ description: "By domain." }).pipe(inConnector("channels"))
+
+const ids = (description: string) => optional(Schema.Array(EntityId).annotations({ description }))
+
+/** The detail of any kind: relationships that only some kinds have are there on those. */
+export const Master = Schema.Struct({
+  id: EntityId.pipe(inConnector("master_id")),
+  type: EntityKind.pipe(inConnector("master_type")),
+  title: Schema.String,
+  attributes: Entity.Product.fields.attributes.pipe(inConnector({ keyed: true })),
+  draft_revision: Entity.Product.fields.draft_revision,
+  pending_publish: Entity.Product.fields.pending_publish,
+  last_publish_status: Entity.Product.fields.last_publish_status,
+  product_id: optional(EntityId.annotations(ofKind("variant", "the master_id of its product."))),
+  variant_ids: ids("Of a product, by position; of a media file, those that use it."),
+  media_ids: ids("In gallery order, across every channel."),
+  collection_ids: ids("Of a product, those it is in; of a media file, those that use it."),
+  product_ids: ids("Of a media file, those that use it."),
+  products_count: optional(Schema.Int.annotations({ description: "Of a collection." })),
+  stores,
+  created_at: Entity.Product.fields.created_at,
+  updated_at: Entity.Product.fields.updated_at
+})
+
+/** One store's values of an entity. */
+export const StoreVersion = Entity.StoreVersion.pipe(
+  membersInConnector({ store_id: "channel_id", attributes: { keyed: true } })
+)
+
+/** Where a draft stands after a write. */
+export const DraftState = Schema.Struct({
+  ...DraftStateRecord.fields,
+  entity_id: EntityId.pipe(inConnector("master_id")),
+  entity_type: EntityKind.pipe(inConnector("master_type")),
+  stores: Schema.Array(
+    Schema.Struct({
+      store_id: StoreId.pipe(inConnector("channel_id")),
+      pending_publish: DraftStateRecord.fields.pending_publish
+    })
+  )
+    .annotations({ description: "By domain." })
+    .pipe(inConnector("channels"))
+})
+
+/** The stores of a record, as channels. */
+const asChannels = <A extends { readonly store_id: StoreId }, I>(store: Schema.Schema<A, I>) =>
+  Schema.Array(store.pipe(membersInConnector({ store_id: "channel_id" })))
+
+const { catalogs, stores: marketStores, ...market } = Markets.Market.fields
+export const Market = Schema.Struct({
+  ...market,
+  stores: asChannels(marketStores.value).pipe(inConnector("channels")),
+  catalogs: asChannels(catalogs.value)
+}).annotations({ identifier: "Market" })
+
+const { stores: metafieldStores, ...metafield } = Definition.MetafieldDefinition.fields
+export const MetafieldDefinition = Schema.Struct({
+  ...metafield,
+  stores: asChannels(metafieldStores.value).pipe(inConnector("channels"))
+}).annotations({ identifier: "MetafieldDefinition" })
+
+const { stores: metaobjectStores, ...metaobject } = Definition.MetaobjectDefinition.fields
+export const MetaobjectDefinition = Schema.Struct({
+  ...metaobject,
+  stores: asChannels(metaobjectStores.value).pipe(inConnector("channels"))
+}).annotations({ identifier: "MetaobjectDefinition" })
+
+export const MetaobjectEntry = Definition.MetaobjectEntry.pipe(membersInConnector({ store_id: "channel_id" }))
+
+const { stores: translationStores, ...translations } = Translation.Translations.fields
+export const Translations = Schema.Struct({
+  ...translations,
+  stores: asChannels(translationStores.value).pipe(inConnector("channels"))
+}).annotations({ identifier: "Translations" })
+
+export const TranslatableField = Translation.TranslatableField.pipe(membersInConnector({ store_ids: "channel_ids" }))
+
+/** A snapshot as tools promise it: what a scan found is opaque. */
+export const SnapshotInConnector = Schema.Struct({
+  dimension: Health.HealthDimension,
+  scanned: Schema.Boolean,
+  result: optional(Schema.Struct({}, { key: Schema.String, value: Schema.Unknown })),
+  scanned_at: optional(Timestamp),
+  as_of_version: optional(Schema.Int)
+})
+
+export const HealthOverview = Health.HealthOverview.pipe(
+  membersInConnector({ dimensions: { schema: Schema.Array(SnapshotInConnector) } })
+)
+
+/** Names of fields that a tool gives of an issue at most. */
+const mostIssueFields = 40
+
+const HealthIssue = Health.HealthIssue.pipe(
+  membersInConnector({
+    entity_id: "master_id",
+    entity_type: "master_type",
+    store_id: "channel_id",
+    fields: { most: mostIssueFields },
+    values: { omit: true }
+  })
+)
+
+export const HealthIssuePage = Schema.Struct({
+  ...Health.HealthIssuePage.fields,
+  data: Schema.Array(HealthIssue).annotations({ description: "By entity_id, store_id, locale, as of the last scan." })
+}).annotations({ identifier: "HealthIssuePage" })
+
+/** Longest value that a tool takes, in characters. Longer ones are written over REST or imported. */
+export const longestArgument = 100_000
+
+/** A value as a tool takes it. */
+export const ValueArgument = Schema.String.pipe(
+  Schema.maxLength(longestArgument, {
+    message: () => `must have at most ${longestArgument} characters`,
+    description: "Always text; lists and objects are JSON in text."
+  })
+)
+
+/** A key as a tool takes it: no metafield has a longer one. */
+export const KeyArgument = Schema.String.pipe(
+  Schema.maxLength(320, {
+    message: () => "must have at most 320 characters",
+    description: "A built-in key, or `namespace.key` of a metafield."
+  })
+)
+
+const operation = {
+  entity_id: "master_id",
+  store_id: "channel_id",
+  field: { schema: KeyArgument },
+  value: { schema: ValueArgument }
+} as const
+
+export const FillOperation = Remediation.FillOperation.pipe(membersInConnector(operation))
+
+export const ReconcileOperation = Remediation.ReconcileOperation.pipe(
+  membersInConnector({ ...operation, winner_store_id: "winner_channel_id" })
+)
+
+const result = { entity_id: "master_id", store_id: "channel_id" } as const
+
+export const FillResult = Remediation.FillResult.pipe(membersInConnector(result))
+
+export const ReconcileResult = Remediation.ReconcileResult.pipe(
+  membersInConnector({ ...result, patched_store_ids: { omit: true } })
+)
+
+/** What became of asking for a publish, on each channel. */
+export const PublishAnswer = Schema.Struct({
+  entity_id: EntityId.pipe(inConnector("master_id")),
+  draft_revision: Schema.Int,
+  stores: Schema.Array(
+    Schema.Struct({
+      store_id: StoreId.pipe(inConnector("channel_id")),
+      outcome: Schema.Literal("pending", "nothing_to_publish", "refused"),
+      message: optional(Schema.String)
+    })
+  ).pipe(inConnector("channels"))
+})
+
+const DropChange = Drops.DropChange.pipe(
+  membersInConnector({ entity_id: "master_id", entity_type: "master_type", store_id: "channel_id" })
+)
+
+export const Drop = Schema.Struct({ ...Drops.Drop.fields, changes: Schema.Array(DropChange) }).annotations({
+  identifier: "Drop"
+})

@@ -1,0 +1,323 @@
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
+import { Schema } from "effect"
+import { EntityKind } from "../domain/Attribute.ts"
+import { AttributesUpdate } from "../domain/DraftWrite.ts"
+import { EntityId, StoreId } from "../domain/Ids.ts"
+import { EntityChannel } from "../domain/SalesChannel.ts"
+import {
+  CollectionRow,
+  DraftState,
+  Drop,
+  KeyArgument,
+  Master,
+  MasterRow,
+  MediaRow,
+  ProductRow,
+  PublishAnswer,
+  StoreVersion,
+  ValueArgument,
+  VariantRow
+} from "./Answers.ts"
+import { translations } from "./Operations.ts"
+import { bounded, page } from "./Page.ts"
+import { cursorParams, listParams, uuidArgument } from "./Params.ts"
+import { draftWrite, liveRead, readOnly, Tool } from "./Tool.ts"
+
+const MasterId = uuidArgument(EntityId, "Id of a master of any kind.")
+const ChannelId = uuidArgument(StoreId, "Id of a channel (a linked store).")
+
+const master = HttpApiSchema.param("master_id", MasterId)
+const channel = HttpApiSchema.param("channel_id", ChannelId)
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const kinds = "product, variant, collection or media file"
+
+const masterIds = "list_masters_v1, or a list of one kind, gives master_id."
+const channelIds = "get_master_v1 gives channel_id."
+const fromMasters = { master_id: "list_masters_v1" } as const
+const fromBoth = { master_id: "list_masters_v1", channel_id: "get_master_v1" } as const
+
+/** The same update, its values short enough for a tool. */
+const AttributesArgument = Schema.Struct({
+  ...AttributesUpdate.fields,
+  attributes: Schema.Array(
+    Schema.Struct({
+      key: KeyArgument,
+      value: Schema.NullOr(ValueArgument)
+    })
+  )
+    .pipe(Schema.minItems(1), Schema.maxItems(250))
+    .annotations({ description: "Each key once; the others stay as they are." })
+})
+
+/** Masters: the entities of every kind, for those who need not know the kind before they ask. */
+class MastersGroup extends HttpApiGroup.make("masters")
+  .add(
+    HttpApiEndpoint.get("listMasters", "/masters")
+      .setUrlParams(
+        Schema.Struct({
+          master_type: optional(EntityKind.annotations({ description: "Only masters of this kind." })),
+          ...listParams("what the kind is searched by: names, titles, vendor, tags, SKU, barcode, handle, file name")
+        })
+      )
+      .addSuccess(page(MasterRow))
+      .annotate(Tool, {
+        name: "list_masters_v1",
+        title: "List masters",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Masters of every kind (product, variant, collection, media file) in one order, the one changed longest ago first: a page of short rows.",
+          rather:
+            "For media files, or several kinds at once, and to follow all changes; list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
+          ids: "It gives master_id for every other tool, and channel_ids.",
+          never: "It never changes anything and never gives attribute values. A channel is a linked store."
+        },
+        answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("getMaster")`/masters/${master}`.addSuccess(Master).annotate(Tool, {
+      name: "get_master_v1",
+      title: "Get a master",
+      tier: "pim:read",
+      hints: readOnly,
+      description: {
+        does: `One ${kinds} in full: canonical attributes, draft_revision, ids of what it is related to, publish state on each channel.`,
+        rather:
+          "For the values that channels inherit; get_projection_v1 for what one channel publishes, get_master_with_projections_v1 for both.",
+        ids: masterIds,
+        never:
+          "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: ask with `fields`."
+      },
+      idsFrom: fromMasters,
+      answer: { kind: "record", fields: "attributes" }
+    })
+  )
+  .add(
+    HttpApiEndpoint.get("getMasterWithProjections")`/masters/${master}/with-projections`
+      .addSuccess(
+        Schema.Struct({
+          ...Master.fields,
+          projections: Schema.Array(StoreVersion).annotations({
+            description: "What each channel publishes, by domain."
+          })
+        })
+      )
+      .annotate(Tool, {
+        name: "get_master_with_projections_v1",
+        title: "Get a master with its projections",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: `Canonical record and projections of one ${kinds} together: what get_master_v1 gives, and what each channel publishes.`,
+          rather:
+            "To compare channels with each other or with the canonical values; get_master_v1 alone is shorter, list_projections_v1 leaves the canonical values out.",
+          ids: masterIds,
+          never:
+            "It never changes anything. A channel is a linked store. Where the projections do not fit, next_cursor continues with the next ones."
+        },
+        idsFrom: fromMasters,
+        answer: { kind: "bounded", rows: ["projections"], keys: ["channel_id"], limited: false, fields: "attributes" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("getMasterRelated")`/masters/${master}/related`
+      .setUrlParams(Schema.Struct(cursorParams))
+      .addSuccess(
+        Schema.Struct({
+          variants: Schema.Array(VariantRow),
+          media: Schema.Array(MediaRow),
+          collections: Schema.Array(CollectionRow),
+          products: Schema.Array(ProductRow),
+          next_cursor: Schema.NullOr(Schema.String)
+        })
+      )
+      .annotate(Tool, {
+        name: "get_master_related_v1",
+        title: "Get what a master is related to",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Rows of the variants, media, collections and products that a master is related to; of a media file, those that use it.",
+          rather: "For names and states of related masters at once; get_master_v1 gives their ids alone.",
+          ids: masterIds,
+          never:
+            "It never changes anything and never gives attribute values. Lists are cut together in this order; next_cursor continues. channel_ids name linked stores."
+        },
+        idsFrom: fromMasters,
+        answer: {
+          kind: "walk",
+          rows: ["variants", "media", "collections", "products"],
+          keys: ["master_id"],
+          fields: "members"
+        }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("listProjections")`/masters/${master}/projections`
+      .addSuccess(bounded(StoreVersion))
+      .annotate(Tool, {
+        name: "list_projections_v1",
+        title: "List a master's projections",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Projections of one master: on each of its channels, the attributes that the channel publishes and its publish state.",
+          rather:
+            "For several channels at once; get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
+          ids: masterIds,
+          never:
+            "It never changes anything and never tells which values the channel overrides. A channel is a linked store."
+        },
+        idsFrom: fromMasters,
+        answer: { kind: "bounded", rows: ["data"], keys: ["channel_id"], fields: "attributes" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("getProjection")`/masters/${master}/projections/${channel}`
+      .addSuccess(StoreVersion)
+      .annotate(Tool, {
+        name: "get_projection_v1",
+        title: "Get a projection",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "What one channel publishes of one master: canonical attributes with the channel's overrides on top, and the publish state there.",
+          rather: "For a single channel; list_projections_v1 for all of them, get_master_v1 for the canonical values.",
+          ids: `${masterIds} ${channelIds}`,
+          never: "It never changes anything and never asks the store itself. A channel is a linked store."
+        },
+        idsFrom: fromBoth,
+        answer: { kind: "record", fields: "attributes" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.patch("updateMasterAttributes")`/masters/${master}`
+      .setPayload(AttributesArgument)
+      .addSuccess(DraftState)
+      .annotate(Tool, {
+        name: "update_master_attributes_v1",
+        title: "Update canonical attributes",
+        tier: "pim:write",
+        hints: draftWrite,
+        description: {
+          does: "Writes canonical attributes of one master as a draft (null empties one) and returns the new draft_revision and what is pending on each channel.",
+          rather:
+            "For a value that every channel shall inherit; update_projection_attributes_v1 for one channel alone.",
+          ids: `${masterIds} get_master_v1 gives draft_revision: another than the current one is refused.`,
+          never:
+            "It never publishes: publish_master_v1 does. It never touches a channel's own override. A channel is a linked store."
+        },
+        idsFrom: fromMasters,
+        answer: { kind: "record" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.patch("updateProjectionAttributes")`/masters/${master}/projections/${channel}`
+      .setPayload(AttributesArgument)
+      .addSuccess(DraftState)
+      .annotate(Tool, {
+        name: "update_projection_attributes_v1",
+        title: "Update a channel's attributes",
+        tier: "pim:write",
+        hints: draftWrite,
+        description: {
+          does: 'Writes attributes of one master for one channel alone, as a draft (null removes the override, "" is deliberately empty), and returns the new draft_revision.',
+          rather: "For a value that differs on this channel; update_master_attributes_v1 for every channel.",
+          ids: `${masterIds} ${channelIds} get_master_v1 gives draft_revision too.`,
+          never:
+            "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. A channel is a linked store."
+        },
+        idsFrom: fromBoth,
+        answer: { kind: "record" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.post("publishMaster")`/masters/${master}/publish`
+      .setPayload(
+        Schema.Struct({
+          draft_revision: AttributesUpdate.fields.draft_revision,
+          channel_ids: optional(
+            Schema.Array(ChannelId)
+              .pipe(Schema.minItems(1), Schema.maxItems(250))
+              .annotations({ description: "Channels to publish to; left out: every one with something pending." })
+          )
+        })
+      )
+      .addSuccess(PublishAnswer)
+      .annotate(Tool, {
+        name: "publish_master_v1",
+        title: "Publish a master",
+        tier: "pim:publish",
+        hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
+        description: {
+          does: "Publishes the draft of one master to its channels: asks for it and returns for each channel whether it is pending or there was nothing to publish.",
+          rather:
+            "When a draft shall reach stores; update_master_attributes_v1 and update_projection_attributes_v1 only write drafts.",
+          ids: `${masterIds} get_master_v1 gives channel_id and draft_revision.`,
+          never:
+            "It never waits for the stores: get_master_v1 shows what became of it. It never publishes another master, but for a product's first variants and media. A channel is a linked store."
+        },
+        idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
+        answer: { kind: "record" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("getMasterTranslations")`/masters/${master}/translations`
+      .addSuccess(translations)
+      .annotate(Tool, {
+        name: "get_master_translations_v1",
+        title: "Get a master's translations",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Translations of one product or collection by locale and channel, then its translatable fields with their sources.",
+          rather: "For other languages than a channel's main one; list_projections_v1 for the values in the main one.",
+          ids: "list_products_v1 and list_collections_v1 give master_id.",
+          never:
+            "It never changes a translation, never asks the stores, and has none of variants and media. A channel is a linked store."
+        },
+        idsFrom: { master_id: "list_products_v1" },
+        answer: { kind: "bounded", rows: ["data", "translatable_fields"], keys: ["locale", "key"], limited: true }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("getMasterSalesChannels")`/masters/${master}/sales-channels/${channel}`
+      .addSuccess(bounded(EntityChannel))
+      .annotate(Tool, {
+        name: "get_master_sales_channels_v1",
+        title: "Get a master's sales channels",
+        tier: "pim:read",
+        hints: liveRead,
+        description: {
+          does: "Whether one product, variant or collection is sold on each sales channel of one store, asked of its platform while you wait.",
+          rather: "For one master; list_store_sales_channels_v1 for the places where a store sells at all.",
+          ids: `${masterIds} ${channelIds}`,
+          never:
+            "It never publishes anything and never answers from memory: it fails when the platform does. A channel is a linked store, a sales channel a place where it sells."
+        },
+        idsFrom: fromBoth,
+        answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("listMasterDrops")`/masters/${master}/drops`.addSuccess(bounded(Drop)).annotate(Tool, {
+      name: "list_master_drops_v1",
+      title: "List a master's drops",
+      tier: "pim:read",
+      hints: readOnly,
+      description: {
+        does: "Drops that change one product, variant or collection, by their start, each narrowed to the changes that touch it.",
+        rather: "Before editing a master, to see what will change by itself; list_drops_v1 for the whole account.",
+        ids: masterIds,
+        never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
+      },
+      idsFrom: fromMasters,
+      answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
+    })
+  ) {}
+
+/** Tools without a REST twin. It is served by the connector alone, never under /api/v1. */
+export class ConnectorApi extends HttpApi.make("connector").add(MastersGroup) {}

@@ -1,0 +1,169 @@
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { RecordId } from "../domain/Ids.ts"
+import {
+  Market,
+  MetafieldDefinition,
+  MetaobjectDefinition,
+  MetaobjectEntry,
+  TranslatableField,
+  Translations
+} from "./Answers.ts"
+import { Authentication, RequiredScope } from "./Authentication.ts"
+import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"
+import { bounded } from "./Page.ts"
+import { EntityIdInPath, OwnerTypeParam, RecordIdInPath, uuidArgument } from "./Params.ts"
+import { inConnector, readOnly, Tool } from "./Tool.ts"
+
+const record = (name: string, description: string) =>
+  HttpApiSchema.param("id", RecordIdInPath.pipe(inConnector({ name, schema: uuidArgument(RecordId, description) })))
+const market = record("market_id", "Id of a market.")
+const definition = record("definition_id", "Id of a metaobject definition.")
+const entity = HttpApiSchema.param("id", EntityIdInPath)
+
+const asRefreshed = "As the last refresh of each store found it."
+const translated =
+  "What each store the entity lives on says in other languages than its main one: by locale, then by the store's domain, then by key. A translation is `outdated` when its source is no longer the one it was made from. `translatable_fields` has a row for each key and source, by key; stores that share a source share its row."
+
+export const translations = Schema.Struct({
+  ...bounded(Translations).fields,
+  translatable_fields: Schema.Array(TranslatableField)
+}).annotations({ description: "The whole list." })
+
+/** What the account's stores have beside their catalogs. */
+export class OperationsGroup extends HttpApiGroup.make("operations")
+  .add(
+    HttpApiEndpoint.get("listMarkets", "/markets")
+      .addSuccess(bounded(Market))
+      .annotate(OpenApi.Summary, "List markets")
+      .annotate(
+        OpenApi.Description,
+        `The markets of the account's stores, by handle, each with the stores that have it (by domain) and the catalogs attached to it there. Markets with the same handle are one. ${asRefreshed}`
+      )
+      .annotate(Tool, {
+        name: "list_markets_v1",
+        title: "List markets",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Markets of all channels with their regions, web presences and attached price catalogs, by handle, as last refreshed.",
+          rather: "To find a market or see which channels have it; get_market_v1 for one that did not fit here.",
+          ids: "It gives market_id (as id) and channel_id; it takes neither.",
+          never: "It never asks the stores and never changes a market. A channel is a linked store."
+        },
+        answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("getMarket")`/markets/${market}`
+      .addSuccess(Market)
+      .addError(NotFoundWire)
+      .annotate(OpenApi.Summary, "Get a market")
+      .annotate(OpenApi.Description, `One market, with its stores and catalogs. ${asRefreshed}`)
+      .annotate(Tool, {
+        name: "get_market_v1",
+        title: "Get a market",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "One market: on each channel its regions, currency and web presences, and the price catalogs attached to it there.",
+          rather: "For one market whose id is known; list_markets_v1 for all of them.",
+          ids: "list_markets_v1 gives market_id.",
+          never:
+            "It never asks the stores and never changes a market. A channel is a linked store. What is too long is cut and named in truncated_keys."
+        },
+        idsFrom: { market_id: "list_markets_v1" },
+        answer: { kind: "record" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("listMetafieldDefinitions", "/metafield-definitions")
+      .setUrlParams(Schema.Struct({ owner_type: OwnerTypeParam }))
+      .addSuccess(bounded(MetafieldDefinition))
+      .annotate(OpenApi.Summary, "List metafield definitions")
+      .annotate(
+        OpenApi.Description,
+        `What metafields the stores define, by owner type, namespace and key, each with the stores that define it (by domain). ${asRefreshed}`
+      )
+      .annotate(Tool, {
+        name: "list_metafield_definitions_v1",
+        title: "List metafield definitions",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Metafield definitions: namespace, key, value type and validations, and the channels that define them.",
+          rather:
+            "To learn which attributes named namespace.key exist and what they hold; list_metaobject_definitions_v1 for records of their own.",
+          ids: "It needs no ids; owner_type narrows it.",
+          never: "It never gives values: get_master_v1 does. It never asks the stores. A channel is a linked store."
+        },
+        answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("listMetaobjectDefinitions", "/metaobject-definitions")
+      .addSuccess(bounded(MetaobjectDefinition))
+      .annotate(OpenApi.Summary, "List metaobject definitions")
+      .annotate(
+        OpenApi.Description,
+        `What metaobjects the stores define, by type: their fields, how many entries all stores together have, and the stores (by domain). ${asRefreshed}`
+      )
+      .annotate(Tool, {
+        name: "list_metaobject_definitions_v1",
+        title: "List metaobject definitions",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Metaobject definitions: their type, fields and number of entries, and the channels that define them.",
+          rather:
+            "To find the records that a store keeps beside products; list_metaobject_entries_v1 for the entries of one.",
+          ids: "It gives definition_id (as id); it takes none.",
+          never: "It never gives entries and never asks the stores. A channel is a linked store."
+        },
+        answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("listMetaobjectEntries")`/metaobject-definitions/${definition}/entries`
+      .addSuccess(bounded(MetaobjectEntry))
+      .addError(NotFoundWire)
+      .annotate(OpenApi.Summary, "List a metaobject definition's entries")
+      .annotate(
+        OpenApi.Description,
+        `Every entry, by handle, then by its store's domain; of a store with more than 10,000 the first 10,000. ${asRefreshed}`
+      )
+      .annotate(Tool, {
+        name: "list_metaobject_entries_v1",
+        title: "List metaobject entries",
+        tier: "pim:read",
+        hints: readOnly,
+        description: {
+          does: "Entries of one metaobject definition with the values of their fields, by handle, each with its channel.",
+          rather: "For the entries themselves; list_metaobject_definitions_v1 for what they consist of.",
+          ids: "list_metaobject_definitions_v1 gives definition_id.",
+          never:
+            "It never changes an entry and never asks the stores. A channel is a linked store. Of a store with more than 10,000 it has the first 10,000."
+        },
+        idsFrom: { definition_id: "list_metaobject_definitions_v1" },
+        answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
+      })
+  )
+  .add(
+    HttpApiEndpoint.get("listProductTranslations")`/products/${entity}/translations`
+      .addSuccess(translations)
+      .addError(NotFoundWire)
+      .annotate(OpenApi.Summary, "List a product's translations")
+      .annotate(OpenApi.Description, `${translated} ${asRefreshed}`)
+  )
+  .add(
+    HttpApiEndpoint.get("listCollectionTranslations")`/collections/${entity}/translations`
+      .addSuccess(translations)
+      .addError(NotFoundWire)
+      .annotate(OpenApi.Summary, "List a collection's translations")
+      .annotate(OpenApi.Description, `${translated} ${asRefreshed}`)
+  )
+  .addError(ForbiddenWire)
+  .middleware(Authentication)
+  .annotateEndpoints(RequiredScope, "pim:read")
+  .annotate(OpenApi.Title, "Operations")
+  .annotate(OpenApi.Description, "What stores have beside their catalogs: markets, definitions, translations.") {}

@@ -1,0 +1,253 @@
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Option } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import { EntityKind } from "../domain/Attribute.ts"
+import type { ValidationFailed } from "../domain/Errors.ts"
+import {
+  type CompletenessRules,
+  defaultRules,
+  dimensionOf,
+  HealthDimension,
+  type HealthIssuePage,
+  HealthSection,
+  type HealthSnapshot,
+  isPerStore
+} from "../domain/Health.ts"
+import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { withAdmin } from "./Running.ts"
+
+const store = Options.text("store").pipe(
+  Options.withDescription("Domain of a store: it alone, where a dimension is looked at by store."),
+  Options.optional
+)
+
+/** Blocks of a bar. */
+const barWidth = 20
+
+/** How much is right, from empty to full; full only where all is. */
+const bar = (score: number) => {
+  const filled = Math.floor((score * barWidth) / 100)
+  return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
+}
+
+/** What a score stands for, in a colour that a terminal shows; without colours the words and the bar say it. */
+const colours = { good: 32, fair: 33, poor: 31, unknown: 2 } as const
+const painted = (score: number | undefined, text: string) => {
+  const colour = score === undefined ? "unknown" : score >= 90 ? "good" : score >= 60 ? "fair" : "poor"
+  return `\u001b[${colours[colour]}m${text}\u001b[0m`
+}
+
+const nameWidth = Math.max(...HealthDimension.literals.map((name) => name.length))
+
+/** A line for each dimension: its bar, its score, and the sections that have rows. */
+const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
+  snapshots.map((snapshot) => {
+    const name = snapshot.dimension.padEnd(nameWidth)
+    if (!snapshot.scanned) return `${name}  ${painted(undefined, "·".repeat(barWidth))}     –  never scanned`
+    const { affected, by_section, checked, score } = snapshot.result
+    const rows = by_section
+      .filter(({ rows }) => rows > 0)
+      .map(({ rows, section }) => `${section.slice(snapshot.dimension.length + 1) || "rows"} ${rows}`)
+    const said =
+      checked === 0
+        ? "nothing to check"
+        : `${affected} of ${checked} affected${rows.length === 0 ? "" : `: ${rows.join(", ")}`}`
+    return `${name}  ${painted(score, bar(score))}  ${`${score}`.padStart(3)}%  ${said}`
+  })
+
+const when = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> => {
+  const times = snapshots.flatMap((snapshot) => (snapshot.scanned ? [snapshot.scanned_at] : [])).sort()
+  const [oldest] = times
+  const newest = times.at(-1)
+  if (oldest === undefined || newest === undefined) return ["Next: catalog health scan"]
+  const scanned = oldest === newest ? `Scanned ${oldest}.` : `Scanned between ${oldest} and ${newest}.`
+  const worst = snapshots
+    .flatMap((snapshot) => (snapshot.scanned ? snapshot.result.by_section : []))
+    .reduce<{ readonly section: string; readonly rows: number } | undefined>(
+      (most, each) => (each.rows > (most?.rows ?? 0) ? each : most),
+      undefined
+    )
+  return [scanned, ...(worst === undefined ? [] : [`Next: catalog health issues ${worst.section}`])]
+}
+
+const show = ({
+  account,
+  json,
+  store
+}: {
+  readonly account: Option.Option<string>
+  readonly json: boolean
+  readonly store: Option.Option<string>
+}) =>
+  Effect.gen(function* () {
+    const overview = yield* (yield* AdminClient).showHealth({ account, store })
+    yield* answer(json, overview, [...tableOf(overview.dimensions), ...when(overview.dimensions)])
+  }).pipe(withAdmin)
+
+const scan = Command.make(
+  "scan",
+  {
+    dimension: Args.choice(
+      HealthDimension.literals.map((name) => [name, name] as const),
+      { name: "DIMENSION" }
+    ).pipe(Args.withDescription("What to look at; everything without it."), Args.optional),
+    store,
+    account,
+    json
+  },
+  ({ account, dimension, json, store }) =>
+    Effect.gen(function* () {
+      const client = yield* AdminClient
+      const asked = Option.match(dimension, {
+        onNone: () => HealthDimension.literals,
+        onSome: (one): ReadonlyArray<HealthDimension> => [one]
+      })
+      const dimensions = yield* Effect.forEach(asked, (each) => client.scanHealth({ account, dimension: each, store }))
+      const whole = asked.filter((each) => Option.isSome(store) && !isPerStore(each))
+      yield* answer(json, { dimensions }, [
+        ...tableOf(dimensions),
+        ...(whole.length === 0 ? [] : [`Of the whole account, not of one store: ${whole.join(", ")}.`]),
+        ...when(dimensions)
+      ])
+    }).pipe(withAdmin)
+).pipe(Command.withDescription("Look at the catalog afresh: one dimension, or all of them."))
+
+/** The rows of a page, each on a line of its own. */
+const rowsOf = ({ data }: HealthIssuePage, domains: ReadonlyMap<string, string>): ReadonlyArray<string> =>
+  data.map(({ entity_id, entity_type, fields, locale, store_id, title, values }) => {
+    const said =
+      values === undefined
+        ? fields.join(", ")
+        : values.map(({ field, value }) => `${field} ${quoted(value)}`).join(", ")
+    const place = `${domains.get(store_id) ?? store_id}${locale === undefined ? "" : ` ${locale}`}`
+    return `${entity_id}  ${entity_type.padEnd(10)}  ${place}  ${quoted(title)}${said === "" ? "" : `  ${said}`}`
+  })
+
+/** Rows on a page when nothing is said. */
+const usualPageSize = 25
+
+/** How to see what follows: the same list, narrowed in the same way. */
+const nextPage = (
+  { page, section }: HealthIssuePage,
+  {
+    locale,
+    pageSize,
+    store
+  }: { readonly store: Option.Option<string>; readonly locale: Option.Option<string>; readonly pageSize: number }
+) =>
+  [
+    `Next: catalog health issues ${section}`,
+    ...Option.toArray(Option.map(store, (domain) => `--store ${domain}`)),
+    ...Option.toArray(Option.map(locale, (language) => `--locale ${language}`)),
+    ...(pageSize === usualPageSize ? [] : [`--page-size ${pageSize}`]),
+    `--page ${page + 1}`
+  ].join(" ")
+
+const issues = Command.make(
+  "issues",
+  {
+    section: Args.choice(
+      HealthSection.literals.map((name) => [name, name] as const),
+      { name: "SECTION" }
+    ).pipe(Args.withDescription(`One of ${HealthSection.literals.join(", ")}.`)),
+    store,
+    locale: Options.text("locale").pipe(
+      Options.withDescription("In the translation sections: this language alone."),
+      Options.optional
+    ),
+    page: Options.integer("page").pipe(Options.withDescription("From 1."), Options.withDefault(1)),
+    pageSize: Options.integer("page-size").pipe(
+      Options.withDescription("1 to 100."),
+      Options.withDefault(usualPageSize)
+    ),
+    account,
+    json
+  },
+  ({ account, json, locale, page, pageSize, section, store }) =>
+    Effect.gen(function* () {
+      const client = yield* AdminClient
+      const found = yield* client.listHealthIssues({ account, section, page, pageSize, store, locale })
+      const stores = yield* client.listStores({ account })
+      const domains = new Map<string, string>(stores.map(({ domain, id }) => [id, domain]))
+      const nothing = found.scanned
+        ? found.page === 1
+          ? `Nothing in ${section}.`
+          : `Nothing on page ${found.page} of ${section}.`
+        : `${section} was never scanned: catalog health scan ${dimensionOf(section)}`
+      yield* answer(json, found, [
+        ...(found.data.length === 0 ? [nothing] : rowsOf(found, domains)),
+        ...(found.has_next ? [nextPage(found, { store, locale, pageSize })] : [])
+      ])
+    }).pipe(withAdmin)
+).pipe(Command.withDescription("List what a scan found, a page at a time."))
+
+const linesOfRules = (rules: CompletenessRules): ReadonlyArray<string> =>
+  EntityKind.literals.flatMap((kind) => [
+    `${kind.padEnd(10)}  required     ${rules[kind].required.join(", ") || "nothing"}`,
+    `${"".padEnd(10)}  recommended  ${rules[kind].recommended.join(", ") || "nothing"}`
+  ])
+
+const fieldList = (name: "required" | "recommended") =>
+  Options.text(name).pipe(
+    Options.withDescription(`The ${name} fields, separated by commas; an empty text for none. As they are without it.`),
+    Options.map(
+      (text): ReadonlyArray<string> =>
+        text
+          .split(",")
+          .map((field) => field.trim())
+          .filter((field) => field !== "")
+    ),
+    Options.optional
+  )
+
+const notRules = ({ issues }: ValidationFailed) =>
+  new Refused({ message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; ") })
+
+const changed = "Next: catalog health scan completeness"
+
+const setRules = Command.make(
+  "set",
+  {
+    kind: Args.choice(
+      EntityKind.literals.map((name) => [name, name] as const),
+      { name: "KIND" }
+    ).pipe(Args.withDescription("product, variant, collection or media.")),
+    required: fieldList("required"),
+    recommended: fieldList("recommended"),
+    account,
+    json
+  },
+  ({ account, json, kind, recommended, required }) =>
+    Effect.gen(function* () {
+      if (Option.isNone(required) && Option.isNone(recommended))
+        return yield* new Refused({ message: "Nothing to set: give --required FIELDS, --recommended FIELDS, or both." })
+      const levels = {
+        ...(Option.isSome(required) && { required: required.value }),
+        ...(Option.isSome(recommended) && { recommended: recommended.value })
+      }
+      const rules = yield* (yield* AdminClient).changeHealthRules({ account, kind, levels })
+      yield* answer(json, rules, [...linesOfRules(rules), changed])
+    }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
+).pipe(Command.withDescription("Change the fields of one kind; they count from the next scan on."))
+
+const resetRules = Command.make("reset", { account, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const rules = yield* (yield* AdminClient).setHealthRules({ account, rules: defaultRules })
+    yield* answer(json, rules, [...linesOfRules(rules), changed])
+  }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
+).pipe(Command.withDescription("Go back to the usual fields."))
+
+const rules = Command.make("rules", { account, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const rules = yield* (yield* AdminClient).showHealthRules({ account })
+    yield* answer(json, rules, linesOfRules(rules))
+  }).pipe(withAdmin)
+).pipe(
+  Command.withDescription("Show or change the fields that are looked at for completeness."),
+  Command.withSubcommands([setRules, resetRules])
+)
+
+export const healthCommand = Command.make("health", { store, account, json }, show).pipe(
+  Command.withDescription("The quality of the catalog: what the last scans found, as bars."),
+  Command.withSubcommands([scan, issues, rules])
+)

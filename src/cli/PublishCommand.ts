@@ -1,0 +1,87 @@
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Option, Stream } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
+import { entity } from "./DraftCommands.ts"
+import { lockedBy } from "./LockedBy.ts"
+import { account, answer, json, Refused, reasonOf } from "./Output.ts"
+import { withAdmin } from "./Running.ts"
+
+const store = Options.text("store").pipe(
+  Options.withDescription("Domain of a store; without it all stores on which the entity lives."),
+  Options.optional
+)
+
+/** A line on stderr that is written over; nothing where nobody looks. */
+const draw = (text: string) =>
+  Effect.sync(() => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+  })
+
+type Done = Extract<PublishEvent, { readonly _tag: "Done" }>
+
+const followed = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
+  Effect.gen(function* () {
+    const last = yield* Stream.runFoldEffect(events, Option.none<Done>(), (last, event) =>
+      event._tag === "Done"
+        ? Effect.succeedSome(event)
+        : Effect.as(draw(event.open === 0 ? "" : `publishing: ${event.open} of ${event.total} stores to go`), last)
+    ).pipe(
+      Effect.ensuring(draw("")),
+      Effect.onInterrupt(() =>
+        Console.error("Interrupted: what was asked for is published by a running server, or by the next publish of it.")
+      )
+    )
+    return yield* Effect.mapError(
+      last,
+      () => new Refused({ message: "The publish ended without an answer: see `catalog history`." })
+    )
+  })
+
+const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {
+  switch (outcome) {
+    case "published":
+      return `${store_domain}: published draft revision ${draft_revision}`
+    case "nothing_to_publish":
+      return `${store_domain}: nothing to publish, it has draft revision ${draft_revision} already`
+    case "skipped":
+      return `${store_domain}: skipped, it is known by its files alone`
+    case "failed":
+      return `${store_domain}: failed`
+    case "refused":
+      return `${store_domain}: refused`
+  }
+}
+
+/** Why it did not arrive, in the platform's words. */
+const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
+  outcome === "failed" || outcome === "refused"
+    ? [`${store_domain}: ${error === null ? outcome : `${reasonOf(error)} (${error.code})`}`]
+    : []
+
+export const publishCommand = Command.make(
+  "publish",
+  { entity, store, account, json },
+  ({ account, entity, json, store }) =>
+    Effect.gen(function* () {
+      const { entity_id, results } = yield* followed((yield* AdminClient).publish({ account, entity, store }))
+      const failures = results.flatMap(whyNot)
+      const arrived = results.filter(({ outcome }) => outcome !== "failed" && outcome !== "refused")
+      if (json || arrived.length > 0) yield* answer(json, { entity_id, results }, arrived.map(lineOf))
+      if (failures.length > 0) return yield* new Refused({ message: failures.join("; ") })
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () =>
+          new Refused({
+            message: Option.match(store, {
+              onNone: () => `The account has no entity ${entity}.`,
+              onSome: (on) =>
+                `The account has no entity ${entity} on ${on}: \`catalog store-version add ${entity} --store ${on}\` adds one that is not there yet.`
+            })
+          }),
+        ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") }),
+        PimLocked: () => lockedBy(account)
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Publish an entity's draft to its stores, and wait for what becomes of it."))

@@ -1,0 +1,38 @@
+import { HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import type { BaseUrl } from "../http/BaseUrl.ts"
+import { beside, type Surface, surfaceOf } from "../http/Surface.ts"
+import type { Sessions } from "../services/Sessions.ts"
+import { connectionList } from "./ConnectionList.tsx"
+import { drops } from "./Drops.tsx"
+import { entities } from "./Entities.tsx"
+import { health } from "./Health.tsx"
+import { seeOther } from "./Html.ts"
+import { importReviews } from "./ImportReviews.tsx"
+import { keys } from "./Keys.tsx"
+import { paths } from "./Paths.ts"
+import { refuseOnPage } from "./Refusals.tsx"
+import { signIn } from "./SignIn.tsx"
+import { storeList } from "./StoreList.tsx"
+import { stylesheet } from "./Style.ts"
+import { makeVisits } from "./Visits.ts"
+
+const style = HttpServerResponse.text(stylesheet, {
+  contentType: "text/css; charset=utf-8",
+  headers: { "cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff" }
+})
+
+/** What all pages need: the start, and how they look. */
+const common: Surface<BaseUrl | Sessions> = surfaceOf(
+  { home: ["GET", paths.home, refuseOnPage], style: ["GET", paths.stylesheet, refuseOnPage] },
+  Effect.map(makeVisits, ({ asVisitor }) => ({
+    home: asVisitor(() => Effect.succeed(seeOther(paths.connections))),
+    style: () => Effect.succeed(style)
+  }))
+)
+
+/** The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. */
+export const pages = beside(
+  beside(beside(common, signIn), beside(keys, connectionList)),
+  beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
+)

@@ -1,0 +1,195 @@
+import { Effect, Either, Option, Schema } from "effect"
+import type { Parameters } from "../domain/AuthorizationRequest.ts"
+import type { Drop } from "../domain/Drop.ts"
+import type { ValidationFailed } from "../domain/Errors.ts"
+import { DropId, EntityId, inAnyCase } from "../domain/Ids.ts"
+import type { Store } from "../domain/Store.ts"
+import { fromRfc3339 } from "../domain/Timestamp.ts"
+import type { BaseUrl } from "../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../http/Surface.ts"
+import { Catalog } from "../services/Catalog.ts"
+import { Drops } from "../services/Drops.ts"
+import type { Sessions } from "../services/Sessions.ts"
+import { Stores } from "../services/Stores.ts"
+import type { Visitor } from "./Browser.ts"
+import { DropPage } from "./DropPage.tsx"
+import { DropsPage } from "./DropsPage.tsx"
+import { html, seeOther } from "./Html.ts"
+import { type DropField, type DropForm, type DropMisfit, NewDropPage } from "./NewDropPage.tsx"
+import { dropPath, paths } from "./Paths.ts"
+import { refuseOnPage } from "./Refusals.tsx"
+import { idInPath, idOf, makeVisits, queryOf } from "./Visits.ts"
+
+const routes = {
+  list: ["GET", paths.drops, refuseOnPage],
+  create: ["POST", paths.drops, refuseOnPage],
+  write: ["GET", paths.newDrop, refuseOnPage],
+  show: ["GET", paths.drop, refuseOnPage],
+  cancel: ["POST", paths.cancelDrop, refuseOnPage]
+} as const
+
+/** Said after a form of our own, whatever the address asks for. */
+const notes: Readonly<Record<string, string>> = {
+  scheduled: "The drop is scheduled.",
+  cancelled: "The drop is cancelled: nothing was changed."
+}
+
+const noteOf = (name: string | undefined) =>
+  name !== undefined && Object.hasOwn(notes, name) ? notes[name] : undefined
+
+const formOfDrop = (given: Parameters): DropForm => ({
+  name: given.get("name") ?? "",
+  starts: given.get("starts") ?? "",
+  ends: given.get("ends") ?? "",
+  entity: given.get("entity") ?? "",
+  store_id: given.get("store_id") ?? "",
+  field: given.get("field") ?? "",
+  // Browsers send every line break as two characters.
+  value: (given.get("value") ?? "").replaceAll("\r\n", "\n")
+})
+
+/** What a field for a day and time holds, at UTC. */
+const instantOf = (text: string) => (/T\d{2}:\d{2}$/.test(text) ? `${text}:00Z` : `${text}Z`)
+
+const fieldAt: Readonly<Record<string, DropField>> = {
+  name: "name",
+  starts_at: "starts",
+  ends_at: "ends",
+  "changes[0].entity_id": "entity",
+  "changes[0].store_id": "store_id",
+  "changes[0].field": "field",
+  "changes[0].value": "value",
+  // Another drop has it at the same time.
+  "changes[0]": "field"
+}
+
+const isDayAndTime = (text: string) => Either.isRight(fromRfc3339(instantOf(text)))
+
+const canPublish = ({ platform }: Store) => platform !== "none"
+
+const decodeEntityId = Schema.decodeOption(inAnyCase(EntityId))
+
+/** Scheduled field changes of an account: listed, looked at one by one, made and cancelled. */
+export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const drops = yield* Drops
+    const stores = yield* Stores
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const showForm = (visitor: Visitor, form: DropForm, misfits: ReadonlyArray<DropMisfit> = []) =>
+      Effect.map(stores.list, (linked) =>
+        html(<NewDropPage visitor={visitor} stores={linked.filter(canPublish)} form={form} misfits={misfits} />, {
+          status: misfits.length > 0 ? 400 : 200
+        })
+      )
+
+    const titlesOf = ({ changes }: Drop) =>
+      Effect.forEach(
+        new Map(changes.map(({ entity_id, entity_type }) => [entity_id, entity_type])),
+        ([id, kind]) =>
+          Effect.map(
+            Effect.option(catalog.get(kind, id)),
+            Option.map(({ title }) => [id, title] as const)
+          ),
+        { concurrency: 4 }
+      ).pipe(Effect.map((found) => new Map(found.flatMap(Option.toArray))))
+
+    const showDrop = (
+      visitor: Visitor,
+      drop: Drop,
+      said: { readonly note?: string | undefined; readonly refusal?: string }
+    ) =>
+      Effect.gen(function* () {
+        const titles = yield* titlesOf(drop)
+        const linked = yield* stores.list
+        return html(<DropPage visitor={visitor} drop={drop} stores={linked} titles={titles} {...said} />, {
+          status: said.refusal === undefined ? 200 : 400
+        })
+      })
+
+    /** The entities that a form means: by its id, or all that have the handle. */
+    const entitiesOf = (typed: string) =>
+      Option.match(decodeEntityId(typed), {
+        onNone: () => catalog.withHandle(typed),
+        onSome: (id) => Effect.succeed([{ id, kind: "entity" }])
+      })
+
+    /** What does not fit, at the fields of the form and in their words. */
+    const misfitsOf = (
+      { issues }: ValidationFailed,
+      { ends, starts }: DropForm,
+      meant: Effect.Effect.Success<ReturnType<typeof entitiesOf>>
+    ) => {
+      const time = "must be a day of the calendar and a time, such as 2027-01-31T09:30"
+      const own: Readonly<Record<string, string | undefined>> = {
+        starts_at: isDayAndTime(starts) ? undefined : time,
+        ends_at: isDayAndTime(ends) ? undefined : time,
+        "changes[0].entity_id":
+          meant.length > 1
+            ? `is the handle of ${meant.map(({ id, kind }) => `${kind} ${id}`).join(" and ")}: give the id of one`
+            : undefined
+      }
+      return issues.map(
+        ({ message, path }): DropMisfit => ({ field: fieldAt[path] ?? "field", message: own[path] ?? message })
+      )
+    }
+
+    return {
+      list: asVisitor((visitor) =>
+        Effect.gen(function* () {
+          const list = yield* drops.list
+          const linked = yield* stores.list
+          return html(<DropsPage visitor={visitor} drops={list} stores={linked} />)
+        })
+      ),
+      write: asVisitor((visitor, request) => showForm(visitor, formOfDrop(queryOf(request)))),
+      create: withForm((visitor, given) =>
+        Effect.gen(function* () {
+          const form = formOfDrop(given)
+          const meant = yield* entitiesOf(form.entity.trim())
+          const [only, ...others] = meant
+          const made = yield* drops
+            .create({
+              name: form.name,
+              starts_at: instantOf(form.starts),
+              ends_at: form.ends === "" ? null : instantOf(form.ends),
+              timezone: "UTC",
+              changes: [
+                {
+                  entity_id: only !== undefined && others.length === 0 ? only.id : "",
+                  store_id: form.store_id === "" ? null : form.store_id,
+                  field: form.field.trim(),
+                  value: form.value
+                }
+              ]
+            })
+            .pipe(Effect.either)
+          return yield* Either.match(made, {
+            onLeft: (error) => showForm(visitor, form, misfitsOf(error, form, meant)),
+            onRight: ({ id }) => Effect.succeed(seeOther(`${dropPath(id)}?note=scheduled`))
+          })
+        })
+      ),
+      show: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const drop = yield* drops.get(yield* idInPath(DropId, request))
+          return yield* showDrop(visitor, drop, { note: noteOf(queryOf(request).get("note")) })
+        })
+      ),
+      cancel: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(DropId, form)
+          const cancelled = yield* drops.cancel(id).pipe(
+            Effect.map(Either.right),
+            Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))
+          )
+          if (Either.isRight(cancelled)) return seeOther(`${dropPath(id)}?note=cancelled`)
+          const refusal = `Not cancelled: ${cancelled.left.issues.map(({ message }) => message).join("; ")}.`
+          return yield* showDrop(visitor, yield* drops.get(id), { refusal })
+        })
+      )
+    }
+  })
+)

@@ -1,0 +1,204 @@
+import { type AttributeTriple, type EntityKind, listed } from "../domain/Attribute.ts"
+import type { EntityRecord, EntityRow, StoreVersion } from "../domain/Entity.ts"
+import type { HistoryEntry } from "../domain/History.ts"
+import type { Visitor } from "./Browser.ts"
+import { EntityHistory } from "./EntityHistory.tsx"
+import { Frame, Time } from "./Frame.tsx"
+import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "./Naming.tsx"
+import { pageOf, paths } from "./Paths.ts"
+import { readable, Value } from "./Values.tsx"
+
+type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
+  readonly next_cursor: string | null
+}
+
+const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => (
+  <div class="sheet">
+    <dl>
+      <dt>Kind</dt>
+      <dd>{kindWords[kind]}</dd>
+      <dt>Id</dt>
+      <dd>
+        <code>{record.id}</code>
+      </dd>
+      <dt>Draft</dt>
+      <dd>Revision {record.draftRevision}</dd>
+      <dt>Last publish</dt>
+      <dd>
+        <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
+      </dd>
+      <dt>Created</dt>
+      <dd>
+        <Time at={record.createdAt} />
+      </dd>
+      <dt>Changed</dt>
+      <dd>
+        <Time at={record.updatedAt} />
+      </dd>
+    </dl>
+  </div>
+)
+
+const OnStores = ({ record: { stores } }: { readonly record: EntityRecord }) => (
+  <section aria-labelledby="stores">
+    <h2 id="stores">Stores</h2>
+    {stores.length === 0 ? (
+      <p class="quiet">It is on no store.</p>
+    ) : (
+      <table class="sheet" aria-labelledby="stores">
+        <thead>
+          <tr>
+            <th scope="col">Store</th>
+            <th scope="col">Last publish</th>
+            <th scope="col">Published</th>
+          </tr>
+        </thead>
+        <tbody>
+          {stores.map(
+            ({ last_publish_error, last_publish_status, pending_publish, published_at, store_domain, store_id }) => (
+              <tr key={store_id}>
+                <th scope="row">
+                  <Domain name={store_domain} />
+                </th>
+                <td data-label="Last publish">
+                  <PublishStateOf status={last_publish_status} pendingPublish={pending_publish} />
+                  {last_publish_error !== null && (
+                    <div class="wrong">
+                      {last_publish_error.message} (<code>{last_publish_error.code}</code>)
+                    </div>
+                  )}
+                </td>
+                <td data-label="Published">{published_at === null ? "never" : <Time at={published_at} />}</td>
+              </tr>
+            )
+          )}
+        </tbody>
+      </table>
+    )}
+  </section>
+)
+
+/** What stores publish of a key in place of the canonical value. */
+const differing = ({ key, value }: AttributeTriple, versions: ReadonlyArray<StoreVersion>) =>
+  versions.flatMap((version) => {
+    const there = version.attributes.find((attribute) => attribute.key === key)?.value ?? ""
+    return there === value ? [] : [{ domain: version.store_domain, value: there }]
+  })
+
+/** The canonical attributes, and behind them those that only stores have, as empty ones. */
+const everyAttribute = (kind: EntityKind, record: EntityRecord, versions: ReadonlyArray<StoreVersion>) => {
+  const canonical = listed(kind, record.attributes)
+  const known = new Set(canonical.map(({ key }) => key))
+  const others = versions.flatMap(({ attributes }) => attributes).filter(({ key }) => !known.has(key))
+  return [...canonical, ...new Map(others.map((each) => [each.key, { ...each, value: "" }])).values()]
+}
+
+const Values = ({
+  kind,
+  record,
+  versions
+}: {
+  readonly kind: EntityKind
+  readonly record: EntityRecord
+  readonly versions: ReadonlyArray<StoreVersion>
+}) => (
+  <section aria-labelledby="values">
+    <h2 id="values">Values</h2>
+    <table class="sheet" aria-labelledby="values">
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          <th scope="col">In the catalog</th>
+          <th scope="col">Otherwise on stores</th>
+        </tr>
+      </thead>
+      <tbody>
+        {everyAttribute(kind, record, versions).map((attribute) => {
+          const others = differing(attribute, versions)
+          return (
+            <tr key={attribute.key}>
+              <th scope="row">
+                <code>{attribute.key}</code>
+              </th>
+              <td data-label="In the catalog">
+                <Value text={readable(attribute.value, attribute.type)} />
+              </td>
+              <td data-label="Otherwise on stores">
+                {others.length === 0 ? (
+                  <span class="quiet">{versions.length === 0 ? "on no store" : "the same"}</span>
+                ) : (
+                  <ul>
+                    {others.map(({ domain, value }) => (
+                      <li key={domain}>
+                        {domain}: <Value text={readable(value, attribute.type)} />
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  </section>
+)
+
+const relations = [
+  { list: "products", name: "Products" },
+  { list: "variants", name: "Variants" },
+  { list: "collections", name: "Collections" },
+  { list: "media", name: "Media files" }
+] as const
+
+const RelatedTo = ({ related }: { readonly related: Related }) => {
+  const filled = relations.filter(({ list }) => related[list].length > 0)
+  return filled.length === 0 ? null : (
+    <section aria-labelledby="related">
+      <h2 id="related">Belongs together</h2>
+      <div class="sheet">
+        <dl>
+          {filled.flatMap(({ list, name }) => [
+            <dt key={list}>{name}</dt>,
+            ...related[list].map(({ id, title, type }) => (
+              <dd key={id}>
+                <EntityLink id={id} kind={type} title={title} />
+              </dd>
+            ))
+          ])}
+        </dl>
+        {related.next_cursor !== null && <p class="quiet">More belong to it than are listed here.</p>}
+      </div>
+    </section>
+  )
+}
+
+/** `canShowMore`: whether the history may go on. */
+export const EntityPage = ({
+  canShowMore,
+  history,
+  kind,
+  record,
+  related,
+  versions,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly kind: EntityKind
+  readonly record: EntityRecord
+  readonly versions: ReadonlyArray<StoreVersion>
+  readonly related: Related
+  readonly history: ReadonlyArray<HistoryEntry>
+  readonly canShowMore: boolean
+}) => (
+  <Frame title={titleOr(kind, record.title)} visitor={visitor} current={paths.entities}>
+    <Facts kind={kind} record={record} />
+    <OnStores record={record} />
+    <Values kind={kind} record={record} versions={versions} />
+    <RelatedTo related={related} />
+    <EntityHistory
+      history={history}
+      more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
+    />
+  </Frame>
+)

@@ -1,0 +1,32 @@
+import type { NextPage } from "./Browser.ts"
+import { Frame } from "./Frame.tsx"
+import { paths } from "./Paths.ts"
+
+const start: NextPage = { path: paths.home, name: "To the start page" }
+
+/** `requestId`: of a request whose cause was logged under it; `next`: where it goes on. */
+export const ErrorPage = ({
+  message,
+  next = start,
+  requestId,
+  title
+}: {
+  readonly title: string
+  readonly message: string
+  readonly requestId?: string | undefined
+  readonly next?: NextPage | undefined
+}) => (
+  <Frame title={title} narrow>
+    <div class="sheet">
+      <p>{message}</p>
+      {requestId !== undefined && (
+        <p class="quiet">
+          Request <code>{requestId}</code>
+        </p>
+      )}
+      <p>
+        <a href={next.path}>{next.name}</a>
+      </p>
+    </div>
+  </Frame>
+)

@@ -1,0 +1,2 @@
+/** Names of the fields that forms of several pages have. */
+export const fieldNames = { csrf: "csrf", returnTo: "return_to" } as const

@@ -1,0 +1,109 @@
+import type { ComponentChildren, VNode } from "preact"
+import type { Visitor } from "./Browser.ts"
+import { fieldNames } from "./Fields.ts"
+import { paths, sections } from "./Paths.ts"
+import { stylesheetPath } from "./Style.ts"
+
+/** Proof that a form is this browser's own; it must be in each form that changes something. */
+export const CsrfField = ({ csrf }: { readonly csrf: string }) => (
+  <input type="hidden" name={fieldNames.csrf} value={csrf} />
+)
+
+const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly returnTo: string }) => (
+  <form method="post" action={paths.signOut}>
+    <CsrfField csrf={visitor.csrf} />
+    <input type="hidden" name={fieldNames.returnTo} value={returnTo} />
+    <button type="submit" class="plain">
+      Sign out
+    </button>
+  </form>
+)
+
+const Navigation = ({ current }: { readonly current: string | undefined }) => (
+  <nav aria-label="Sections">
+    <ul>
+      {sections.map(({ name, path }) => (
+        <li key={path}>
+          <a href={path} {...(path === current ? { "aria-current": "page" as const } : {})}>
+            {name}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+)
+
+/**
+ * The frame that all pages share. `visitor`: who is signed in; `current`: the section that the page is, none where a page
+ * leads elsewhere; `returnTo`: where whoever signs in as somebody else goes on; `narrow`: for a page that is one form.
+ */
+export const Frame = ({
+  children,
+  current,
+  narrow = false,
+  returnTo = paths.home,
+  title,
+  visitor
+}: {
+  readonly title: string
+  readonly visitor?: Visitor | undefined
+  readonly current?: string
+  readonly returnTo?: string
+  readonly narrow?: boolean
+  readonly children: ComponentChildren
+}): VNode => (
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="robots" content="noindex" />
+      <title>{`${title} - Catalog`}</title>
+      <link rel="stylesheet" href={stylesheetPath} />
+    </head>
+    <body>
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <header class="site">
+        <div>
+          <span class="brand">Catalog</span>
+          {visitor !== undefined && current !== undefined && <Navigation current={current} />}
+          {visitor !== undefined && (
+            <div class="who">
+              <span>
+                {visitor.email}{" "}
+                <span class="quiet">
+                  (<bdi>{visitor.accountName}</bdi>)
+                </span>
+              </span>
+              <SignOut visitor={visitor} returnTo={returnTo} />
+            </div>
+          )}
+        </div>
+      </header>
+      <main id="content" class={narrow ? "narrow" : undefined}>
+        <h1>{title}</h1>
+        {children}
+      </main>
+    </body>
+  </html>
+)
+
+/** Something that went wrong, said at the top of a page or of its form. */
+export const Alert = ({ children }: { readonly children: ComponentChildren }) => (
+  <div class="alert" role="alert">
+    {children}
+  </div>
+)
+
+/** What came of the form before. */
+export const Note = ({ children }: { readonly children: ComponentChildren }) => (
+  <div class="note" role="status">
+    {children}
+  </div>
+)
+
+/** An instant, to the minute. */
+export const Time = ({ at }: { readonly at: string }) => (
+  <time dateTime={at}>{`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`}</time>
+)

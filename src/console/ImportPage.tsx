@@ -1,0 +1,226 @@
+import { type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { mostEntries } from "../domain/Mirror.ts"
+import type { Visitor } from "./Browser.ts"
+import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
+import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
+import { PhaseOf } from "./ImportPhases.tsx"
+import { counted, importTitle } from "./Naming.tsx"
+import { pageOf, paths } from "./Paths.ts"
+
+const Facts = ({ run }: { readonly run: ImportRun }) => (
+  <div class="sheet">
+    <dl>
+      <dt>State</dt>
+      <dd>
+        <PhaseOf phase={run.phase} />
+      </dd>
+      <dt>Store</dt>
+      <dd>{run.storeDomain}</dd>
+      <dt>Source</dt>
+      <dd>{run.fileName === null ? "The store itself, read through its platform" : `The file ${run.fileName}`}</dd>
+      <dt>Began</dt>
+      <dd>
+        <Time at={run.createdAt} />
+      </dd>
+      <dt>Last change</dt>
+      <dd>
+        <Time at={run.updatedAt} />
+      </dd>
+      {(run.phase === "applying" || run.phase === "failed") && (
+        <>
+          <dt>Applied</dt>
+          <dd>
+            {run.applied.toLocaleString("en")} of {plannedOf(run.summary).toLocaleString("en")}
+          </dd>
+        </>
+      )}
+    </dl>
+  </div>
+)
+
+/** Most columns that are named. */
+const mostColumns = 10
+
+/** What a store has beside its catalog: nothing is said of nothing. */
+const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
+  const { markets, metafield_definitions, metaobject_definitions, metaobject_entries, translations } = beside
+  const parts = [
+    { count: markets, one: "market", many: "markets" },
+    { count: metafield_definitions + metaobject_definitions, one: "definition", many: "definitions" },
+    { count: metaobject_entries, one: "entry", many: "entries" },
+    { count: translations, one: "translation", many: "translations" }
+  ].filter(({ count }) => count > 0)
+  const text = parts.map(({ count, many, one }) => counted(count, one, many)).join(", ")
+  return text === "" ? [] : [`Beside the catalog: ${text}.`]
+}
+
+/** What a summary says beside its counts, a sentence each. */
+const sentencesOf = ({ fileName, summary }: ImportRun): ReadonlyArray<string> => {
+  const { beside, ignored_columns, images, unlinked, variants } = summary
+  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const named = filled.slice(0, mostColumns).map(({ filled_cells, name }) => `${name} (${filled_cells})`)
+  return [
+    `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
+    ...(beside === null
+      ? []
+      : [
+          ...besideOf(beside),
+          ...(beside.cut_metaobjects.length === 0
+            ? []
+            : [
+                `More entries than are kept (${mostEntries.toLocaleString("en")} of a type): ${beside.cut_metaobjects.join(", ")}.`
+              ])
+        ]),
+    ...(unlinked === 0
+      ? []
+      : [
+          `Not in the store any more: ${counted(unlinked, "entity", "entities")}. Accepting takes them from the store; here they stay.`
+        ]),
+    ...(filled.length === 0
+      ? []
+      : [
+          `Columns that are not kept, with their filled cells: ${named.join(", ")}${filled.length > named.length ? ` and ${filled.length - named.length} more` : ""}.`
+        ])
+  ]
+}
+
+const Summary = ({ run }: { readonly run: ImportRun }) => {
+  const { collections, files } = run.summary
+  const kinds = [
+    { name: "Products", counts: run.summary },
+    ...(run.source === "csv"
+      ? []
+      : [
+          { name: "Collections", counts: collections },
+          { name: "Media files", counts: files }
+        ])
+  ]
+  return (
+    <section aria-labelledby="summary">
+      <h2 id="summary">What it brings</h2>
+      <table class="sheet" aria-labelledby="summary">
+        <thead>
+          <tr>
+            <th scope="col">Kind</th>
+            <th scope="col">New</th>
+            <th scope="col">Changed</th>
+            <th scope="col">Unchanged</th>
+          </tr>
+        </thead>
+        <tbody>
+          {kinds.map(({ counts, name }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td data-label="New" class="number">
+                {counts.created.toLocaleString("en")}
+              </td>
+              <td data-label="Changed" class="number">
+                {counts.updated.toLocaleString("en")}
+              </td>
+              <td data-label="Unchanged" class="number">
+                {counts.unchanged.toLocaleString("en")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {sentencesOf(run).map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </section>
+  )
+}
+
+const Decision = ({
+  csrf,
+  run,
+  undecided
+}: {
+  readonly run: ImportRun
+  readonly csrf: string
+  readonly undecided: number
+}) => (
+  <section aria-labelledby="decision">
+    <h2 id="decision">Your decision</h2>
+    <p>
+      Nothing is written yet, and nobody can change the catalog until you accept or discard this import.
+      {undecided > 0 &&
+        ` ${counted(undecided, "conflict")} below ${undecided === 1 ? "is" : "are"} undecided: there the store's value is taken.`}
+    </p>
+    <div class="buttons">
+      <form method="post" action={paths.acceptImport}>
+        <CsrfField csrf={csrf} />
+        <input type="hidden" name="id" value={run.id} />
+        <button type="submit">Accept the import</button>
+      </form>
+      <form method="post" action={paths.discardImport}>
+        <CsrfField csrf={csrf} />
+        <input type="hidden" name="id" value={run.id} />
+        <button type="submit" class="danger">
+          Discard it
+        </button>
+      </form>
+    </div>
+  </section>
+)
+
+/** Of an import that a process works on: nothing here moves by itself. */
+const Working = ({ run }: { readonly run: ImportRun }) => (
+  <Note>
+    <p>
+      {run.phase === "fetching"
+        ? "The store is being read and compared with the catalog. Nothing is written before you accept it."
+        : "It is being applied. The catalog can be changed again when it is done."}{" "}
+      You need not wait here. <a href={pageOf(paths.import, run.id)}>Look again</a>
+    </p>
+  </Note>
+)
+
+/** `conflicts`: those after the one numbered `after`, at most `atOnce`; `undecided`: of all conflicts. */
+export const ImportPage = ({
+  after,
+  atOnce,
+  conflicts,
+  note,
+  run,
+  undecided,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly run: ImportRun
+  readonly conflicts: ReadonlyArray<ImportConflict>
+  readonly after: number
+  readonly atOnce: number
+  readonly undecided: number
+  readonly note?: string | undefined
+}) => {
+  const { phase } = run
+  const shown = { run, conflicts, after, atOnce }
+  return (
+    <Frame title={importTitle(run)} visitor={visitor} current={paths.imports}>
+      {note !== undefined && (
+        <Note>
+          <p>{note}</p>
+        </Note>
+      )}
+      {run.error !== null && (
+        <Alert>
+          <p>{run.error}</p>
+        </Alert>
+      )}
+      {(phase === "fetching" || phase === "applying") && <Working run={run} />}
+      <Facts run={run} />
+      {phase !== "fetching" && <Summary run={run} />}
+      {phase === "reviewing" && <Decision run={run} csrf={visitor.csrf} undecided={undecided} />}
+      {run.summary.conflicts > 0 &&
+        (phase === "reviewing" ? (
+          <ConflictsToDecide {...shown} csrf={visitor.csrf} undecided={undecided} />
+        ) : (
+          <ConflictsDecided {...shown} />
+        ))}
+      <p>
+        <a href={paths.imports}>All imports</a>
+      </p>
+    </Frame>
+  )
+}

@@ -1,0 +1,184 @@
+import { Effect, Schema } from "effect"
+import type { CurrentActor } from "../domain/Actor.ts"
+import type { Parameters } from "../domain/AuthorizationRequest.ts"
+import { type NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { ImportId } from "../domain/Ids.ts"
+import { ConflictDecision, type ImportPhase } from "../domain/Import.ts"
+import type { BaseUrl } from "../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../http/Surface.ts"
+import { Imports } from "../services/Imports.ts"
+import type { Sessions } from "../services/Sessions.ts"
+import { PageRefused } from "./Browser.ts"
+import { conflictField } from "./Conflicts.tsx"
+import { html, seeOther } from "./Html.ts"
+import { ImportPage } from "./ImportPage.tsx"
+import { ImportsPage } from "./ImportsPage.tsx"
+import { pageOf, paths } from "./Paths.ts"
+import { refuseOnPage } from "./Refusals.tsx"
+import { idOf, makeVisits, queryOf } from "./Visits.ts"
+
+const routes = {
+  list: ["GET", paths.imports, refuseOnPage],
+  show: ["GET", paths.import, refuseOnPage],
+  decide: ["POST", paths.decideConflicts, refuseOnPage],
+  decideAll: ["POST", paths.decideAllConflicts, refuseOnPage],
+  accept: ["POST", paths.acceptImport, refuseOnPage],
+  discard: ["POST", paths.discardImport, refuseOnPage]
+} as const
+
+/** Said after a form of our own, whatever the address asks for. */
+const notes: Readonly<Record<string, string>> = {
+  decided: "Your decisions are kept. They take effect when you accept the import.",
+  nothing: "Nothing was decided: choose one of the two values first.",
+  accepted: "The import is accepted.",
+  discarded: "The import is discarded: nothing of it was written."
+}
+
+const noteOf = (name: string | undefined) =>
+  name !== undefined && Object.hasOwn(notes, name) ? notes[name] : undefined
+
+/** Rows of a page. */
+const importsAtOnce = 50
+const conflictsAtOnce = 20
+
+/** A number of an address or a form; what is none is the start. */
+const numberOf = (text: string | undefined): number => (text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : 0)
+
+const isDecision = Schema.is(ConflictDecision)
+
+const unreadable = new PageRefused({
+  status: 400,
+  title: "Not understood",
+  message: "A decision of the form is not readable: nothing was decided. Open the import again and repeat it there.",
+  next: { path: paths.imports, name: "To the imports" }
+})
+
+/** What a form decides of each conflict. */
+const decisionsOf = (form: Parameters): Effect.Effect<ReadonlyMap<number, ConflictDecision>, PageRefused> =>
+  Effect.map(
+    Effect.forEach(
+      form.names.filter((name) => name.startsWith(conflictField(""))),
+      (name) => {
+        const number = name.slice(conflictField("").length)
+        const decision = form.get(name)
+        return /^[1-9]\d{0,8}$/.test(number) && isDecision(decision)
+          ? Effect.succeed([Number(number), decision] as const)
+          : unreadable
+      }
+    ),
+    (decisions) => new Map(decisions)
+  )
+
+/** The page of an import from a conflict on, with what came of the form before. */
+const importPage = (id: ImportId, { after, note }: { readonly after: number; readonly note: string }) =>
+  `${pageOf(paths.import, id)}&${new URLSearchParams({ ...(after > 0 && { after: String(after) }), note })}`
+
+const overWords: Readonly<Record<Exclude<ImportPhase, "reviewing">, string>> = {
+  fetching: "This import is still being read: there is nothing to decide yet.",
+  applying: "This import was accepted and is being applied: nothing about it can be decided any more.",
+  applied: "This import was accepted and applied already: nothing about it can be decided any more.",
+  discarded: "This import was discarded already: nothing about it can be decided any more.",
+  failed: "This import has failed: nothing about it can be decided any more."
+}
+
+/** The imports of an account: listed, and one under review decided about. */
+export const importReviews: Surface<BaseUrl | Sessions | Imports> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const imports = yield* Imports
+    const { asVisitor, withForm } = yield* makeVisits
+
+    /** Whatever does not fit says so in the words of the page. */
+    const refusing =
+      (id: ImportId) =>
+      <A, E>(work: Effect.Effect<A, E | ValidationFailed, CurrentActor>) =>
+        Effect.catchIf(
+          work,
+          (error): error is ValidationFailed => error instanceof ValidationFailed,
+          () =>
+            Effect.flatMap(
+              imports.get(id),
+              ({ phase }) =>
+                new PageRefused({
+                  status: 400,
+                  title: "Not accepted",
+                  message:
+                    phase === "reviewing"
+                      ? "The form names a conflict that this import does not have: nothing was decided."
+                      : overWords[phase],
+                  next: { path: pageOf(paths.import, id), name: "To the import" }
+                })
+            )
+        )
+
+    /** A form about one import; `work` says what is noted afterwards, and from which conflict on they are shown. */
+    const about = (
+      work: (
+        id: ImportId,
+        form: Parameters
+      ) => Effect.Effect<
+        { readonly note: string; readonly after?: number },
+        NotFound | PageRefused | ValidationFailed,
+        CurrentActor
+      >
+    ) =>
+      withForm((_, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(ImportId, form)
+          const { after = 0, note } = yield* refusing(id)(work(id, form))
+          return seeOther(importPage(id, { after, note }))
+        })
+      )
+
+    return {
+      list: asVisitor((visitor, request) =>
+        Effect.map(imports.list, (runs) => {
+          const from = numberOf(queryOf(request).get("from"))
+          return html(
+            <ImportsPage
+              visitor={visitor}
+              runs={runs.slice(from, from + importsAtOnce)}
+              from={from}
+              total={runs.length}
+            />
+          )
+        })
+      ),
+      show: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const id = yield* idOf(ImportId, query)
+          const after = numberOf(query.get("after"))
+          const content = yield* Effect.all({
+            run: imports.get(id),
+            conflicts: imports.conflicts(id, after, conflictsAtOnce),
+            undecided: imports.undecided(id)
+          })
+          return html(
+            <ImportPage
+              visitor={visitor}
+              after={after}
+              atOnce={conflictsAtOnce}
+              note={noteOf(query.get("note"))}
+              {...content}
+            />
+          )
+        })
+      ),
+      decide: about((id, form) =>
+        Effect.gen(function* () {
+          const decided = yield* imports.decideEach(id, yield* decisionsOf(form))
+          return { note: decided === 0 ? "nothing" : "decided", after: numberOf(form.get("after")) }
+        })
+      ),
+      decideAll: about((id, form) => {
+        const decision = form.get("decision")
+        return isDecision(decision)
+          ? Effect.as(imports.decide(id, "all", decision), { note: "decided" })
+          : Effect.fail(unreadable)
+      }),
+      accept: about((id) => Effect.as(imports.startAccepting(id), { note: "accepted" })),
+      discard: about((id) => Effect.as(imports.discard(id), { note: "discarded" }))
+    }
+  })
+)

@@ -1,0 +1,93 @@
+import type { ImportRun } from "../domain/Import.ts"
+import type { Visitor } from "./Browser.ts"
+import { Frame, Time } from "./Frame.tsx"
+import { PhaseOf } from "./ImportPhases.tsx"
+import { counted, Domain } from "./Naming.tsx"
+import { pageOf, paths } from "./Paths.ts"
+
+/** What an import brings, in a line. */
+const summaryOf = ({ phase, summary }: ImportRun): string => {
+  if (phase === "fetching") return "Not known yet"
+  const { collections, conflicts, created, files, unchanged, unlinked, updated } = summary
+  const counts = [
+    [created, "new"],
+    [updated, "changed"],
+    [unchanged, "unchanged"]
+  ] as const
+  const others = collections.created + collections.updated + files.created + files.updated
+  const parts = [
+    `Products: ${counts.map(([count, what]) => `${count.toLocaleString("en")} ${what}`).join(", ")}`,
+    ...(others > 0 ? [counted(others, "other change")] : []),
+    ...(unlinked > 0 ? [`${unlinked.toLocaleString("en")} no longer in the store`] : []),
+    ...(conflicts > 0 ? [counted(conflicts, "conflict")] : [])
+  ]
+  return parts.join("; ")
+}
+
+const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: number; readonly total: number }) => (
+  <nav class="pages" aria-label="Pages of imports">
+    {from > 0 && <a href={paths.imports}>To the newest</a>}
+    {from + shown < total && <a href={`${paths.imports}?from=${from + shown}`}>Older imports</a>}
+  </nav>
+)
+
+/** `runs`: newest first, those after `from` of all. */
+export const ImportsPage = ({
+  from,
+  runs,
+  total,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly runs: ReadonlyArray<ImportRun>
+  readonly from: number
+  readonly total: number
+}) => (
+  <Frame title="Imports" visitor={visitor} current={paths.imports}>
+    <p>
+      What was read from your stores, newest first. An import changes nothing until it is accepted; a new one begins on
+      the page <a href={paths.stores}>Stores</a>.
+    </p>
+    {runs.length === 0 ? (
+      <p class="quiet">{total === 0 ? "There is none yet." : "There are none from here on."}</p>
+    ) : (
+      <table class="sheet">
+        <thead>
+          <tr>
+            <th scope="col">Import</th>
+            <th scope="col">State</th>
+            <th scope="col">Brings</th>
+            <th scope="col">Began</th>
+            <th scope="col">Last change</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <tr key={run.id}>
+              <th scope="row">
+                <a href={pageOf(paths.import, run.id)}>{run.fileName ?? "Refresh"}</a>
+                <div class="quiet">
+                  <Domain name={run.storeDomain} />
+                </div>
+              </th>
+              <td data-label="State">
+                <PhaseOf phase={run.phase} />
+              </td>
+              <td data-label="Brings">
+                {summaryOf(run)}
+                {run.error !== null && <div class="wrong">{run.error}</div>}
+              </td>
+              <td data-label="Began">
+                <Time at={run.createdAt} />
+              </td>
+              <td data-label="Last change">
+                <Time at={run.updatedAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    )}
+    {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
+  </Frame>
+)

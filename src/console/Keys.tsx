@@ -1,0 +1,90 @@
+import { Clock, Effect, Either, Redacted } from "effect"
+import type { Parameters } from "../domain/AuthorizationRequest.ts"
+import { ValidationFailed } from "../domain/Errors.ts"
+import { ApiKeyId } from "../domain/Ids.ts"
+import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
+import type { BaseUrl } from "../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../http/Surface.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import type { Sessions } from "../services/Sessions.ts"
+import type { Visitor } from "./Browser.ts"
+import { html, seeOther } from "./Html.ts"
+import { emptyKeyForm, type KeyForm, KeysPage, type KeysPageContent } from "./KeysPage.tsx"
+import { paths } from "./Paths.ts"
+import { refuseOnPage } from "./Refusals.tsx"
+import { idOf, makeVisits, queryOf } from "./Visits.ts"
+
+const routes = {
+  show: ["GET", paths.keys, refuseOnPage],
+  create: ["POST", paths.keys, refuseOnPage],
+  revoke: ["POST", paths.revokeKey, refuseOnPage]
+} as const
+
+const formOfKey = (form: Parameters): KeyForm => ({
+  name: form.get("name") ?? "",
+  access: form.get("access") === "write" ? "write" : "read",
+  expires: form.get("expires") ?? ""
+})
+
+/** The end of a day. */
+const expiryOf = (day: string): Either.Either<Timestamp | null, ValidationFailed> =>
+  day === ""
+    ? Either.right(null)
+    : Either.mapLeft(fromRfc3339(`${day}T23:59:59Z`), () =>
+        ValidationFailed.at("expires", "must be a day of the calendar, such as 2027-01-31")
+      )
+
+const labels: Readonly<Record<string, string>> = { name: "Name", expires: "Expires" }
+
+const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
+  field: issue?.path ?? "",
+  message: `${labels[issue?.path ?? ""] ?? "The form"}: ${issue?.message ?? "is not right"}.`
+})
+
+/** The keys of an account: listed, created with the token shown once, revoked. */
+export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const apiKeys = yield* ApiKeys
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const show = (visitor: Visitor, content: KeysPageContent, status = 200) =>
+      Effect.gen(function* () {
+        const now = fromMillis(yield* Clock.currentTimeMillis)
+        const list = yield* apiKeys.list(visitor.accountId)
+        return html(<KeysPage visitor={visitor} keys={list} now={now} {...content} />, { status })
+      })
+
+    return {
+      show: asVisitor((visitor, request) =>
+        show(visitor, {
+          form: emptyKeyForm,
+          // Said after a form of our own, whatever the address asks for.
+          note:
+            queryOf(request).get("note") === "revoked" ? "The key is revoked: it opens nothing any more." : undefined
+        })
+      ),
+      create: withForm((visitor, given) =>
+        Effect.gen(function* () {
+          const form = formOfKey(given)
+          const created = yield* Effect.gen(function* () {
+            const expiresAt = yield* expiryOf(form.expires)
+            const scopes = form.access === "write" ? ["pim:read", "pim:write"] : ["pim:read"]
+            return yield* apiKeys.create(visitor.accountId, { name: form.name, scopes, expiresAt })
+          }).pipe(Effect.either)
+          return yield* Either.match(created, {
+            onLeft: (error) => show(visitor, { form, misfit: misfitOf(error) }, 400),
+            onRight: ({ name, token }) =>
+              show(visitor, { form: emptyKeyForm, created: { name, token: Redacted.value(token) } })
+          })
+        })
+      ),
+      revoke: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          yield* apiKeys.revoke(visitor.accountId, yield* idOf(ApiKeyId, form))
+          return seeOther(`${paths.keys}?note=revoked`)
+        })
+      )
+    }
+  })
+)

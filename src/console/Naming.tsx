@@ -1,0 +1,89 @@
+import { Fragment } from "preact"
+import type { EntityKind } from "../domain/Attribute.ts"
+import type { HistoryActor } from "../domain/History.ts"
+import type { EntityId } from "../domain/Ids.ts"
+import type { ImportRun } from "../domain/Import.ts"
+import type { PublishStatus } from "../domain/PublishState.ts"
+import { pageOf, paths } from "./Paths.ts"
+
+/** The kinds of entities in the words of a merchant. */
+export const kindWords: Readonly<Record<EntityKind, string>> = {
+  product: "Product",
+  variant: "Variant",
+  collection: "Collection",
+  media: "Media file"
+}
+
+export const titleOr = (kind: EntityKind, title: string): string =>
+  title.trim() === "" ? `${kindWords[kind]} without a title` : title
+
+/** An entity by its name, wherever one is named. */
+export const EntityLink = ({
+  id,
+  kind,
+  title
+}: {
+  readonly id: EntityId
+  readonly kind: EntityKind
+  readonly title: string
+}) => <a href={pageOf(paths.entity, id)}>{titleOr(kind, title)}</a>
+
+/** A store by its domain, which a line may end in. */
+export const Domain = ({ name }: { readonly name: string }) => (
+  <>
+    {name.split(/(?<=\.)/).map((label) => (
+      <Fragment key={label}>
+        {label}
+        <wbr />
+      </Fragment>
+    ))}
+  </>
+)
+
+/** What an import is called. */
+export const importTitle = ({ fileName, storeDomain }: Pick<ImportRun, "fileName" | "storeDomain">): string =>
+  fileName === null ? `Refresh of ${storeDomain}` : `Import of ${fileName} into ${storeDomain}`
+
+/** Who acted, by the name they had then. */
+export const actorName = ({ kind, name }: HistoryActor): string => {
+  switch (kind) {
+    case "user":
+      return name ?? "A user"
+    case "key":
+      return name === null ? "An API key" : `API key ${name}`
+    case "connection":
+      return name === null ? "An agent" : `Agent ${name}`
+    case "cli":
+      return "Command line"
+  }
+}
+
+const statusWords: Readonly<Record<PublishStatus, { readonly name: string; readonly tone: string }>> = {
+  never_published: { name: "Never published", tone: "idle" },
+  pending: { name: "Pending", tone: "wait" },
+  published: { name: "Published", tone: "good" },
+  failed: { name: "Failed", tone: "bad" }
+}
+
+/** A state in a word, that no colour is needed to read. */
+export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => (
+  <span class={`state ${tone}`}>{name}</span>
+)
+
+/** Where something stands with its publishes. `pendingPublish`: the store has not its draft. */
+export const PublishStateOf = ({
+  pendingPublish,
+  status
+}: {
+  readonly status: PublishStatus
+  readonly pendingPublish: boolean
+}) => (
+  <>
+    <State {...statusWords[status]} />
+    {pendingPublish && status !== "never_published" && <span class="quiet"> Draft not published</span>}
+  </>
+)
+
+/** A count with its noun. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString("en")} ${count === 1 ? one : many}`

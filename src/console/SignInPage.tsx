@@ -1,0 +1,48 @@
+import { fieldNames } from "./Fields.ts"
+import { Alert, Frame } from "./Frame.tsx"
+import { paths } from "./Paths.ts"
+
+/** `returnTo`: where it goes on afterwards; `refusal`: why the attempt before came to nothing. */
+export const SignInPage = ({
+  email = "",
+  refusal,
+  returnTo
+}: {
+  readonly email?: string | undefined
+  readonly returnTo: string | undefined
+  readonly refusal?: string
+}) => (
+  <Frame title="Sign in" narrow>
+    {refusal !== undefined && (
+      <Alert>
+        <p id="refusal">{refusal}</p>
+      </Alert>
+    )}
+    <form method="post" action={paths.signIn} class="sheet fields">
+      {returnTo !== undefined && <input type="hidden" name={fieldNames.returnTo} value={returnTo} />}
+      <label>
+        E-mail
+        <input
+          type="email"
+          name="email"
+          value={email}
+          autocomplete="username"
+          required
+          maxLength={254}
+          {...(refusal !== undefined && { "aria-describedby": "refusal" })}
+        />
+      </label>
+      <label>
+        Password
+        <input type="password" name="password" autocomplete="current-password" required maxLength={200} />
+      </label>
+      <div class="buttons">
+        <button type="submit">Sign in</button>
+      </div>
+    </form>
+    <p class="quiet">
+      No password yet, or lost it? Whoever runs this service makes a one-time link with{" "}
+      <code>catalog user invite --email</code>.
+    </p>
+  </Frame>
+)

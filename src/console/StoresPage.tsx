@@ -1,0 +1,181 @@
+import type { StoreId } from "../domain/Ids.ts"
+import type { ImportRun } from "../domain/Import.ts"
+import type { FailedPublication } from "../domain/PublicationRecord.ts"
+import { nothingToCount, type PublishCounts } from "../domain/PublishState.ts"
+import type { Platform, Store } from "../domain/Store.ts"
+import type { Visitor } from "./Browser.ts"
+import { CsrfField, Frame, Note, Time } from "./Frame.tsx"
+import { Domain, EntityLink, importTitle } from "./Naming.tsx"
+import { pageOf, paths } from "./Paths.ts"
+
+const platformWords: Readonly<Record<Platform, string>> = {
+  shopify: "Shopify",
+  demo: "Demo shop",
+  none: "None: known by its files alone"
+}
+
+const Tally = ({ counts }: { readonly counts: PublishCounts }) => {
+  const figures = [
+    { name: "published", count: counts.published },
+    { name: "pending", count: counts.pending },
+    { name: "failed", count: counts.failed, isBad: counts.failed > 0 },
+    { name: "never published", count: counts.neverPublished },
+    { name: "with a draft to publish", count: counts.pendingPublish }
+  ]
+  return (
+    <ul class="tally" aria-label="Entities by the state of their last publish">
+      {figures.map(({ count, isBad = false, name }) => (
+        <li key={name} class={isBad ? "bad" : undefined}>
+          <strong>{count.toLocaleString("en")}</strong> {name}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Begins a refresh, or says what is in its way. */
+const Refresh = ({
+  csrf,
+  isLocked,
+  running,
+  store
+}: {
+  readonly store: Store
+  readonly csrf: string
+  readonly running: ImportRun | undefined
+  readonly isLocked: boolean
+}) => {
+  if (running !== undefined)
+    return (
+      <p>
+        Being read since <Time at={running.createdAt} />. <a href={pageOf(paths.import, running.id)}>See the refresh</a>
+      </p>
+    )
+  if (store.platform === "none" || isLocked) return null
+  return (
+    <form method="post" action={paths.refreshStore}>
+      <CsrfField csrf={csrf} />
+      <input type="hidden" name="id" value={store.id} />
+      <button type="submit" class="plain" aria-label={`Refresh ${store.name} from its platform`}>
+        Refresh
+      </button>
+    </form>
+  )
+}
+
+const Failures = ({ failures }: { readonly failures: ReadonlyArray<FailedPublication> }) => (
+  <section aria-labelledby="failures">
+    <h2 id="failures">What stores did not take</h2>
+    {failures.length === 0 ? (
+      <p class="quiet">Nothing: no publish of the last 30 days has failed for good.</p>
+    ) : (
+      <table class="sheet" aria-labelledby="failures">
+        <thead>
+          <tr>
+            <th scope="col">Entity</th>
+            <th scope="col">Store</th>
+            <th scope="col">When</th>
+            <th scope="col">Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {failures.map(({ attempts, entityId, entityType, error, finishedAt, id, storeDomain, title }) => (
+            <tr key={id}>
+              <th scope="row">
+                <EntityLink id={entityId} kind={entityType} title={title} />
+              </th>
+              <td data-label="Store">
+                <Domain name={storeDomain} />
+              </td>
+              <td data-label="When">
+                <Time at={finishedAt} />
+              </td>
+              <td data-label="Why">
+                {error.message}{" "}
+                <span class="quiet">
+                  (<code>{error.code}</code>
+                  {attempts > 1 ? `, tried ${attempts} times` : ""})
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    )}
+  </section>
+)
+
+/** `runs`: the imports of the account. */
+export const StoresPage = ({
+  counts,
+  failures,
+  runs,
+  stores,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly stores: ReadonlyArray<Store>
+  readonly counts: ReadonlyMap<StoreId, PublishCounts>
+  readonly failures: ReadonlyArray<FailedPublication>
+  readonly runs: ReadonlyArray<ImportRun>
+}) => {
+  const holder = runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
+  return (
+    <Frame title="Stores" visitor={visitor} current={paths.stores}>
+      {holder !== undefined && (
+        <Note>
+          <p>
+            <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
+            {holder.phase === "applying"
+              ? "is being applied. Stores can be refreshed again when it is done."
+              : "waits for your review. Accept or discard it before you refresh a store."}
+          </p>
+        </Note>
+      )}
+      <section aria-labelledby="linked">
+        <h2 id="linked">Linked stores</h2>
+        {stores.length === 0 ? (
+          <p class="quiet">
+            There is none yet. Whoever runs this service links one with <code>catalog store link</code>.
+          </p>
+        ) : (
+          <ul class="records">
+            {stores.map((store) => (
+              <li class="sheet" key={store.id}>
+                <div>
+                  <h3>{store.name}</h3>
+                  <dl>
+                    <dt>Domain</dt>
+                    <dd>{store.domain}</dd>
+                    <dt>Platform</dt>
+                    <dd>{platformWords[store.platform]}</dd>
+                    <dt>Languages</dt>
+                    <dd>
+                      {store.locales
+                        .map((locale) =>
+                          locale === store.primary_locale && store.locales.length > 1 ? `${locale} (main)` : locale
+                        )
+                        .join(", ")}
+                    </dd>
+                    <dt>Currency</dt>
+                    <dd>{store.currency}</dd>
+                    <dt>Last import</dt>
+                    <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
+                  </dl>
+                  <Tally counts={counts.get(store.id) ?? nothingToCount} />
+                </div>
+                <Refresh
+                  store={store}
+                  csrf={visitor.csrf}
+                  running={runs.find(({ phase, storeId }) => phase === "fetching" && storeId === store.id)}
+                  isLocked={holder !== undefined}
+                />
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <Failures failures={failures} />
+    </Frame>
+  )
+}

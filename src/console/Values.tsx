@@ -1,0 +1,67 @@
+import { Either, Schema } from "effect"
+import { EntityId } from "../domain/Ids.ts"
+import { pageOf, paths } from "./Paths.ts"
+
+const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
+const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(EntityId)))
+
+/** A value as a person reads it: the texts of a list one after the other. */
+export const readable = (value: string, type: string): string =>
+  type.startsWith("list.")
+    ? Either.getOrElse(
+        Either.map(readTexts(value), (texts) => texts.join(", ")),
+        () => value
+      )
+    : value
+
+const empty = <span class="quiet">empty</span>
+
+/** A whole value. */
+export const Value = ({ text }: { readonly text: string }) => (text === "" ? empty : <span class="value">{text}</span>)
+
+/** How many parts two lists have in common from their start on. */
+const sharedStart = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) => {
+  const differs = left.findIndex((part, index) => part !== right[index])
+  return differs === -1 ? left.length : differs
+}
+
+/** A text in three parts, of which the middle one is what another text has otherwise; of whole words. */
+export const differenceOf = (text: string, other: string): readonly [string, string, string] => {
+  const words = text.split(/(?<=\s)/u)
+  const others = other.split(/(?<=\s)/u)
+  const start = sharedStart(words, others)
+  const end = sharedStart(words.slice(start).reverse(), others.slice(start).reverse())
+  const middle = words.length - end
+  return [words.slice(0, start).join(""), words.slice(start, middle).join(""), words.slice(middle).join("")]
+}
+
+/** A whole value with what another one has otherwise marked. */
+export const ComparedValue = ({ other, text }: { readonly text: string; readonly other: string }) => {
+  if (text === "") return empty
+  const [before, middle, after] = differenceOf(text, other)
+  return (
+    <>
+      {before}
+      {middle !== "" && <mark>{middle}</mark>}
+      {after}
+    </>
+  )
+}
+
+/** Entities in an order; a text that is none as it is. */
+export const OrderOf = ({ text }: { readonly text: string }) =>
+  Either.match(readIds(text), {
+    onLeft: () => <Value text={text} />,
+    onRight: (ids) =>
+      ids.length === 0 ? (
+        empty
+      ) : (
+        <ol>
+          {ids.map((id) => (
+            <li key={id}>
+              <a href={pageOf(paths.entity, id)}>{id}</a>
+            </li>
+          ))}
+        </ol>
+      )
+  })

@@ -1,0 +1,98 @@
+import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Option, ParseResult, Schema } from "effect"
+import type { ApiError } from "../api/ErrorCodes.ts"
+import { CurrentActor } from "../domain/Actor.ts"
+import { type Parameters, parametersOf } from "../domain/AuthorizationRequest.ts"
+import { NotFound } from "../domain/Errors.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
+import { splitTarget } from "../http/RequestHead.ts"
+import type { Handler } from "../http/Surface.ts"
+import { Sessions } from "../services/Sessions.ts"
+import { formOf, ownFormOf, PageRefused, type Visitor, visitorOf } from "./Browser.ts"
+import { fieldNames } from "./Fields.ts"
+import { seeOther } from "./Html.ts"
+import { paths } from "./Paths.ts"
+import { refusedPage } from "./Refusals.tsx"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError | PageRefused, R>
+
+export const queryOf = (request: Request): Parameters => parametersOf(splitTarget(request.originalUrl).query)
+
+/** Does what a page is asked for as the user in front of it. */
+const actingAs = ({ accountId, userId }: Visitor) =>
+  Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
+
+/** The id that a form or a query names; what is no id is that of no record. */
+export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters): Effect.Effect<A, NotFound> =>
+  Effect.mapError(Schema.decode(id)(form.get("id") ?? ""), () => new NotFound())
+
+/** The id at the end of a page's path, as `idOf`. */
+export const idInPath = <A>(id: Schema.Schema<A, string>, request: Request): Effect.Effect<A, NotFound> =>
+  Effect.mapError(
+    Schema.decode(id)(splitTarget(request.originalUrl).path.split("/").at(-1)?.toLowerCase() ?? ""),
+    () => new NotFound()
+  )
+
+/** Parameters of these names, by the rules of the API; those that are empty were left out. */
+export const decoded = <A, I>(
+  schema: Schema.Schema<A, I>,
+  names: ReadonlyArray<string>,
+  given: Parameters
+): Effect.Effect<A, PageRefused> => {
+  const present = names.flatMap((name) => {
+    const value = given.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return Effect.mapError(Schema.decodeUnknown(schema)(Object.fromEntries(present)), (error) => {
+    const said = ParseResult.ArrayFormatter.formatErrorSync(error).map(
+      ({ message, path }) => `${path.join(".")} ${message}`
+    )
+    return new PageRefused({ status: 400, title: "Not understood", message: `${said.join("; ")}.` })
+  })
+}
+
+/** A form is not repeated after a sign-in: the start page is opened. */
+const backTo = ({ method, originalUrl }: Request) => (method === "GET" || method === "HEAD" ? originalUrl : paths.home)
+
+/** A page whose own refusals are pages too. */
+export const page =
+  (answer: (request: Request) => Page): Handler =>
+  (request) =>
+    Effect.catchAll(answer(request), (error) =>
+      error instanceof PageRefused ? Effect.succeed(refusedPage(error)) : Effect.fail(error)
+    )
+
+/** How pages learn who asks, and for whom services act. */
+export const makeVisits = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  const sessions = yield* Sessions
+
+  const asVisitor = (answer: (visitor: Visitor, request: Request) => Page<CurrentActor>): Handler =>
+    page((request) =>
+      Effect.flatMap(
+        visitorOf(sessions, baseUrl, request),
+        Option.match({
+          onNone: () =>
+            Effect.succeed(
+              seeOther(`${paths.signIn}?${new URLSearchParams({ [fieldNames.returnTo]: backTo(request) })}`)
+            ),
+          onSome: (visitor) => actingAs(visitor)(answer(visitor, request))
+        })
+      )
+    )
+
+  return {
+    baseUrl,
+    /** A page for who is signed in; whoever is not is asked to, and comes back. */
+    asVisitor,
+    /** A form of such a page: it must be the visitor's own. */
+    withForm: (answer: (visitor: Visitor, form: Parameters) => Page<CurrentActor>): Handler =>
+      asVisitor((visitor, request) =>
+        Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form))
+      ),
+    /** A form of a page that asks nobody to sign in. */
+    withOpenForm: (answer: (form: Parameters) => Page): Handler =>
+      page((request) => Effect.flatMap(formOf(request, baseUrl), answer))
+  }
+})

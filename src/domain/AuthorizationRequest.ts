@@ -1,0 +1,93 @@
+import { Either } from "effect"
+import { OAuthRefused } from "./OAuthErrors.ts"
+import { type Tier, tierOfScope } from "./Tier.ts"
+
+/** The parameters of a query or a form: each name's value, and the names that are given more than once. */
+export interface Parameters {
+  readonly get: (name: string) => string | undefined
+  readonly names: ReadonlyArray<string>
+  readonly repeated: ReadonlyArray<string>
+  /** Whether a name or a value holds U+0000, which no text that is kept may. */
+  readonly unkeepable: boolean
+}
+
+export const parametersOf = (text: string): Parameters => {
+  const given = new URLSearchParams(text)
+  const names = [...given.keys()]
+  return {
+    unkeepable: [...given].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
+    names: [...new Set(names)],
+    // RFC 6749 (3.1): a parameter without a value is one that was left out.
+    get: (name) => given.get(name) || undefined,
+    repeated: [...new Set(names.filter((name, index) => names.indexOf(name) !== index))]
+  }
+}
+
+/** What a client that is known asks its user to consent to. */
+export interface AuthorizationRequest {
+  /** The highest tier that was asked for; undefined: none was named, so all are offered. */
+  readonly asked: Tier | undefined
+  readonly state: string | undefined
+  readonly codeChallenge: string
+  /** The address that the tokens will be for. */
+  readonly resource: string
+}
+
+/** Most characters of a state, which is kept until the decision. */
+const mostStateCharacters = 4_096
+
+/** BASE64URL(SHA256(verifier)): RFC 7636, section 4.2. */
+const challengeForm = /^[A-Za-z0-9_-]{43}$/
+
+const withoutSlashes = (path: string) => path.replace(/\/{1,64}$/, "")
+
+/** The service's address for agents. */
+export const resourceOf = (baseUrl: string): string => `${baseUrl}/mcp`
+
+/**
+ * The resource (RFC 8707) that is asked for: absent, the service's own address or that with `/mcp` mean the one there is;
+ * trailing slashes and the host's case do not matter.
+ */
+export const readResource = (asked: string | undefined, baseUrl: string): Either.Either<string, OAuthRefused> => {
+  const resource = resourceOf(baseUrl)
+  if (asked === undefined) return Either.right(resource)
+  const plain = (address: string) => {
+    const { hash, origin, password, pathname, search, username } = new URL(address)
+    return hash + search + username + password === "" ? origin + withoutSlashes(pathname) : undefined
+  }
+  const found = URL.canParse(asked) ? plain(asked) : undefined
+  return found !== undefined && (found === plain(resource) || found === plain(baseUrl))
+    ? Either.right(resource)
+    : Either.left(OAuthRefused.because("invalid_target", `The only resource here is ${resource}.`))
+}
+
+const invalid = (description: string) => Either.left(OAuthRefused.because("invalid_request", description))
+
+/** Reads what comes after client and redirect are trusted: what is wrong with it is sent to the client. */
+export const readAuthorizationRequest = (
+  parameters: Parameters,
+  baseUrl: string
+): Either.Either<AuthorizationRequest, OAuthRefused> => {
+  const { get, repeated, unkeepable } = parameters
+  if (repeated.length > 0) return invalid("A parameter is given more than once.")
+  if (unkeepable) return invalid("A parameter holds U+0000.")
+  const state = get("state")
+  if (state !== undefined && state.length > mostStateCharacters)
+    return invalid(`state must have at most ${mostStateCharacters} characters.`)
+  const responseType = get("response_type")
+  if (responseType === undefined) return invalid("response_type is missing: ask for code.")
+  if (responseType !== "code")
+    return Either.left(OAuthRefused.because("unsupported_response_type", "The only response_type is code."))
+  if (get("response_mode") !== undefined && get("response_mode") !== "query")
+    return invalid("The only response_mode is query.")
+  const codeChallenge = get("code_challenge")
+  if (codeChallenge === undefined) return invalid("code_challenge is missing: PKCE is required.")
+  if (get("code_challenge_method") !== "S256") return invalid("The only code_challenge_method is S256.")
+  if (!challengeForm.test(codeChallenge)) return invalid("code_challenge must be a SHA-256 in base64url.")
+  return Either.map(readResource(get("resource"), baseUrl), (resource) => ({
+    asked: tierOfScope(get("scope") ?? ""),
+    state,
+    codeChallenge,
+    resource
+  }))
+}

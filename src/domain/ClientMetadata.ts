@@ -1,0 +1,58 @@
+import { Either, Predicate } from "effect"
+import { OAuthRefused } from "./OAuthErrors.ts"
+import { destinationOf, misfitOfRedirectUri } from "./RedirectUri.ts"
+
+/** What a client registers itself with. */
+export interface ClientMetadata {
+  readonly name: string
+  readonly redirectUris: ReadonlyArray<string>
+  readonly grantTypes: ReadonlyArray<string>
+}
+
+const mostRedirectUris = 10
+const mostNameCharacters = 100
+
+const grantTypes = ["authorization_code", "refresh_token"]
+
+/** Control and format characters: they could make a name read as another, or as a part of the page. */
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu
+
+const isTexts = (value: unknown): value is ReadonlyArray<string> =>
+  Array.isArray(value) && value.every(Predicate.isString)
+
+const metadata = (description: string) => Either.left(OAuthRefused.because("invalid_client_metadata", description))
+const redirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
+
+/** As it will be shown, on one line; one that says nothing is replaced by where the client's codes go. */
+const nameOf = (given: string | undefined, redirectUri: string): string => {
+  const shown = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(/\s+/g, " ").trim()
+  const cut = [...shown].slice(0, mostNameCharacters).join("").trim()
+  return cut === "" ? destinationOf(redirectUri) : cut
+}
+
+/** Whether only these are named; absent: the default of RFC 7591. */
+const isWithin = (value: unknown, known: ReadonlyArray<string>) =>
+  value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => known.includes(each)))
+
+/**
+ * What a registration (RFC 7591) asks for. Members that are not known here are ignored, as are a secret's and a method's to
+ * authenticate: every client is a public one.
+ */
+export const readClientMetadata = (body: unknown): Either.Either<ClientMetadata, OAuthRefused> => {
+  if (!Predicate.isRecord(body)) return metadata("The body must be a JSON object.")
+  const { client_name: name, grant_types: grants, redirect_uris: uris, response_types: responses } = body
+  if (!isTexts(uris) || uris.length === 0) return redirect("redirect_uris must list at least one URI.")
+  if (uris.length > mostRedirectUris) return redirect(`redirect_uris must list at most ${mostRedirectUris} URIs.`)
+  for (const [index, uri] of uris.entries()) {
+    const misfit = misfitOfRedirectUri(uri)
+    if (misfit !== undefined) return redirect(`redirect_uris[${index}] ${misfit}.`)
+  }
+  if (name !== undefined && !Predicate.isString(name)) return metadata("client_name must be text.")
+  if (!isWithin(grants, grantTypes)) return metadata(`grant_types may name ${grantTypes.join(" and ")} only.`)
+  if (!isWithin(responses, ["code"])) return metadata("response_types may name code only.")
+  return Either.right({
+    name: nameOf(name, uris[0] ?? ""),
+    redirectUris: uris,
+    grantTypes: grants === undefined ? grantTypes : (grants as ReadonlyArray<string>)
+  })
+}

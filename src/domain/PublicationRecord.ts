@@ -1,0 +1,61 @@
+import { Schema } from "effect"
+import { EntityKind } from "./Attribute.ts"
+import { EntityId, PublicationId, StoreId } from "./Ids.ts"
+import { PublishError } from "./PublishState.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** Where a publish that was asked for stands: `pending` until the store took it or certainly did not. */
+export const PublicationState = Schema.Literal("pending", "published", "failed")
+export type PublicationState = typeof PublicationState.Type
+
+/**
+ * How an attempt ended. `refused`: the platform said no; `unavailable`: it could not be used, and nothing was changed there;
+ * `unknown`: no usable answer came, so it is read back; `interrupted`: its process was told to stop; `lost`: its process is
+ * gone.
+ */
+export const AttemptOutcome = Schema.Literal("published", "refused", "unavailable", "unknown", "interrupted", "lost")
+export type AttemptOutcome = typeof AttemptOutcome.Type
+
+/** One attempt to carry a publish out. */
+export const PublishAttempt = Schema.Struct({
+  startedAt: Timestamp,
+  endedAt: Schema.NullOr(Timestamp),
+  /** null: it is under way, or its process is gone. */
+  outcome: Schema.NullOr(AttemptOutcome),
+  /** The class of the failure, or the platform's own code. */
+  reason: Schema.NullOr(Schema.String)
+})
+export type PublishAttempt = typeof PublishAttempt.Type
+
+/** A publish of one entity to one store that somebody asked for. */
+export const PublicationRecord = Schema.Struct({
+  id: PublicationId,
+  entityId: EntityId,
+  storeId: StoreId,
+  storeDomain: Schema.String,
+  /** The revision that was pinned. */
+  draftRevision: Schema.Int,
+  state: PublicationState,
+  /** Attempts that were begun. */
+  attempts: Schema.Int,
+  askedAt: Timestamp,
+  finishedAt: Schema.NullOr(Timestamp),
+  /** Why it failed; of a pending one why the last attempt did. */
+  error: Schema.NullOr(PublishError)
+})
+export type PublicationRecord = typeof PublicationRecord.Type
+
+/** A publish that failed, and nobody asked for another one since. */
+export const FailedPublication = Schema.Struct({
+  id: PublicationId,
+  entityId: EntityId,
+  entityType: EntityKind,
+  /** The entity's name here. */
+  title: Schema.String,
+  storeId: StoreId,
+  storeDomain: Schema.String,
+  attempts: Schema.Int,
+  finishedAt: Timestamp,
+  error: PublishError
+})
+export type FailedPublication = typeof FailedPublication.Type

@@ -1,0 +1,193 @@
+import { isObject } from "./Vocabulary.ts"
+
+/** Most characters of an answer's JSON, and of that of a batch of 500 operations. */
+export const mostCharacters = 60_000
+export const mostBatchCharacters = 160_000
+/** Longest value that is given whole beside others. */
+export const longestValue = 4_000
+/** Longest value that is given whole when it is asked for by name: with its surroundings it must fit an answer. */
+export const longestAskedValue = 50_000
+/** Most characters of why an operation of a batch failed. */
+const longestMessage = 120
+/** What stands before the rows of a list leaves this much for them. */
+const mostHeadCharacters = 30_000
+
+type Json = { readonly [member: string]: unknown }
+
+/** How much of texts and lists is given. */
+interface Caps {
+  readonly text: number
+  readonly items: number
+}
+
+const everything = Number.POSITIVE_INFINITY
+
+/** From what is given at most down to what fits anything: a UUID is never cut. */
+const ladder: ReadonlyArray<Caps> = [
+  { text: longestAskedValue, items: everything },
+  { text: 20_000, items: everything },
+  { text: longestValue, items: everything },
+  { text: longestValue, items: 1_000 },
+  { text: 1_000, items: 1_000 },
+  { text: 1_000, items: 200 },
+  { text: 200, items: 100 },
+  { text: 200, items: 40 },
+  { text: 60, items: 10 },
+  { text: 40, items: 3 }
+]
+
+const capsFrom = (text: number) => ladder.filter((caps) => caps.text <= text)
+
+/** The beginning of a text; no character is cut in two. */
+const beginning = (text: string, length: number) => {
+  const last = text.charCodeAt(length - 1)
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length)
+}
+
+/** A value within its caps. `cut` takes the name of what was cut: of a value its key, of anything else its member. */
+const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
+  if (typeof value === "string") {
+    if (value.length <= caps.text) return value
+    cut.add(name)
+    return beginning(value, caps.text)
+  }
+  if (Array.isArray(value)) {
+    if (value.length > caps.items) cut.add(name)
+    return value.slice(0, caps.items).map((item) => within(item, caps, name, cut))
+  }
+  if (!isObject(value)) return value
+  const key = typeof value.key === "string" ? value.key : undefined
+  return Object.fromEntries(
+    Object.entries(value).map(([member, item]) => [
+      member,
+      within(item, caps, member === "value" && key !== undefined ? key : member, cut)
+    ])
+  )
+}
+
+const withinCaps = (record: Json, caps: Caps): Json => {
+  const cut = new Set<string>()
+  const value = within(record, caps, "", cut) as Json
+  return cut.size === 0 ? value : { ...value, truncated_keys: [...cut].map((name) => beginning(name, 320)) }
+}
+
+const sizeOf = (value: unknown) => JSON.stringify(value).length
+
+interface Fitted {
+  readonly record: Json
+  /** Its characters. To write a row out takes longer than to find it, so nobody does it twice. */
+  readonly size: number
+}
+
+/** A record, cut until it has so many characters at most; `text`: the longest text that is given in any case. */
+const fitted = (record: Json, characters: number, text: number): Fitted => {
+  const whole = { record, size: sizeOf(record) }
+  // Nothing in a small record is too long.
+  if (whole.size <= Math.min(characters, text)) return whole
+  let smallest: Fitted = whole
+  for (const caps of capsFrom(text)) {
+    const cut = withinCaps(record, caps)
+    smallest = { record: cut, size: sizeOf(cut) }
+    if (smallest.size <= characters) break
+  }
+  return smallest
+}
+
+/** Longest value of an answer, by whether it was asked for by name. */
+export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
+
+/** One record, whole or with what was cut of it. */
+export const cutRecord = (record: Json, longest: number): Json => fitted(record, mostCharacters, longest).record
+
+/** Rows of which none may be left out: all are cut until they fit together. */
+export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): Json => {
+  if (sizeOf(answer) <= Math.min(mostCharacters, longest)) return answer
+  let smallest = answer
+  for (const caps of capsFrom(longest)) {
+    const lists = rows.map((name) => {
+      const list = answer[name]
+      return [name, Array.isArray(list) ? list.map((row) => (isObject(row) ? withinCaps(row, caps) : row)) : list]
+    })
+    smallest = { ...answer, ...Object.fromEntries(lists) }
+    if (sizeOf(smallest) <= mostCharacters) break
+  }
+  return smallest
+}
+
+/** Rows in the order in which a cursor passes them, and how many of them an answer holds. */
+export interface CutRows {
+  readonly answer: Json
+  readonly taken: number
+  readonly more: boolean
+}
+
+/** As many rows from a place on as fit, at least one; what is no list of rows is given with each answer. */
+export const cutRows = (
+  answer: Json,
+  names: ReadonlyArray<string>,
+  { from, limit, longest }: { readonly from: number; readonly limit: number; readonly longest: number }
+): CutRows => {
+  const { record: head, size: headSize } = fitted(
+    Object.fromEntries(Object.entries(answer).filter(([name]) => !names.includes(name))),
+    mostHeadCharacters,
+    longest
+  )
+  const all = names.flatMap((name) =>
+    ((answer[name] as ReadonlyArray<unknown> | undefined) ?? []).map((row) => ({ name, row }))
+  )
+  const lists: Record<string, Array<unknown>> = Object.fromEntries(names.map((name) => [name, []]))
+  // A cursor, and the names of the lists.
+  let room = mostCharacters - headSize - sizeOf(lists) - 400
+  let taken = 0
+  for (const { name, row } of all.slice(from, from + limit)) {
+    const cut = isObject(row)
+      ? fitted(row, taken === 0 ? room : everything, longest)
+      : { record: row, size: sizeOf(row) }
+    if (cut.size + 1 > room && taken > 0) break
+    lists[name]?.push(cut.record)
+    room -= cut.size + 1
+    taken += 1
+  }
+  // The members keep the order of the definition.
+  const ordered = Object.fromEntries(
+    Object.keys(answer).map((name) => [name, names.includes(name) ? lists[name] : head[name]])
+  )
+  return {
+    answer: { ...ordered, ...(head.truncated_keys !== undefined && { truncated_keys: head.truncated_keys }) },
+    taken,
+    more: from + taken < all.length
+  }
+}
+
+/** All results of a batch; what failed says why in short. Of fields with very long names, only the beginning is repeated. */
+export const cutBatch = (answer: Json): Json => {
+  const results = Array.isArray(answer.results) ? answer.results : []
+  const shortened = (characters: number) =>
+    results.map((result) =>
+      isObject(result) && isObject(result.error) && typeof result.error.message === "string"
+        ? { ...result, error: { ...result.error, message: beginning(result.error.message, characters) } }
+        : result
+    )
+  let smallest = { ...answer, results: shortened(longestMessage) }
+  for (const text of [60, 40]) {
+    if (sizeOf(smallest) <= mostBatchCharacters) break
+    const rows = shortened(text).map((row) => (isObject(row) ? withinCaps(row, { text, items: everything }) : row))
+    smallest = { ...answer, results: rows }
+  }
+  return smallest
+}
+
+/** A row with the members that were asked for, and those that it always has. */
+const chosenMembers = (row: unknown, members: ReadonlyArray<string>) =>
+  isObject(row) ? Object.fromEntries(Object.entries(row).filter(([name]) => members.includes(name))) : row
+
+/** The rows of an answer with what `fields` asked for of them. */
+export const chooseMembers = (answer: Json, rows: ReadonlyArray<string>, members: ReadonlyArray<string>): Json => ({
+  ...answer,
+  ...Object.fromEntries(
+    rows.flatMap((name) => {
+      const list = answer[name]
+      return Array.isArray(list) ? [[name, list.map((row) => chosenMembers(row, members))]] : []
+    })
+  )
+})

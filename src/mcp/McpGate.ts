@@ -1,0 +1,412 @@
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect, Option, Record, Runtime, Schema } from "effect"
+import { type ApiError, connectorCodes, errorCodes } from "../api/ErrorCodes.ts"
+import { PayloadTooLarge } from "../api/RequestErrors.ts"
+import type { ConnectionCredential } from "../domain/Connection.ts"
+import type { RateLimited } from "../domain/Errors.ts"
+import { covers, scopeOf, type Tier } from "../domain/Tier.ts"
+import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
+import { decodeUtf8, depthLimit, isOfType, isTooDeep, readBytes } from "../http/Body.ts"
+import { etagOf } from "../http/Conditional.ts"
+import { headersOf } from "../http/Envelope.ts"
+import { rateHeaders } from "../http/RateHeaders.ts"
+import { type Handler, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
+import { Connections } from "../services/Connections.ts"
+import { RateBudget, type Standing } from "../services/RateBudget.ts"
+import { toolsByName } from "./Calls.ts"
+import { makeMcpServer } from "./McpServer.ts"
+import { isObject, pathOf, shown } from "./Vocabulary.ts"
+
+export const mcpPath = "/mcp"
+
+/** Largest message, in bytes. */
+export const messageLimitBytes = 4 * 1_048_576
+
+/** Codes of JSON-RPC. */
+const rpc = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  invalidParams: -32_602,
+  internalError: -32_603,
+  refused: -32_000
+} as const
+
+const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorization, Origin" }
+
+const allowed = ["POST", "OPTIONS"]
+
+/** What a browser may send, and read of the answer. */
+const corsHeaders = {
+  "access-control-allow-methods": allowed.join(", "),
+  "access-control-allow-headers":
+    "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id",
+  "access-control-max-age": "600"
+}
+const exposed = { "access-control-expose-headers": "WWW-Authenticate" }
+
+type Headers = Readonly<Record<string, string>>
+
+/** An error in the envelope: what is said while no message has been read. */
+const enveloped = (status: number, code: string, message: string, requestId: string, headers: Headers = {}) =>
+  HttpServerResponse.unsafeJson({ error: { code, message, request_id: requestId } }, { status, headers })
+
+const envelopeOf = (error: ApiError, requestId: string, message = error.message) => {
+  const { code, status } = errorCodes[error._tag]
+  return enveloped(status, code, message, requestId, {
+    ...headersOf(error),
+    ...(error._tag === "MethodNotAllowed" && { allow: allowed.join(", ") })
+  })
+}
+
+type MessageId = string | number | null
+
+/** An error that answers a message. */
+const answered = (
+  status: number,
+  error: { readonly rpc: number; readonly code: string; readonly message: string },
+  id: MessageId,
+  requestId: string,
+  headers: Headers = {}
+) =>
+  HttpServerResponse.unsafeJson(
+    {
+      jsonrpc: "2.0",
+      id,
+      error: { code: error.rpc, message: error.message, data: { code: error.code, request_id: requestId } }
+    },
+    { status, headers }
+  )
+
+/** The id of a message that waits for an answer. */
+const idOf = (message: unknown): MessageId =>
+  isObject(message) && (typeof message.id === "string" || typeof message.id === "number") ? message.id : null
+
+/** The tool that a message calls; undefined where it calls none. */
+const calledBy = (message: unknown): string | undefined =>
+  isObject(message) && message.method === "tools/call" && idOf(message) !== null
+    ? isObject(message.params) && typeof message.params.name === "string"
+      ? message.params.name
+      : ""
+    : undefined
+
+const codeOfStatus = (status: number, rpcCode: number) => {
+  const known = Object.values(errorCodes).find((row) => row.status === status)
+  return rpcCode === -32_601 ? "not_found" : (known?.code ?? errorCodes.ValidationFailed.code)
+}
+
+/** Longest text in an error of the SDK, in characters: it repeats what it was sent, and some of that twice. */
+const errorTextLimit = 1_000
+
+/** The same with its texts fit to be repeated. */
+const shownIn = (part: unknown): unknown => {
+  if (typeof part === "string") return shown(part, errorTextLimit)
+  if (Array.isArray(part)) return part.map(shownIn)
+  return isObject(part) ? Record.map(part, shownIn) : part
+}
+
+const decodeIssues = Schema.decodeUnknownOption(
+  Schema.parseJson(
+    Schema.Array(
+      Schema.Struct({ path: Schema.Array(Schema.Union(Schema.String, Schema.Number)), message: Schema.String })
+    )
+  )
+)
+
+/** The SDK calls parameters of a wrong shape its own failure, and says what its schema says: they are the client's. */
+const corrected = (error: Readonly<Record<string, unknown>>) =>
+  Option.match(error.code === rpc.internalError ? decodeIssues(error.message) : Option.none(), {
+    onNone: () => error,
+    onSome: (issues) => ({
+      ...error,
+      code: rpc.invalidParams,
+      message: `Invalid params: ${issues.map(({ message, path }) => `${pathOf(path)}: ${message}`).join("; ")}`
+    })
+  })
+
+const eventOf = /^(event: message\ndata: )(.*)(\n\n)$/s
+
+/** Whether an answer of the SDK may be an error, by its status and its beginning. */
+const mayBeError = (status: number, beginning: string) =>
+  status !== 200 ||
+  /^(?:event: message\ndata: )?(?:\{"(?:jsonrpc|id|error)":[^{]*?"error":\{|\{"error":)/.test(beginning)
+
+/** An error of the SDK, short, that says the code and the request too; any other answer as it is. */
+const completed = (text: string, status: number, requestId: string): string => {
+  const [, before = "", json = text, after = ""] = eventOf.exec(text) ?? []
+  const message: unknown = JSON.parse(json)
+  if (!isObject(message) || !isObject(message.error)) return text
+  const { code, data, message: said }: Readonly<Record<string, unknown>> = corrected(message.error)
+  const error = {
+    code,
+    message: shownIn(said),
+    data: {
+      ...(isObject(data) && Record.map(data, shownIn)),
+      code: codeOfStatus(status, Number(code)),
+      request_id: requestId
+    }
+  }
+  return before + JSON.stringify({ ...message, error }) + after
+}
+
+const bearer = /^bearer(?: +(.*))?$/i
+const oneToken = /^[^\s,]+$/
+
+/** What an Accept header names, without parameters. */
+const namesBoth = (accept: string | undefined) => {
+  const named = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
+  return named.has("application/json") && named.has("text/event-stream")
+}
+
+/** Headers that the protocol reads. */
+const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"]
+
+const tierNames: Readonly<Record<Tier, string>> = {
+  "pim:read": "read",
+  "pim:write": "read and write",
+  "pim:publish": "read, write and publish"
+}
+
+const tooLow = (tool: string, needed: Tier, granted: Tier) =>
+  `insufficient_scope: ${tool} needs the tier "${tierNames[needed]}" (${needed}), and this connection was granted "${tierNames[granted]}". Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose "${tierNames[needed]}" on the consent page.`
+
+const overBudget = ({ retryAfterSeconds, scope }: RateLimited) =>
+  `The request budget of ${scope === "key" ? "this connection" : "all keys and connections of the account together"} is used up; retry in ${retryAfterSeconds} s.`
+
+/** Hosts of origins, with and without the port that goes without saying. */
+const hostsOf = (origins: Iterable<string>) =>
+  new Set(
+    [...origins].flatMap((origin) => {
+      const { host, hostname, port, protocol } = new URL(origin)
+      return port === "" ? [host, `${hostname}:${protocol === "https:" ? 443 : 80}`] : [host]
+    })
+  )
+
+/** How the connector is set up. */
+export interface McpSettings {
+  /** Origins of browsers' pages that may use it, beside its own. */
+  readonly allowedOrigins: ReadonlyArray<string>
+}
+
+/**
+ * What every request to the connector passes, in this order: Host and Origin, declared size, token, streamed size, content
+ * type, what it accepts, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is answered in the
+ * envelope, afterwards as a JSON-RPC error.
+ */
+const makeGate = ({ allowedOrigins }: McpSettings) =>
+  Effect.gen(function* () {
+    const baseUrl = yield* BaseUrl
+    const connections = yield* Connections
+    const budget = yield* RateBudget
+    const serve = yield* makeMcpServer(baseUrl)
+    const own = ownOrigins(baseUrl)
+    const hosts = hostsOf(own)
+    const origins = new Set([...own, ...allowedOrigins])
+    const resource = `${baseUrl}${mcpPath}`
+    const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${mcpPath}"`
+    const anyTier = `scope="${scopeOf("pim:publish")}"`
+
+    const unauthorized = (requestId: string, sent: boolean) =>
+      enveloped(
+        errorCodes.Unauthorized.status,
+        errorCodes.Unauthorized.code,
+        sent
+          ? "The access token is unknown, expired or revoked, or it is for something else: connect again."
+          : "An access token of a connection is required: send it as `Authorization: Bearer pim_at_...`.",
+        requestId,
+        {
+          "www-authenticate": sent
+            ? `Bearer error="invalid_token", error_description="The access token opens nothing here", ${metadata}, ${anyTier}`
+            : `Bearer ${metadata}, ${anyTier}`
+        }
+      )
+
+    /** The message of a request, or why there is none. */
+    const read = (request: HttpServerRequest.HttpServerRequest, requestId: string) =>
+      Effect.gen(function* () {
+        const bytes = yield* readBytes(toIncomingMessage(request), messageLimitBytes).pipe(
+          Effect.mapError((error) => envelopeOf(error, requestId))
+        )
+        if (!isOfType(request.headers, "application/json"))
+          return yield* Effect.fail(
+            enveloped(
+              errorCodes.UnsupportedMediaType.status,
+              errorCodes.UnsupportedMediaType.code,
+              "Send one JSON-RPC message as UTF-8 JSON with `Content-Type: application/json`.",
+              requestId
+            )
+          )
+        if (!namesBoth(request.headers.accept))
+          return yield* Effect.fail(
+            enveloped(
+              connectorCodes.NotAcceptable.status,
+              connectorCodes.NotAcceptable.code,
+              "Send `Accept: application/json, text/event-stream`: the protocol answers in either.",
+              requestId
+            )
+          )
+        const invalid = (code: number, message: string) =>
+          answered(
+            errorCodes.ValidationFailed.status,
+            { rpc: code, code: errorCodes.ValidationFailed.code, message },
+            null,
+            requestId
+          )
+        const text = yield* decodeUtf8(bytes).pipe(
+          Effect.mapError(() => invalid(rpc.parseError, "Parse error: the body is not UTF-8."))
+        )
+        if (isTooDeep(text))
+          return yield* Effect.fail(
+            invalid(rpc.invalidRequest, `Invalid request: nested deeper than ${depthLimit} levels.`)
+          )
+        const message = yield* Effect.try({
+          try: () => JSON.parse(text) as unknown,
+          catch: () => invalid(rpc.parseError, "Parse error: the body is not JSON.")
+        })
+        return Array.isArray(message)
+          ? yield* Effect.fail(
+              invalid(rpc.invalidRequest, "Invalid request: batches are not served; send one message.")
+            )
+          : message
+      })
+
+    /** What the SDK answers, whole: its body's hash is its tag. */
+    const ask = (
+      message: unknown,
+      { headers }: HttpServerRequest.HttpServerRequest,
+      { accountId, connectionId }: ConnectionCredential,
+      requestId: string
+    ) =>
+      Effect.gen(function* () {
+        const sent = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
+        for (const name of protocolHeaders) {
+          const value = headers[name]
+          if (value !== undefined) sent.set(name, value)
+        }
+        const response = yield* serve(message, sent, {
+          actor: { _tag: "Connection", accountId, connectionId },
+          requestId,
+          args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
+        })
+        const bytes = Buffer.from(yield* Effect.promise(() => response.arrayBuffer()))
+        if (response.status >= 500)
+          yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", bytes.toString()), { requestId })
+        if (bytes.length === 0) return HttpServerResponse.empty({ status: response.status })
+        const body = mayBeError(response.status, bytes.subarray(0, 400).toString())
+          ? Buffer.from(completed(bytes.toString(), response.status, requestId))
+          : bytes
+        return HttpServerResponse.raw(body, {
+          status: response.status,
+          contentType: response.headers.get("content-type") ?? "application/json",
+          contentLength: body.length,
+          ...(response.status === 200 && { headers: { etag: etagOf(body) } })
+        })
+      })
+
+    interface Passed {
+      readonly response: HttpServerResponse.HttpServerResponse
+      /** The window of the connection, once it is known. */
+      readonly standing: Effect.Effect<Standing>
+    }
+
+    /** From the token on. */
+    const enter = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<Passed> =>
+      Effect.gen(function* () {
+        const header = bearer.exec(request.headers.authorization ?? "")
+        const token = header?.[1] ?? ""
+        const found = oneToken.test(token) ? yield* connections.authenticate(token, resource) : Option.none()
+        if (Option.isNone(found))
+          return { response: unauthorized(requestId, header !== null), standing: budget.untouched }
+        const { accountId, connectionId, tier } = found.value
+        const spender = { accountId, credentialId: connectionId }
+        const unspent = budget.look(spender)
+        const message = yield* Effect.either(read(request, requestId))
+        if (message._tag === "Left") return { response: message.left, standing: unspent }
+        const name = calledBy(message.right)
+        const tool = name === undefined ? undefined : toolsByName.get(name)
+        const taken = name === undefined ? undefined : yield* budget.take(spender)
+        const standing = taken === undefined ? unspent : Effect.succeed(taken.standing)
+        const id = idOf(message.right)
+        if (taken?.refusal)
+          return {
+            response: answered(
+              errorCodes.RateLimited.status,
+              { rpc: rpc.refused, code: errorCodes.RateLimited.code, message: overBudget(taken.refusal) },
+              id,
+              requestId,
+              { "retry-after": String(taken.refusal.retryAfterSeconds) }
+            ),
+            standing
+          }
+        if (tool !== undefined && !covers(tier, tool.tool.tier))
+          return {
+            response: answered(
+              errorCodes.Forbidden.status,
+              {
+                rpc: rpc.refused,
+                code: errorCodes.Forbidden.code,
+                message: tooLow(tool.listed.name, tool.tool.tier, tier)
+              },
+              id,
+              requestId,
+              {
+                "www-authenticate": `Bearer error="insufficient_scope", scope="${tool.tool.tier}", ${metadata}`
+              }
+            ),
+            standing
+          }
+        return { response: yield* ask(message.right, request, found.value, requestId), standing }
+      })
+
+    const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<Passed> => {
+      const { headers, method } = request
+      const { origin } = headers
+      const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<Passed> =>
+        Effect.succeed({ response, standing: budget.untouched })
+      const foreign = (what: string) =>
+        enveloped(connectorCodes.ForeignPage.status, connectorCodes.ForeignPage.code, what, requestId)
+      if (!hosts.has((headers.host ?? "").toLowerCase()))
+        return from(foreign("The Host header names another service than this one."))
+      if (origin !== undefined && !origins.has(origin))
+        return from(foreign("Pages of this origin may not use the connector; ALLOWED_ORIGINS names those that may."))
+      const within = (passed: Passed): Passed =>
+        origin === undefined
+          ? passed
+          : {
+              ...passed,
+              response: HttpServerResponse.setHeaders(passed.response, {
+                "access-control-allow-origin": origin,
+                ...exposed
+              })
+            }
+      if (method === "OPTIONS")
+        return Effect.map(
+          from(HttpServerResponse.empty({ status: 204, headers: { ...corsHeaders, ...exposed } })),
+          within
+        )
+      if (Number(headers["content-length"] ?? 0) > messageLimitBytes)
+        return Effect.map(from(envelopeOf(new PayloadTooLarge({ limitBytes: messageLimitBytes }), requestId)), within)
+      return Effect.map(enter(request, requestId), within)
+    }
+
+    const answer: Handler = (request) =>
+      Effect.flatMap(pass(request, requestIdOf(request)), ({ response, standing }) =>
+        Effect.map(standing, (window) =>
+          HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(window) })
+        )
+      )
+    return { call: answer, preflight: answer }
+  })
+
+/** The connector beside the API. */
+export const makeMcpSurface = (settings: McpSettings) =>
+  Effect.gen(function* () {
+    const budget = yield* RateBudget
+    const runtime = yield* Effect.runtime()
+    const refuse: Refuse = (error, requestId) =>
+      HttpServerResponse.setHeaders(envelopeOf(error, requestId), {
+        ...commonHeaders,
+        ...rateHeaders(Runtime.runSync(runtime)(budget.untouched))
+      })
+    return surfaceOf({ call: ["POST", mcpPath, refuse], preflight: ["OPTIONS", mcpPath, refuse] }, makeGate(settings))
+  })

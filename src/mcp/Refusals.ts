@@ -1,0 +1,68 @@
+import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
+import type { DerivedTool } from "./Tools.ts"
+import { isObject, shown } from "./Vocabulary.ts"
+
+/** Longest refusal, in characters; what is wrong with one argument is said first. */
+const longestRefusal = 4_000
+
+/** Ids of a list that a refusal repeats at most. */
+const mostNamed = 3
+
+/** Arguments that name something, as a refusal repeats them. */
+const namedBy = ({ tool }: DerivedTool, args: unknown): ReadonlyArray<string> =>
+  Object.keys(tool.idsFrom ?? {}).flatMap((name) => {
+    const value = isObject(args) ? args[name] : undefined
+    if (typeof value === "string") return [`${name} ${shown(value)}`]
+    return Array.isArray(value)
+      ? [
+          `${name} ${value
+            .slice(0, mostNamed)
+            .map((id) => shown(String(id)))
+            .join(", ")}`
+        ]
+      : []
+  })
+
+const sentence = (parts: ReadonlyArray<string>) => parts.filter((part) => part !== "").join(" ")
+
+const absent = (derived: DerivedTool, args: unknown) => {
+  const given = namedBy(derived, args)
+  const sources = [...new Set(Object.values(derived.tool.idsFrom ?? {}))]
+  const what = given.length === 0 ? "What was asked for" : given.join(" with ")
+  return sentence([
+    `Not found: ${what} names nothing of this account.`,
+    sources.length === 0 ? "" : `Call ${sources.join(" or ")} for ids that exist.`
+  ])
+}
+
+/** What an agent is told when a call fails: what failed, on which value, and which tool to call next. */
+export const refusalOf = (derived: DerivedTool, args: unknown, error: ApiError): string => {
+  const { name } = derived.tool
+  const text = () => {
+    switch (error._tag) {
+      case "NotFound":
+        return absent(derived, args)
+      case "ValidationFailed": {
+        const issues = error.issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
+        return `Invalid: ${issues.join("; ")}. Nothing was changed. Correct this and call ${name} again.`
+      }
+      case "RevisionConflict": {
+        const given = isObject(args) ? args.draft_revision : undefined
+        return sentence([
+          `Conflict: draft_revision ${Number(given)} is not the current one, which is ${error.currentRevision}: the master was changed meanwhile.`,
+          `Nothing was changed. Call get_master_v1 with master_id ${error.entityId}, see what it is now, and call ${name} again with that draft_revision.`
+        ])
+      }
+      case "PimLocked":
+        return `Locked: an import is under review or being applied, and drafts wait for the merchant's decision. Nothing was changed. Call ${name} again when the review is finished; get_master_v1 reads meanwhile.`
+      case "InternalError":
+        return `Failed: something went wrong on our side. Call ${name} again later; the request id in _meta names what we logged.`
+      default:
+        return `Failed: ${error.message} Call ${name} again later.`
+    }
+  }
+  const whole = text()
+  return whole.length <= longestRefusal ? whole : `${whole.slice(0, longestRefusal - 1)}…`
+}
+
+export const codeOf = (error: ApiError): string => errorCodes[error._tag].code

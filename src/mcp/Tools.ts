@@ -1,0 +1,316 @@
+import { HttpApi } from "@effect/platform"
+import { Context, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
+import { isRecord, type JsonSchema, type Schemas } from "../api/openapi/OpenApiSchemas.ts"
+import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/Tool.ts"
+import { type Issue, ValidationFailed } from "../domain/Errors.ts"
+import { JsonText } from "../domain/JsonText.ts"
+import { FieldsArgument, RowsArgument } from "./Arguments.ts"
+import { allowedAt, jsonSchemaOf, type ObjectSchema } from "./JsonSchemas.ts"
+import {
+  fromConnector,
+  isObject,
+  type Misfit,
+  membersOf,
+  notKnown,
+  ownMessage,
+  pathOf,
+  renamed,
+  toConnector,
+  wire,
+  wordsOf
+} from "./Vocabulary.ts"
+
+/** What an endpoint's program takes: what a handler would give it. */
+export interface ToolRequest {
+  readonly path?: Readonly<Record<string, unknown>>
+  readonly urlParams?: Readonly<Record<string, unknown>>
+  readonly payload?: unknown
+}
+
+/** A call, understood. */
+export interface Asked {
+  readonly request: ToolRequest
+  /** Rows of a page at most. */
+  readonly limit: number
+  /** Where a page begins whose tool has a cursor of its own. */
+  readonly cursor: string | undefined
+  readonly fields: ReadonlyArray<string> | undefined
+}
+
+/** A tool as a list of tools shows it. */
+export interface ListedTool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: ObjectSchema
+  readonly outputSchema: ObjectSchema
+  readonly annotations: ToolHints
+}
+
+/** An endpoint as a tool. */
+export interface DerivedTool {
+  /** The endpoint's name, and that of its program. */
+  readonly endpoint: string
+  readonly tool: ToolDefinition
+  readonly listed: ListedTool
+  /** ValidationFailed names every argument that is missing, unknown or does not fit, and what is allowed. */
+  readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
+  /** What the program answered, as the wire and the connector's vocabulary have it. */
+  readonly encode: (answer: unknown) => Record<string, unknown>
+  /** What the service says of a request, in the connector's words. */
+  readonly say: (issues: ReadonlyArray<Issue>) => ReadonlyArray<Issue>
+  /** The schemas that are renamed: of each part of the request, and of the answer. */
+  readonly inputs: ReadonlyArray<SchemaAST.AST>
+  readonly success: SchemaAST.AST
+}
+
+/** What reflection tells of an endpoint, as far as a tool needs it. */
+interface Reflected {
+  readonly endpoint: {
+    readonly name: string
+    readonly annotations: Context.Context<never>
+    readonly pathSchema: Option.Option<Schema.Schema.All>
+    readonly urlParamsSchema: Option.Option<Schema.Schema.All>
+    readonly payloadSchema: Option.Option<Schema.Schema.All>
+  }
+  readonly successes: ReadonlyMap<number, { readonly ast: Option.Option<SchemaAST.AST> }>
+}
+
+type Part = "path" | "urlParams" | "payload"
+
+const partsOf = ({ pathSchema, payloadSchema, urlParamsSchema }: Reflected["endpoint"]) =>
+  (
+    [
+      ["path", pathSchema],
+      ["urlParams", urlParamsSchema],
+      ["payload", payloadSchema]
+    ] as const
+  ).flatMap(
+    ([part, schema]): ReadonlyArray<readonly [Part, SchemaAST.AST]> =>
+      Option.isSome(schema) ? [[part, schema.value.ast]] : []
+  )
+
+const literalOf = (ast: SchemaAST.AST): SchemaAST.TypeLiteral => {
+  const inner = wire(ast)
+  if (inner._tag !== "TypeLiteral") throw new Error("what an endpoint takes is an object")
+  return inner
+}
+
+/** The arguments that the connector adds to those of an endpoint. */
+const ownArguments = ({ answer }: ToolDefinition, members: ReadonlyArray<string>): SchemaAST.AST | undefined => {
+  const fields = answer.fields === undefined ? {} : FieldsArgument(answer.fields === "members" ? members : undefined)
+  const rows = answer.kind === "bounded" ? RowsArgument(answer.limited !== false) : {}
+  const all = { ...rows, ...fields }
+  return Object.keys(all).length === 0 ? undefined : Schema.Struct(all).ast
+}
+
+/** The schemas of the rows that an answer's lists hold. */
+const rowSchemas = (output: ObjectSchema, rows: ReadonlyArray<string>): ReadonlyArray<JsonSchema> =>
+  rows.flatMap((name) => {
+    const list = output.properties[name]
+    return isRecord(list) && isRecord(list.items) ? [list.items] : []
+  })
+
+const membersOfRows = (output: ObjectSchema, rows: ReadonlyArray<string>) => [
+  ...new Set(
+    rowSchemas(output, rows).flatMap(({ properties }) => (isRecord(properties) ? Object.keys(properties) : []))
+  )
+]
+
+const truncatedKeys: JsonSchema = { type: "array", items: { type: "string" } }
+
+const nextCursor: JsonSchema = { type: ["string", "null"] }
+
+const withMembers = (schema: JsonSchema, members: Schemas): JsonSchema => ({
+  ...schema,
+  properties: { ...(isRecord(schema.properties) ? schema.properties : {}), ...members }
+})
+
+/** The answer's schema with what the connector's cutting adds to it and may leave out. */
+const outputOf = (derived: ObjectSchema, { answer }: ToolDefinition): ObjectSchema => {
+  const rows = answer.rows ?? []
+  const keys = answer.keys ?? []
+  const row = (schema: JsonSchema): JsonSchema => ({
+    ...withMembers(schema, { truncated_keys: truncatedKeys }),
+    ...(answer.fields === "members" && {
+      required: (Array.isArray(schema.required) ? schema.required : []).filter((name) => keys.includes(name))
+    })
+  })
+  const lists = Object.fromEntries(
+    rows.flatMap((name): ReadonlyArray<readonly [string, JsonSchema]> => {
+      const list = derived.properties[name]
+      return isRecord(list) && isRecord(list.items) && list.items.type === "object"
+        ? [[name, { ...list, items: row(list.items) }]]
+        : []
+    })
+  )
+  const paged = answer.kind === "bounded"
+  return {
+    ...derived,
+    properties: {
+      ...derived.properties,
+      ...lists,
+      ...((answer.kind === "record" || paged) && !("data" in derived.properties) && { truncated_keys: truncatedKeys }),
+      ...(derived.properties.next_cursor !== undefined || paged ? { next_cursor: nextCursor } : {})
+    },
+    required: paged ? [...new Set([...derived.required, "next_cursor"])] : derived.required
+  }
+}
+
+/** A description is read in this order, and nobody reads it twice. */
+const describe = ({ does, ids, never, rather }: ToolDefinition["description"]) =>
+  [does, rather, ids, never].filter((part) => part !== "").join(" ")
+
+const unique = (issues: ReadonlyArray<Issue>) => {
+  const seen = new Set<string>()
+  return issues.filter(({ path }) => !seen.has(path) && seen.add(path))
+}
+
+/** A path in REST's names, in the connector's: along the schema, as far as it goes. */
+const pathInConnector = (ast: SchemaAST.AST, path: ReadonlyArray<PropertyKey>): ReadonlyArray<PropertyKey> => {
+  const [step, ...rest] = path
+  if (step === undefined) return []
+  const inner = wire(ast)
+  switch (inner._tag) {
+    case "TypeLiteral": {
+      const member = membersOf(inner).find((each) => each.rest === step)
+      return member === undefined ? path : [member.connector, ...pathInConnector(member.type, rest)]
+    }
+    case "TupleType": {
+      const type = inner.elements[Number(step)]?.type ?? inner.rest[0]?.type
+      return type === undefined ? path : [step, ...pathInConnector(type, rest)]
+    }
+    case "Union": {
+      const objects = inner.types.filter((type) => ["TypeLiteral", "TupleType"].includes(wire(type)._tag))
+      return objects[0] === undefined ? path : pathInConnector(objects[0], path)
+    }
+    default:
+      return path
+  }
+}
+
+/** Replaces whole words of several parts: those of one ("id", "type") mean other things too. */
+const translator = (words: ReadonlyMap<string, string>) => {
+  const known = [...words.keys()].filter((word) => word.includes("_"))
+  if (known.length === 0) return (text: string) => text
+  const pattern = new RegExp(`(?<![\\w.])(?:${known.join("|")})(?![\\w])`, "g")
+  return (text: string) => text.replace(pattern, (word) => words.get(word) ?? word)
+}
+
+/** An endpoint that is offered to agents, as a tool. */
+const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
+  const parts = partsOf(endpoint)
+  const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? renamed(success), "output")
+  const members = membersOfRows(derivedOutput, tool.answer.rows ?? []).filter((name) => name !== "truncated_keys")
+  const own = ownArguments(tool, members)
+  const asts = [...parts.map(([, ast]) => ast), ...(own === undefined ? [] : [own])]
+  const taken = asts.map((ast) => membersOf(literalOf(ast)).map(({ connector }) => connector))
+  const names = taken.flat()
+  const inputSchema = {
+    ...jsonSchemaOf(
+      new SchemaAST.TypeLiteral(
+        asts.flatMap((ast) => literalOf(renamed(literalOf(ast))).propertySignatures),
+        []
+      ),
+      "input"
+    ),
+    additionalProperties: false as const
+  }
+  const map = toConnector(success)
+  const encode = Schema.encodeUnknownSync(Schema.make<unknown>(success))
+  const words = new Map(asts.flatMap((ast) => wordsOf(ast)))
+  const translate = translator(words)
+  const say = (issues: ReadonlyArray<Issue>) =>
+    issues.map(({ message, path }) => ({ path: translate(path), message: translate(message) }))
+
+  const issueOf = ({ message, path }: Misfit): Issue => ({
+    path: pathOf(path),
+    message:
+      message === undefined ? (allowedAt(inputSchema, path) ?? "does not fit its description") : translate(message)
+  })
+
+  const missing = (path: ReadonlyArray<PropertyKey>): Misfit => {
+    const allowed = allowedAt(inputSchema, path)
+    return { path, message: allowed === undefined ? "is missing" : `is missing; it ${allowed}` }
+  }
+
+  /** A part of the request as its own schema decodes it, with what is wrong with it. */
+  const take = (ast: SchemaAST.AST, args: Readonly<Record<string, unknown>>) => {
+    const { misfits, value } = fromConnector(ast, args)
+    return Either.match(Schema.decodeUnknownEither(Schema.make<unknown>(ast), { errors: "all" })(value), {
+      onLeft: (error) => ({
+        value: undefined,
+        misfits: [
+          ...misfits,
+          ...ParseResult.ArrayFormatter.formatErrorSync(error).map(({ _tag, message, path }): Misfit => {
+            const at = pathInConnector(ast, path)
+            return _tag === "Missing" ? missing(at) : { path: at, message: ownMessage(message) }
+          })
+        ]
+      }),
+      onRight: (decoded) => ({ value: decoded, misfits })
+    })
+  }
+
+  const decode = (given: unknown): Either.Either<Asked, ValidationFailed> => {
+    const args: Record<string, unknown> = {
+      ...(tool.answer.kind === "walk" && { limit: defaultRows }),
+      ...(isObject(given) ? given : {})
+    }
+    const found = asts.map((ast, index) =>
+      take(
+        ast,
+        Object.fromEntries(
+          (taken[index] ?? []).flatMap((name) => (Object.hasOwn(args, name) ? [[name, args[name]]] : []))
+        )
+      )
+    )
+    const unknown = Object.keys(args).filter((name) => !names.includes(name))
+    const misfits = [...unknown.map((name) => notKnown(name, names)), ...found.flatMap((part) => part.misfits)]
+    // An argument that was refused already is missing from what is decoded after: the first complaint of a place counts.
+    if (misfits.length > 0) return Either.left(new ValidationFailed({ issues: unique(misfits.map(issueOf)) }))
+    const request: ToolRequest = Object.fromEntries(parts.map(([part], index) => [part, found[index]?.value]))
+    const extra = (own === undefined ? {} : (found.at(-1)?.value ?? {})) as Partial<Asked>
+    return Either.right({
+      request,
+      limit: extra.limit ?? Number(request.urlParams?.limit ?? defaultRows),
+      cursor: extra.cursor,
+      fields: extra.fields
+    })
+  }
+
+  return {
+    endpoint: endpoint.name,
+    tool,
+    listed: {
+      name: tool.name,
+      title: tool.title,
+      description: describe(tool.description),
+      inputSchema,
+      outputSchema: outputOf(derivedOutput, tool),
+      annotations: tool.hints
+    },
+    decode,
+    encode: (answer) =>
+      map(answer instanceof JsonText ? JSON.parse(answer.text) : encode(answer)) as Record<string, unknown>,
+    say,
+    inputs: asts,
+    success
+  }
+}
+
+/** The tools of an API: one for each endpoint that carries the annotation, in the order of the definition. */
+export const toolsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<DerivedTool> => {
+  const found: Array<DerivedTool> = []
+  HttpApi.reflect(api as HttpApi.HttpApi.AnyWithProps, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, successes }: Reflected) => {
+      const tool = Context.getOption(endpoint.annotations, Tool)
+      if (Option.isNone(tool)) return
+      const success = [...successes.values()].map(({ ast }) => ast).find(Option.isSome)
+      if (success === undefined) throw new Error(`${tool.value.name} answers nothing`)
+      found.push(derive(endpoint, tool.value, success.value))
+    }
+  })
+  return found
+}

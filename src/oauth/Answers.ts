@@ -1,0 +1,58 @@
+import { HttpServerResponse } from "@effect/platform"
+import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
+import type { OAuthRefused, TooManyRegistrations } from "../domain/OAuthErrors.ts"
+import { headersOf } from "../http/Envelope.ts"
+import type { Refuse } from "../http/Surface.ts"
+
+type Headers = Readonly<Record<string, string>>
+
+/** Programs in browsers, of any origin, may read it: no cookie counts there. */
+export const anyOrigin: Headers = { "access-control-allow-origin": "*" }
+
+/** An answer for a client, which nobody keeps unless it says otherwise. */
+export const json = (
+  body: unknown,
+  { headers = {}, status = 200 }: { readonly status?: number; readonly headers?: Headers } = {}
+) =>
+  HttpServerResponse.unsafeJson(body, {
+    status,
+    headers: { "cache-control": "no-store", "x-content-type-options": "nosniff", ...anyOrigin, ...headers }
+  })
+
+const refusal = (status: number, error: string, description: string, headers: Headers = {}) =>
+  json({ error, error_description: description }, { status, headers })
+
+/** RFC 6749 (5.2), RFC 7591 (3.2.2). */
+export const refused = ({ code, description }: OAuthRefused) =>
+  refusal(code === "invalid_client" ? 401 : 400, code, description)
+
+export const tooMany = ({ message, retryAfterSeconds }: TooManyRegistrations) =>
+  refusal(429, "too_many_requests", message, { "retry-after": String(retryAfterSeconds) })
+
+/** How an endpoint for clients says that a request failed before it was understood; `code`: that it is not well-formed. */
+export const refuseWith =
+  (code: "invalid_request" | "invalid_client_metadata", wanted: string): Refuse =>
+  (error: ApiError) => {
+    const headers = headersOf(error)
+    switch (error._tag) {
+      case "Unavailable":
+        return refusal(503, "temporarily_unavailable", error.message)
+      case "InternalError":
+        return refusal(500, "server_error", error.message)
+      case "UnsupportedMediaType":
+        return refusal(400, code, wanted)
+      default:
+        return refusal(errorCodes[error._tag].status, code, error.message, headers)
+    }
+  }
+
+/** What a browser asks before a program in it may. */
+export const preflight = HttpServerResponse.empty({
+  status: 204,
+  headers: {
+    ...anyOrigin,
+    "access-control-allow-methods": "GET, POST, OPTIONS",
+    "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
+    "access-control-max-age": "86400"
+  }
+})

@@ -1,0 +1,184 @@
+import { HttpServerResponse } from "@effect/platform"
+import { Clock, Effect, Either, Option, Schema } from "effect"
+import { formOf, PageRefused, type Visitor, visitorOf } from "../console/Browser.ts"
+
+import { html, pageHeaders } from "../console/Html.ts"
+import { refuseOnPage } from "../console/Refusals.tsx"
+import { SignInPage } from "../console/SignInPage.tsx"
+import { page, queryOf } from "../console/Visits.ts"
+import { parametersOf } from "../domain/AuthorizationRequest.ts"
+import { readClientMetadata } from "../domain/ClientMetadata.ts"
+import type { NotForwarded } from "../domain/OAuthErrors.ts"
+import { withParameters } from "../domain/RedirectUri.ts"
+import { scopeOf, Tier } from "../domain/Tier.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
+import { readForm, readJson } from "../http/Body.ts"
+import { addressOf } from "../http/ClientAddress.ts"
+import { type Surface, surfaceOf } from "../http/Surface.ts"
+import { Authorization, type Destination, ForgedDecision } from "../services/Authorization.ts"
+import { Registrations } from "../services/Registrations.ts"
+import { Sessions } from "../services/Sessions.ts"
+import { anyOrigin, json, preflight, refused, refuseWith, tooMany } from "./Answers.ts"
+import { ConsentPage, consentFields } from "./ConsentPage.tsx"
+import { resourceMetadata, serverMetadata } from "./Metadata.ts"
+import { oauthPaths } from "./Paths.ts"
+
+/** In bytes. */
+const registrationLimit = 16_384
+const formLimit = 16_384
+
+const refuseRegistration = refuseWith("invalid_client_metadata", "Send the registration as JSON.")
+const refuseForm = refuseWith("invalid_request", "Send the parameters as application/x-www-form-urlencoded.")
+
+const routes = {
+  resource: ["GET", oauthPaths.resource, refuseForm],
+  resourcePreflight: ["OPTIONS", oauthPaths.resource, refuseForm],
+  resourceAtRoot: ["GET", oauthPaths.resourceAtRoot, refuseForm],
+  resourceAtRootPreflight: ["OPTIONS", oauthPaths.resourceAtRoot, refuseForm],
+  server: ["GET", oauthPaths.server, refuseForm],
+  serverPreflight: ["OPTIONS", oauthPaths.server, refuseForm],
+  register: ["POST", oauthPaths.register, refuseRegistration],
+  registerPreflight: ["OPTIONS", oauthPaths.register, refuseRegistration],
+  authorize: ["GET", oauthPaths.authorize, refuseOnPage],
+  decide: ["POST", oauthPaths.decision, refuseOnPage],
+  token: ["POST", oauthPaths.token, refuseForm],
+  tokenPreflight: ["OPTIONS", oauthPaths.token, refuseForm],
+  revoke: ["POST", oauthPaths.revoke, refuseForm]
+} as const
+
+const isTier = Schema.is(Tier)
+
+const notForwarded = (error: NotForwarded) =>
+  new PageRefused({
+    status: error instanceof ForgedDecision ? 403 : 400,
+    title: "This cannot go on",
+    message: error.message
+  })
+
+/**
+ * OAuth 2.1 for agents: metadata, registration, consent, tokens, revocation. `trustedProxies`: how many proxies in front are
+ * believed about where a registration comes from.
+ */
+export const authorizationServer = ({
+  trustedProxies
+}: {
+  readonly trustedProxies: number
+}): Surface<Authorization | BaseUrl | Registrations | Sessions> =>
+  surfaceOf(
+    routes,
+    Effect.gen(function* () {
+      const authorization = yield* Authorization
+      const registrations = yield* Registrations
+      const sessions = yield* Sessions
+      const baseUrl = yield* BaseUrl
+
+      const metadata = (body: unknown) => () =>
+        Effect.succeed(json(body, { headers: { "cache-control": "public, max-age=300" } }))
+      const preflighted = () => Effect.succeed(preflight)
+
+      /** Sends the browser, and with it the answer, to the client. */
+      const answerClient = ({ redirectUri, state }: Destination, answer: Readonly<Record<string, string>>) =>
+        HttpServerResponse.empty({
+          status: 303,
+          headers: {
+            ...pageHeaders,
+            "referrer-policy": "no-referrer",
+            location: withParameters(redirectUri, {
+              ...answer,
+              ...(state !== undefined && { state }),
+              iss: baseUrl
+            })
+          }
+        })
+
+      const askVisitor = (visitor: Visitor, target: string, request: Parameters<typeof authorization.ask>[1]) =>
+        Effect.map(authorization.ask(visitor, request), (consent) =>
+          html(<ConsentPage visitor={visitor} request={request} consent={consent} target={target} />)
+        )
+
+      return {
+        resource: metadata(resourceMetadata(baseUrl)),
+        resourcePreflight: preflighted,
+        resourceAtRoot: metadata(resourceMetadata(baseUrl)),
+        resourceAtRootPreflight: preflighted,
+        server: metadata(serverMetadata(baseUrl)),
+        serverPreflight: preflighted,
+        register: (request) =>
+          Effect.gen(function* () {
+            const client = yield* readClientMetadata(yield* readJson(request, registrationLimit))
+            const { id, name, redirectUris } = yield* registrations.register(client, addressOf(request, trustedProxies))
+            const registered = {
+              client_id: id,
+              client_id_issued_at: Math.floor((yield* Clock.currentTimeMillis) / 1_000),
+              client_name: name,
+              redirect_uris: redirectUris,
+              grant_types: client.grantTypes,
+              response_types: ["code"],
+              token_endpoint_auth_method: "none",
+              scope: scopeOf("pim:publish")
+            }
+            return json(registered, { status: 201 })
+          }).pipe(
+            Effect.catchTags({
+              OAuthRefused: (error) => Effect.succeed(refused(error)),
+              TooManyRegistrations: (error) => Effect.succeed(tooMany(error))
+            })
+          ),
+        registerPreflight: preflighted,
+        authorize: page((request) =>
+          Effect.gen(function* () {
+            const checked = yield* Effect.mapError(authorization.check(queryOf(request), baseUrl), notForwarded)
+            if (checked._tag === "SentBack") {
+              const { code, description } = checked.refused
+              return answerClient(checked, { error: code, error_description: description })
+            }
+            const target = request.originalUrl
+            return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
+              // In place: an address that holds this one escaped could be too long.
+              onNone: () => Effect.succeed(html(<SignInPage returnTo={target} />)),
+              onSome: (visitor) => askVisitor(visitor, target, checked)
+            })
+          })
+        ),
+        decide: page((request) =>
+          Effect.gen(function* () {
+            const form = yield* formOf(request, baseUrl)
+            const visitor = yield* Effect.mapError(
+              yield* visitorOf(sessions, baseUrl, request),
+              () =>
+                new PageRefused({
+                  status: 403,
+                  title: "You are not signed in",
+                  message: "You were signed out meanwhile. Start again from the program that sent you."
+                })
+            )
+            const tier = form.get(consentFields.tier)
+            const isAllowed = form.get(consentFields.decision) === "allow" && tier !== undefined && isTier(tier)
+            const decided = yield* Effect.mapError(
+              authorization.decide(visitor, {
+                consent: form.get(consentFields.consent) ?? "",
+                formToken: form.get(consentFields.formToken) ?? "",
+                tier: isAllowed ? Option.some(tier) : Option.none()
+              }),
+              notForwarded
+            )
+            return Either.match(decided.outcome, {
+              onLeft: ({ code, description }) => answerClient(decided, { error: code, error_description: description }),
+              onRight: (code) => answerClient(decided, { code })
+            })
+          })
+        ),
+        token: (request) =>
+          Effect.gen(function* () {
+            const parameters = parametersOf(yield* readForm(request, formLimit))
+            return json(yield* authorization.exchange(parameters, baseUrl))
+          }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error)))),
+        tokenPreflight: preflighted,
+        revoke: (request) =>
+          Effect.gen(function* () {
+            yield* authorization.revoke(parametersOf(yield* readForm(request, formLimit)))
+            return HttpServerResponse.empty({ status: 200, headers: { "cache-control": "no-store", ...anyOrigin } })
+          })
+      }
+    })
+  )

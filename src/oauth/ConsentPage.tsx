@@ -1,0 +1,83 @@
+import type { Visitor } from "../console/Browser.ts"
+import { Frame } from "../console/Frame.tsx"
+import { tierWords } from "../console/Tiers.ts"
+import { destinationOf } from "../domain/RedirectUri.ts"
+import { Tier, upTo } from "../domain/Tier.ts"
+import type { Checked, Consent } from "../services/Authorization.ts"
+import { oauthPaths } from "./Paths.ts"
+
+/** Names of the fields of the consent form. */
+export const consentFields = {
+  consent: "consent",
+  formToken: "form_token",
+  tier: "tier",
+  decision: "decision"
+} as const
+
+/** `target`: this very request, for whoever signs in as somebody else. */
+export const ConsentPage = ({
+  consent,
+  request,
+  target,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly request: Checked
+  readonly consent: Consent
+  readonly target: string
+}) => {
+  const { client, redirectUri } = request
+  return (
+    <Frame title={`Connect ${client.name}?`} visitor={visitor} returnTo={target} narrow>
+      <div class="sheet">
+        <p>
+          A program that calls itself{" "}
+          <strong>
+            <bdi>{client.name}</bdi>
+          </strong>{" "}
+          wants to use the catalog of{" "}
+          <strong>
+            <bdi>{visitor.accountName}</bdi>
+          </strong>
+          . Nobody has verified that name.
+        </p>
+        <dl>
+          <dt>Sends you on to</dt>
+          <dd>
+            <strong>{destinationOf(redirectUri)}</strong>
+            <br />
+            <code>{redirectUri}</code>
+          </dd>
+          <dt>Account</dt>
+          <dd>{visitor.accountName}</dd>
+          <dt>Signed in as</dt>
+          <dd>{visitor.email}</dd>
+          <dt>It asks to</dt>
+          <dd>{request.asked === undefined ? "It did not say; you choose." : tierWords[request.asked].name}</dd>
+        </dl>
+      </div>
+      <form method="post" action={oauthPaths.decision} class="fields">
+        <input type="hidden" name={consentFields.consent} value={consent.id} />
+        <input type="hidden" name={consentFields.formToken} value={consent.formToken} />
+        <fieldset>
+          <legend>What it may do</legend>
+          {upTo(consent.highest).map((tier) => (
+            <label class="choice" key={tier}>
+              <input type="radio" name={consentFields.tier} value={tier} checked={tier === Tier.literals[0]} />
+              <strong>{tierWords[tier].name}</strong> <span class="quiet">{tierWords[tier].meaning}</span>
+            </label>
+          ))}
+        </fieldset>
+        <div class="buttons">
+          <button type="submit" name={consentFields.decision} value="allow">
+            Allow
+          </button>
+          <button type="submit" name={consentFields.decision} value="deny" class="plain">
+            Deny
+          </button>
+        </div>
+      </form>
+      <p class="quiet">You can end the connection at any time under Connections.</p>
+    </Frame>
+  )
+}

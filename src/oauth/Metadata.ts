@@ -1,0 +1,35 @@
+import { resourceOf } from "../domain/AuthorizationRequest.ts"
+import { Tier } from "../domain/Tier.ts"
+import { documentationPath } from "../http/Documents.ts"
+import { oauthPaths } from "./Paths.ts"
+
+/** The scopes of every tier. */
+export const scopes: ReadonlyArray<string> = Tier.literals
+
+/** RFC 9728: what an agent that was refused learns about whom to ask. */
+export const resourceMetadata = (baseUrl: string) => ({
+  resource: resourceOf(baseUrl),
+  authorization_servers: [baseUrl],
+  scopes_supported: scopes,
+  bearer_methods_supported: ["header"],
+  resource_name: "Catalog",
+  resource_documentation: `${baseUrl}${documentationPath}`
+})
+
+/** RFC 8414. */
+export const serverMetadata = (baseUrl: string) => ({
+  issuer: baseUrl,
+  authorization_endpoint: `${baseUrl}${oauthPaths.authorize}`,
+  token_endpoint: `${baseUrl}${oauthPaths.token}`,
+  registration_endpoint: `${baseUrl}${oauthPaths.register}`,
+  revocation_endpoint: `${baseUrl}${oauthPaths.revoke}`,
+  scopes_supported: scopes,
+  response_types_supported: ["code"],
+  response_modes_supported: ["query"],
+  grant_types_supported: ["authorization_code", "refresh_token"],
+  token_endpoint_auth_methods_supported: ["none"],
+  revocation_endpoint_auth_methods_supported: ["none"],
+  code_challenge_methods_supported: ["S256"],
+  authorization_response_iss_parameter_supported: true,
+  service_documentation: `${baseUrl}${documentationPath}`
+})

@@ -1,0 +1,54 @@
+import { Context, Effect, Layer, Option } from "effect"
+import type { CurrentActor } from "../domain/Actor.ts"
+import { typeOf, valueOf } from "../domain/Attribute.ts"
+import { attributeIssues, textIssues } from "../domain/AttributeRules.ts"
+import { NotFound, ValidationFailed } from "../domain/Errors.ts"
+import type { EntityId } from "../domain/Ids.ts"
+import { DemoShops } from "../platform/demo/DemoShops.ts"
+import { StoresRepo } from "../repos/StoresRepo.ts"
+import { demoShopOf } from "./DemoFailures.ts"
+
+/** Works in the shops behind demo stores as somebody there would: to see what a refresh makes of it. */
+export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
+  DemoEdits,
+  {
+    /**
+     * Changes one value of an entity in the store's shop, and nothing here; `""` empties it. What it was there. NotFound: the
+     * shop holds no record of the entity. ValidationFailed: no such store, not one of the demo platform, or a key or value
+     * that no draft could have either.
+     */
+    readonly edit: (
+      domain: string,
+      entityId: EntityId,
+      key: string,
+      value: string
+    ) => Effect.Effect<{ readonly old: string }, NotFound | ValidationFailed, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    DemoEdits,
+    Effect.gen(function* () {
+      const shops = yield* DemoShops
+      const stores = yield* StoresRepo
+      const shopOf = demoShopOf(stores, "have a shop that can be edited from here")
+
+      return {
+        edit: Effect.fn("DemoEdits.edit")(function* (domain, entityId, key, value) {
+          const shop = yield* shopOf(domain)
+          const found = yield* shops.find(shop, entityId)
+          if (Option.isNone(found)) return yield* new NotFound()
+          const record = found.value
+          const { attributes, kind } = record
+          const issues = [...textIssues([{ key, value }]), ...attributeIssues(kind, [{ key, value }], [attributes])]
+          if (issues.length > 0) return yield* new ValidationFailed({ issues })
+          const { [key]: _, ...others } = attributes
+          const type = typeOf(kind, key, [attributes])
+          yield* shops.put(shop, [
+            { ...record, attributes: value === "" ? others : { ...others, [key]: { value, type } } }
+          ])
+          return { old: valueOf(attributes, key) }
+        })
+      }
+    })
+  )
+}

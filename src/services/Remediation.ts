@@ -1,0 +1,96 @@
+import { Context, Effect, Layer } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import type { CurrentActor } from "../domain/Actor.ts"
+import type { EntityKind } from "../domain/Attribute.ts"
+import type { Locked } from "../domain/CatalogChange.ts"
+import type { PimLocked } from "../domain/Errors.ts"
+import type { EntityId } from "../domain/Ids.ts"
+import {
+  decideFills,
+  decideReconciles,
+  type FillOperation,
+  type FillResult,
+  type ReconcileOperation,
+  type ReconcileResult,
+  type Remedy
+} from "../domain/Remediation.ts"
+import { CatalogChanges } from "./CatalogChanges.ts"
+import { FaultInjector } from "./FaultInjector.ts"
+
+/** What became of a batch of fills. */
+export interface Filled {
+  /** Fields that were written. */
+  readonly filled: number
+  readonly results: ReadonlyArray<FillResult>
+}
+
+/** What became of a batch of reconciles. */
+export interface Reconciled {
+  /** Store versions that were written, once for each operation that did. */
+  readonly patched: number
+  readonly results: ReadonlyArray<ReconcileResult>
+}
+
+/**
+ * Fixes of many drafts at once. A batch is one transaction: its entities are locked in the order of all writers, what each
+ * operation takes for granted is looked at again under the locks, and all is written together or not at all. Nothing of it
+ * reaches a store. PimLocked: an import of the account is under review or being applied.
+ */
+export class Remediation extends Context.Tag("catalog/Remediation")<
+  Remediation,
+  {
+    /** Fills fields that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
+    readonly fill: (
+      kind: EntityKind,
+      operations: ReadonlyArray<FillOperation>
+    ) => Effect.Effect<Filled, PimLocked, CurrentActor>
+    /** Makes fields equal across stores that disagree at the moment of writing; at most 500 operations, of one kind. */
+    readonly reconcile: (
+      kind: EntityKind,
+      operations: ReadonlyArray<ReconcileOperation>
+    ) => Effect.Effect<Reconciled, PimLocked, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Remediation,
+    Effect.gen(function* () {
+      const changes = yield* CatalogChanges
+      const faults = yield* FaultInjector
+      const transaction = yield* Transaction
+
+      const carryOut = <Result>(
+        operations: ReadonlyArray<{ readonly entity_id: EntityId }>,
+        decide: (locked: Locked) => Remedy<Result>
+      ) =>
+        Effect.gen(function* () {
+          if (operations.length === 0) return []
+          const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
+          const { results } = yield* transaction.run(
+            Effect.gen(function* () {
+              yield* faults.at("batchBegun")
+              const remedy = yield* changes.applyRemedy(owners, decide)
+              yield* faults.at("batchWritten")
+              return remedy
+            })
+          )
+          yield* faults.at("batchCommitted")
+          return results
+        })
+
+      return {
+        fill: Effect.fn("Remediation.fill")((kind, operations) =>
+          Effect.map(carryOut(operations, decideFills(kind, operations)), (results) => ({
+            filled: results.filter(({ filled }) => filled).length,
+            results
+          }))
+        ),
+        reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
+          Effect.map(carryOut(operations, decideReconciles(kind, operations)), (results) => ({
+            patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
+            results
+          }))
+        )
+      }
+    })
+  )
+}

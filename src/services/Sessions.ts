@@ -1,0 +1,46 @@
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import type { AccountId } from "../domain/Ids.ts"
+import { isOfKind } from "../domain/OpaqueToken.ts"
+import type { SignedIn } from "../domain/User.ts"
+import { type Identity, type SessionLife, UsersRepo } from "../repos/UsersRepo.ts"
+import { hashOf, mintSecret } from "./Secrets.ts"
+
+/** 12 hours after the last request, 30 days in all. */
+export const sessionLife: SessionLife = { idleSeconds: 12 * 3_600, wholeSeconds: 30 * 86_400 }
+
+/** The longest window in which attempts are counted: an hour. */
+const attemptSeconds = 3_600
+
+/** Browsers that are signed in. */
+export class Sessions extends Context.Tag("catalog/Sessions")<
+  Sessions,
+  {
+    /** A new session; its token belongs into the browser's cookie and nowhere else. */
+    readonly start: (user: Pick<Identity, "accountId" | "id">) => Effect.Effect<Redacted.Redacted>
+    /** Whose browser shows this cookie; none: nobody's, or no longer. */
+    readonly find: (token: string) => Effect.Effect<Option.Option<SignedIn>>
+    readonly end: (accountId: AccountId, sessionHash: string) => Effect.Effect<void>
+    /** Deletes sessions and links that are over, and attempts that no longer count. How many. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Sessions,
+    Effect.map(UsersRepo, (users) => ({
+      start: Effect.fn("Sessions.start")(function* ({ accountId, id }) {
+        const token = yield* mintSecret("session")
+        yield* users.startSession(accountId, id, hashOf(token))
+        return Redacted.make(token)
+      }),
+      find: Effect.fn("Sessions.find")(function* (token) {
+        if (!isOfKind("session", token)) return Option.none()
+        const found = yield* users.findSession(hashOf(token), sessionLife)
+        if (Option.isSome(found) && found.value.useUnrecorded)
+          yield* users.recordSession(found.value.accountId, found.value.sessionHash)
+        return found
+      }),
+      end: users.endSession,
+      forget: users.forget(sessionLife, attemptSeconds)
+    }))
+  )
+}

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, layer } from "@effect/vitest"
+import { Cause, Effect, Layer, Option, Redacted } from "effect"
+import { Services } from "../../src/App.ts"
+import { AdminClient } from "../../src/admin/AdminClient.ts"
+import * as AdminServer from "../../src/admin/AdminServer.ts"
+import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
+import { PlatformRefused, PlatformUnavailable } from "../../src/domain/PlatformErrors.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { SecretKeySource } from "../../src/services/SecretBox.ts"
+import { Users } from "../../src/services/Users.ts"
+import { MemoryRepositories } from "../../src/testing/index.ts"
+import { adminSchema } from "../platform/AdminSchema.ts"
+import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
+
+const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("cd".repeat(32)) })
+const shopify = layerShopify().pipe(Layer.provideMerge(layerServer))
+const TestLayer = Layer.mergeAll(Services, Layer.mock(Imports, {}), Layer.mock(Users, {})).pipe(
+  Layer.provide(key),
+  Layer.provideMerge(Layer.merge(MemoryRepositories, shopify))
+)
+
+const overSocket = Layer.unwrapScoped(
+  Effect.gen(function* () {
+    const directory = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-tokens-"))),
+      (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+    )
+    yield* EmbeddedLock.acquire(directory)
+    return AdminClient.layerSocket(join(directory, "admin.sock")).pipe(Layer.provide(AdminServer.layer(directory)))
+  })
+).pipe(Layer.provide(NodeFileSystem.layer))
+
+const clients = { "in process": AdminClient.layerInProcess, "over a socket": overSocket }
+
+for (const [name, client] of Object.entries(clients))
+  describe.skipIf(adminSchema === undefined)(`a store's token ${name}`, () => {
+    layer(Layer.provideMerge(client, TestLayer), { excludeTestServices: true })((it) => {
+      it.effect("arrives, and what goes wrong does not repeat it", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          const server = yield* ShopifyTestServer
+          yield* admin.createAccount({ name: "Mine" })
+          const token = `shpat_${crypto.randomUUID()}`
+          server.open(token)
+          const link = (given: string) =>
+            admin.linkStore({
+              account: Option.none(),
+              domain: "tern.myshopify.com",
+              platform: "shopify",
+              token: Redacted.make(given)
+            })
+          const failure = (given: string) =>
+            Effect.map(Effect.flip(Effect.sandbox(link(given))), (cause) => {
+              for (const told of [Cause.pretty(cause), JSON.stringify(cause), String(Cause.squash(cause))])
+                assert.notInclude(told, given)
+              return Cause.squash(cause)
+            })
+          const refused = yield* failure("shpat_wrong")
+          assert.instanceOf(refused, PlatformRefused)
+          assert.strictEqual(
+            (refused as PlatformRefused).message,
+            "The store does not accept the access token: it is wrong, or was revoked."
+          )
+          server.script(token, "Verify", "html")
+          const unavailable = yield* failure(token)
+          assert.instanceOf(unavailable, PlatformUnavailable)
+          const { store } = yield* link(token)
+          assert.deepInclude(store, { domain: "tern.myshopify.com", platform: "shopify", name: "Tern & Daughters" })
+          assert.deepStrictEqual(yield* admin.listStores({ account: Option.none() }), [store])
+        })
+      )
+    })
+  })

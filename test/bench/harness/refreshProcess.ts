@@ -1,0 +1,69 @@
+/**
+ * Refreshes a store from a Shopify server that is none: REFRESH_ORIGIN says where it listens, REFRESH_TOKEN what opens it,
+ * REFRESH_ACCOUNT and REFRESH_STORE (a domain) which store it is, DATABASE_URL where the catalog lies. Prints what came of it.
+ * All is as the service has it, but for the address and for how often a bulk operation is looked at.
+ */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Config, Duration, Effect, Layer, Logger } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../../src/App.ts"
+import * as Database from "../../../src/database/Database.ts"
+import { CurrentActor } from "../../../src/domain/Actor.ts"
+import { AccountId } from "../../../src/domain/Ids.ts"
+import { PlatformClient } from "../../../src/platform/PlatformClient.ts"
+import { defaultOptions } from "../../../src/platform/shopify/Client.ts"
+import { makeShopifyPlatform } from "../../../src/platform/shopify/ShopifyPlatform.ts"
+import { FaultInjector } from "../../../src/services/FaultInjector.ts"
+import { Imports } from "../../../src/services/Imports.ts"
+import { Mirror } from "../../../src/services/Mirror.ts"
+import { StoreAccess } from "../../../src/services/StoreAccess.ts"
+
+const Shopify = Layer.scoped(
+  PlatformClient,
+  Effect.flatMap(Config.string("REFRESH_ORIGIN"), (origin) =>
+    makeShopifyPlatform({ ...defaultOptions, originOf: () => origin, pollEvery: Duration.millis(100) })
+  )
+).pipe(Layer.provide(NodeHttpClient.layerUndici))
+
+const Access = Layer.effect(
+  StoreAccess,
+  Effect.map(Config.all([Config.redacted("REFRESH_TOKEN"), Config.string("REFRESH_STORE")]), ([token, domain]) => ({
+    open: (accountId, storeId) => Effect.succeed({ accountId, storeId, domain, platform: "shopify" as const, token })
+  }))
+)
+
+const Live = Imports.layer.pipe(
+  Layer.provide(Layer.merge(FaultInjector.layer, Access)),
+  // What is read beside the catalog comes from this server too: the services have a mirror of other platforms.
+  Layer.provide(Layer.fresh(Mirror.layer)),
+  Layer.provide(Shopify),
+  Layer.provide(Services),
+  Layer.provide(RepositoriesOnDatabase),
+  Layer.provide(Layer.unwrapEffect(Effect.map(Config.redacted("DATABASE_URL"), (url) => Database.layerServer({ url }))))
+)
+
+/** stdout belongs to the outcome. */
+const Logs = Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.jsonLogger))
+
+const refresh = Effect.gen(function* () {
+  const imports = yield* Imports
+  const accountId = AccountId.make(yield* Config.string("REFRESH_ACCOUNT"))
+  const domain = yield* Config.string("REFRESH_STORE")
+  const quiet = () => Effect.void
+  const startedAt = performance.now()
+  const { applied, phase, summary } = yield* Effect.flatMap(imports.refresh(domain, quiet), ({ id }) =>
+    imports.accept(id, quiet)
+  ).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
+  const seconds = (performance.now() - startedAt) / 1_000
+  yield* Effect.sync(() => {
+    process.stdout.write(JSON.stringify({ applied, phase, summary, seconds }))
+  })
+})
+
+Effect.runFork(
+  refresh.pipe(
+    Effect.provide(Live),
+    Effect.tapErrorCause(Effect.logError),
+    Effect.provide(Logs),
+    Effect.onExit((exit) => Effect.sync((): void => process.exit(exit._tag === "Success" ? 0 : 1)))
+  )
+)

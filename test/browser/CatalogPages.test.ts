@@ -1,0 +1,154 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { ImportId } from "../../src/domain/Ids.ts"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Drafts } from "../../src/services/Drafts.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs } from "../../src/testing/index.ts"
+import { aFailure, aMerchant, editBothSides, untilPhase } from "../console/Merchant.ts"
+import { PagesServer } from "../oauth/PagesServer.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+
+/** A window in which a merchant is signed in, and what the browser complains about in it. */
+const signedIn = (cookie: string) =>
+  Effect.gen(function* () {
+    const window = yield* openWindow(yield* aBrowserProgram)
+    const base = yield* BaseUrl
+    const [name = "", value = ""] = cookie.split("=")
+    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
+    return { ...window, base }
+  })
+
+const idOf = (page: Page) => ImportId.make(String(new URL(page.url()).searchParams.get("id")))
+const heading = (page: Page) => page.getByRole("heading", { level: 1 }).textContent()
+
+/** Moves the focus on by Tab until it is on a control of this name. */
+const tabTo = async (page: Page, name: string) => {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press("Tab")
+    if (String(await page.evaluate("document.activeElement?.innerText ?? ''")).trim() === name) return
+  }
+  assert.fail(`Tab never reaches ${name}`)
+}
+
+describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => {
+  layer(PagesServer, { excludeTestServices: true })((it) => {
+    it.scoped("a merchant refreshes a store, decides its conflicts and accepts the import", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        yield* editBothSides(merchant)
+        const { base, complaints, page } = yield* signedIn(merchant.cookie)
+        const id = yield* Effect.promise(async () => {
+          await page.goto(`${base}/stores`)
+          await assertAccessible(page, "stores")
+          await tabTo(page, "Refresh")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${base}/import?**`)
+          assert.strictEqual(await heading(page), "Refresh of tarn.demo.example")
+          return idOf(page)
+        })
+        yield* untilPhase(merchant, id, "reviewing")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/imports`)
+          await assertAccessible(page, "imports")
+          await page.getByRole("link", { name: "Refresh" }).first().click()
+          assert.strictEqual(page.url(), `${base}/import?id=${id}`)
+          await assertAccessible(page, "import-review")
+          // One by the keyboard alone, one by a click, one is left open.
+          const vendor = page.getByRole("group", { name: "The tent: vendor" })
+          await vendor.getByRole("radio", { name: "Keep our draft" }).focus()
+          await page.keyboard.press("Space")
+          const tags = page.getByRole("group", { name: "The stove: tags" })
+          await tags.getByText("Take the store's value").click()
+          await page.getByRole("button", { name: "Save decisions" }).click()
+          assert.include(String(await page.getByRole("status").textContent()), "Your decisions are kept.")
+          assert.isTrue(await vendor.getByRole("radio", { name: "Keep our draft" }).isChecked())
+          assert.isTrue(await tags.getByRole("radio", { name: "Take the store's value" }).isChecked())
+          await assertAccessible(page, "import-decided")
+          await page.goto(`${base}/stores`)
+          assert.include(String(await page.getByRole("status").textContent()), "waits for your review")
+          assert.strictEqual(await page.getByRole("button", { name: /^Refresh/ }).count(), 0)
+          await assertAccessible(page, "stores-locked")
+          await page.getByRole("link", { name: "Refresh of tarn.demo.example" }).click()
+          await page.getByRole("button", { name: "Accept the import" }).click()
+          assert.include(String(await page.getByRole("status").first().textContent()), "The import is accepted.")
+        })
+        yield* untilPhase(merchant, id, "applied")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/import?id=${id}`)
+          assert.include(String(await page.getByRole("main").textContent()), "Our draft was kept")
+          await assertAccessible(page, "import-applied")
+        })
+        const tent = yield* (yield* Drafts).get(merchant.tent, null).pipe(actingAs(merchant.actor))
+        const values = Object.fromEntries(tent.attributes.map(({ key, value }) => [key, value]))
+        assert.deepInclude(values, {
+          vendor: "Tarn",
+          description_html: "<p>Keeps the rain out, and the cold in.</p>"
+        })
+        assert.deepStrictEqual(
+          complaints.filter((text) => !/favicon|404|img-src|default-src/.test(text)),
+          []
+        )
+      })
+    )
+
+    it.scoped("a merchant discards an import, and finds an entity with what a store did not take of it", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        yield* aFailure(merchant)
+        const { base, page } = yield* signedIn(merchant.cookie)
+        const id = yield* Effect.promise(async () => {
+          await page.goto(`${base}/stores`)
+          await assertAccessible(page, "stores-failures")
+          await page.getByRole("link", { name: "The stove" }).click()
+          assert.strictEqual(page.url(), `${base}/entity?id=${merchant.stove}`)
+          assert.strictEqual(await heading(page), "The stove")
+          await assertAccessible(page, "entity")
+          await page.getByRole("link", { name: "Entities" }).click()
+          await assertAccessible(page, "entities")
+          await page.getByRole("searchbox").fill("tent")
+          await page.keyboard.press("Enter")
+          await page.getByRole("link", { name: "The tent", exact: true }).click()
+          assert.strictEqual(page.url(), `${base}/entity?id=${merchant.tent}`)
+          await page.goto(`${base}/stores`)
+          await page.getByRole("button", { name: "Refresh Tarn & Tern from its platform" }).click()
+          return idOf(page)
+        })
+        yield* untilPhase(merchant, id, "reviewing")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/import?id=${id}`)
+          await page.getByRole("button", { name: "Discard it" }).click()
+          assert.include(String(await page.getByRole("status").textContent()), "nothing of it was written")
+          await assertAccessible(page, "import-discarded")
+          await page.goto(`${base}/import?id=${merchant.stove}`)
+          assert.strictEqual(await heading(page), "Not there")
+        })
+        const run = yield* (yield* Imports).get(id).pipe(actingAs(merchant.actor))
+        assert.strictEqual(run.phase, "discarded")
+      })
+    )
+
+    it.scoped("all of it works without JavaScript", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { page } = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled: false })
+        const base = yield* BaseUrl
+        const [name = "", value = ""] = merchant.cookie.split("=")
+        const id = yield* Effect.promise(async () => {
+          await page.context().addCookies([{ name, value, url: base }])
+          await page.goto(`${base}/stores`)
+          await page.getByRole("button", { name: "Refresh Tarn & Tern from its platform" }).click()
+          return idOf(page)
+        })
+        yield* untilPhase(merchant, id, "reviewing")
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/import?id=${id}`)
+          await page.getByRole("button", { name: "Accept the import" }).click()
+        })
+        yield* untilPhase(merchant, id, "applied")
+      })
+    )
+  })
+})

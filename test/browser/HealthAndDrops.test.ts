@@ -1,0 +1,217 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import type { Page } from "playwright-core"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Demo } from "../../src/services/Demo.ts"
+import { Drops } from "../../src/services/Drops.ts"
+import { Users } from "../../src/services/Users.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { PagesServer } from "../oauth/PagesServer.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+
+const password = "tern over tarn 1"
+
+/** A window in which a user of the account has signed in. */
+const signedIn = (accountId: AccountId, email: string, javaScriptEnabled: boolean) =>
+  Effect.gen(function* () {
+    const base = yield* BaseUrl
+    const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
+    const { complaints, page } = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled })
+    yield* Effect.promise(async () => {
+      await page.goto(`${base}/set-password?token=${Redacted.value(token)}`)
+      await page.getByLabel("New password").fill(password)
+      await page.getByRole("button", { name: "Set password and sign in" }).click()
+    })
+    return { base, complaints, page }
+  })
+
+/** As wide as a small telephone, or a page at 400 %. */
+const assertNarrow = async (page: Page, name: string) => {
+  await page.setViewportSize({ width: 320, height: 900 })
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+  assert.strictEqual(overflow, 0, `${name}, 320`)
+  await page.setViewportSize({ width: 1_200, height: 900 })
+}
+
+const assertGood = async (page: Page, name: string) => {
+  await assertAccessible(page, name)
+  await assertNarrow(page, name)
+}
+
+/** What the browser has to complain about, beside the icon that it asks for by itself and axe, which the policy stops. */
+const unexpected = (complaints: ReadonlyArray<string>) =>
+  complaints.filter((text) => !/favicon|status of 40[04]|img-src|default-src/.test(text))
+
+describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
+  layer(PagesServer, { excludeTestServices: true })((it) => {
+    it.scoped("a merchant scans, looks at a store, and walks its issues", () =>
+      Effect.gen(function* () {
+        const { account } = yield* (yield* Demo).create
+        // As the server does by itself within a minute: until it knows what is in its tables, a scan takes its time.
+        yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`ANALYZE`)
+        const { base, complaints, page } = yield* signedIn(account.id, "health@example.com", true)
+        yield* Effect.promise(async () => {
+          await page.getByRole("link", { name: "Data health" }).click()
+          assert.strictEqual(page.url(), `${base}/data-health`)
+          assert.strictEqual(await page.getByText("Never scanned, so nothing is known.").count(), 6)
+          await assertGood(page, "health-never")
+
+          await page.getByRole("button", { name: "Scan everything" }).click()
+          assert.strictEqual(await page.getByRole("status").textContent(), "Everything was scanned just now.")
+          assert.strictEqual(await page.getByRole("img", { name: /^Score: \d+ of 100$/ }).count(), 6)
+          await assertGood(page, "health")
+          await page.getByText("By store: Completeness").click()
+          await page.getByText("By field: Completeness").click()
+          await assertGood(page, "health-open")
+
+          // By the keyboard alone: one store of one dimension.
+          const card = page.getByRole("region", { name: "Completeness" })
+          await card.getByLabel("Stores to scan").focus()
+          await page.keyboard.press("ArrowDown")
+          await page.keyboard.press("Tab")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(/store_id=.*scanned=completeness#completeness$/)
+          assert.strictEqual(await card.getByRole("status").textContent(), "Scanned just now.")
+          await assertGood(page, "health-store")
+
+          await card.getByRole("link", { name: "Recommended fields empty" }).click()
+          assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Recommended fields empty")
+          await assertGood(page, "issues-store")
+          await page.getByRole("combobox", { name: "Issues" }).selectOption("sync-pending")
+          await page.getByRole("combobox", { name: "Store" }).selectOption("")
+          await page.getByRole("button", { name: "Show" }).click()
+          const rows = page.getByRole("row")
+          assert.strictEqual(await rows.count(), 26)
+          const pages = page.getByRole("navigation", { name: "Pages" })
+          const [, last] = /Page 1 of (\d+)/.exec(String(await pages.textContent())) ?? []
+          await page.getByRole("link", { name: "Next page" }).click()
+          await assertGood(page, "issues-second")
+          await page.getByRole("link", { name: "Last page" }).click()
+          assert.include(String(await pages.textContent()), `Page ${last} of ${last}`)
+          assert.isAtLeast(await rows.count(), 2)
+
+          await page.getByRole("combobox", { name: "Issues" }).selectOption("divergence")
+          await page.getByRole("button", { name: "Show" }).click()
+          await assertGood(page, "issues-divergence")
+          await page.getByRole("combobox", { name: "Issues" }).selectOption("translations-untranslated")
+          await page.getByRole("button", { name: "Show" }).click()
+          await page.getByRole("combobox", { name: "Language" }).selectOption({ index: 1 })
+          await page.getByRole("button", { name: "Show" }).click()
+          assert.match(page.url(), /locale=\w+/)
+          await assertGood(page, "issues-translations")
+        })
+        assert.deepStrictEqual(unexpected(complaints), [])
+      })
+    )
+
+    it.scoped("a merchant schedules a drop, is told what does not fit, and cancels it, without JavaScript", () =>
+      Effect.gen(function* () {
+        const { account } = yield* (yield* Demo).create
+        const { base, page } = yield* signedIn(account.id, "drops@example.com", false)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/drops`)
+          await page.getByRole("link", { name: "Schedule a drop" }).click()
+          await page.getByLabel("Name").fill("Winter sale")
+          await page.getByLabel("Starts (UTC)").fill("2020-01-31T09:30")
+          await page.getByLabel("Product, variant, collection or media file").fill("nothing-of-the-kind")
+          await page.getByLabel("Field").fill("title")
+          await page.getByLabel("New value").fill("Winter <sale>\n2 lines")
+          await page.getByRole("button", { name: "Schedule the drop" }).click()
+          const alert = String(await page.getByRole("alert").textContent())
+          assert.match(alert, /Starts \(UTC\): lies in the past\./)
+          assert.match(alert, /Product, variant, collection or media file: no such entity\./)
+          assert.strictEqual(await page.getByLabel("Starts (UTC)").inputValue(), "2020-01-31T09:30")
+          assert.strictEqual(await page.getByLabel("New value").inputValue(), "Winter <sale>\n2 lines")
+
+          await page.getByLabel("Starts (UTC)").fill("2030-01-31T09:30")
+          await page.getByLabel("Ends (UTC)").fill("2030-02-28T00:00")
+          await page.getByLabel("New value").fill("Winter <sale>")
+        })
+        const entity = yield* Effect.map(
+          Effect.flatMap(Drops, ({ list }) => list).pipe(actingAs({ _tag: "Cli", accountId: account.id })),
+          (drops) => drops.flatMap(({ changes }) => changes.map(({ entity_id }) => entity_id))[0] ?? ""
+        )
+        yield* Effect.promise(async () => {
+          await page.getByLabel("Product, variant, collection or media file").fill(entity)
+          await page.getByRole("button", { name: "Schedule the drop" }).click()
+          assert.strictEqual(await page.getByRole("status").textContent(), "The drop is scheduled.")
+          assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Winter sale")
+          await page.getByRole("button", { name: "Cancel the drop" }).click()
+          assert.strictEqual(
+            await page.getByRole("status").textContent(),
+            "The drop is cancelled: nothing was changed."
+          )
+        })
+      })
+    )
+
+    it.scoped("the pages of drops", () =>
+      Effect.gen(function* () {
+        const { account } = yield* (yield* Demo).create
+        const { base, complaints, page } = yield* signedIn(account.id, "more-drops@example.com", true)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/drops`)
+          await assertGood(page, "drops")
+          await page.getByRole("link", { name: "First snow prices" }).click()
+          await assertGood(page, "drop-scheduled")
+          await page.goBack()
+          await page.getByRole("link", { name: "Open hut weekend" }).click()
+          await assertGood(page, "drop-over")
+          await page.goto(`${base}/drops/new`)
+          await assertGood(page, "drop-new")
+          await page.getByLabel("Name").fill("Winter sale")
+          await page.getByLabel("Starts (UTC)").fill("2020-01-31T09:30")
+          await page.getByLabel("Product, variant, collection or media file").fill("nothing-of-the-kind")
+          await page.getByLabel("Field").fill("title")
+          await page.getByRole("button", { name: "Schedule the drop" }).click()
+          await assertGood(page, "drop-refused")
+          await page.getByRole("link", { name: "Starts (UTC)" }).click()
+          assert.strictEqual(await page.evaluate("document.activeElement?.id"), "starts")
+        })
+        assert.deepStrictEqual(unexpected(complaints), [])
+      })
+    )
+
+    it.scoped("titles of any script and length stay on the page", () =>
+      Effect.gen(function* () {
+        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"], name: "Tarn & Tern" })
+        yield* Effect.gen(function* () {
+          const ids = yield* Effect.forEach(
+            ["<script>document.title = 'x'</script>", "x".repeat(4_096), "حذاء للمشي", "手机壳 🏔️", ""],
+            (title) => anEntity("product", { title }, { on: stores })
+          )
+          yield* (yield* CatalogChanges).apply(
+            ids.map((entityId) =>
+              CatalogChange.SetOverrides({ entityId, storeId: stores[0].id, values: { vendor: "w".repeat(300) } })
+            )
+          )
+        }).pipe(actingAs(actor), Effect.orDie)
+        const { base, page } = yield* signedIn(accountId, "titles@example.com", true)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/data-health`)
+          await page.getByRole("button", { name: "Scan everything" }).click()
+          await page.goto(`${base}/data-health/issues?section=sync-never-published`)
+          assert.strictEqual(await page.title(), "Never published - Catalog")
+          assert.strictEqual(await page.getByRole("row").count(), 6)
+          await assertGood(page, "issues-titles")
+        })
+      })
+    )
+
+    it.scoped("what was open is closed to who goes back after signing out", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* anAccount({ name: "Tarn & Tern" })
+        const { base, page } = yield* signedIn(accountId, "gone@example.com", true)
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/drops`)
+          await page.getByRole("button", { name: "Sign out" }).click()
+          await page.goBack()
+          assert.strictEqual(page.url(), `${base}/sign-in?return_to=%2Fdrops`)
+        })
+      })
+    )
+  })
+})

@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { afterAll } from "vitest"
+import { commandsWith } from "../support/Commands.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "catalog-drops-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+interface Listed {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  readonly changes: ReadonlyArray<{ readonly entity_id: string; readonly store_id: string | null }>
+}
+
+describe.skipIf(!serverAnswers)("the commands of drops", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("schedule by flags or by a file, list, show and cancel", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { run, json, refusal } = commandsWith({ DATABASE_URL })
+        const file = (name: string, content: unknown) => {
+          const path = join(folder, name)
+          writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
+          return path
+        }
+
+        yield* json("demo")
+        const [over, ahead]: ReadonlyArray<Listed> = (yield* json("drop", "list")).drops
+        assert.deepStrictEqual(
+          [over?.name, over?.status, ahead?.name, ahead?.status],
+          ["Open hut weekend", "reverted", "First snow prices", "scheduled"]
+        )
+        const entity = ahead?.changes[0]?.entity_id ?? ""
+        const { stores } = yield* json("store", "list")
+        const europe = stores.find(({ id }: { id: string }) => id === ahead?.changes[0]?.store_id)
+        const flags = ["--name", "Sale", "--starts", "2030-01-31T09:30:00+01:00", "--ends", "2030-02-01T00:00:00Z"]
+        const made = yield* json(
+          ...["drop", "create", ...flags, "--timezone", "Europe/Berlin"],
+          ...["--entity", entity, "--store", europe.domain, "price=9.00", "barcode="]
+        )
+        assert.deepInclude(made, {
+          name: "Sale",
+          status: "scheduled",
+          starts_at: "2030-01-31T08:30:00.000000Z",
+          ends_at: "2030-02-01T00:00:00.000000Z",
+          timezone: "Europe/Berlin"
+        })
+        const change = { entity_id: entity, entity_type: "variant", store_id: europe.id, outcome: null, error: null }
+        assert.deepStrictEqual(made.changes, [
+          { ...change, field: "price", value: "9.00" },
+          { ...change, field: "barcode", value: "" }
+        ])
+        assert.deepStrictEqual(yield* json("drop", "show", made.id.toUpperCase()), made)
+        assert.deepStrictEqual((yield* run("drop", "show", made.id)).stdout.trimEnd().split("\n"), [
+          `Sale (${made.id}): scheduled, 2030-01-31T08:30:00.000000Z to 2030-02-01T00:00:00.000000Z (Europe/Berlin)`,
+          `  variant ${entity} on ${europe.id}: price = "9.00"`,
+          `  variant ${entity} on ${europe.id}: barcode = ""`
+        ])
+        const again = ["drop", "create", ...flags, "--entity", entity, "price=8.00"]
+        assert.strictEqual(
+          yield* refusal(...again),
+          `price: the drop "Sale" (${made.id}) has this field at the same time`
+        )
+        assert.deepInclude(yield* json("drop", "cancel", made.id), { id: made.id, status: "cancelled" })
+        assert.strictEqual(
+          yield* refusal("drop", "cancel", made.id),
+          "the drop is cancelled: only a scheduled one can be cancelled"
+        )
+        for (const command of ["show", "cancel"])
+          assert.strictEqual(
+            yield* refusal("drop", command, "nonsense"),
+            "The account has no drop nonsense: see `catalog drop list`."
+          )
+
+        const whole = {
+          name: "From a file",
+          starts_at: "2030-01-31T09:30:00Z",
+          changes: [
+            { entity_id: entity, store_id: europe.domain, field: "price", value: "7.00" },
+            { entity_id: entity, field: "barcode", value: "1" }
+          ]
+        }
+        const filed = yield* json("drop", "create", "--from", file("good.json", whole))
+        assert.deepInclude(filed, { name: "From a file", ends_at: null, timezone: "UTC" })
+        assert.deepStrictEqual(
+          filed.changes.map(({ store_id }: { store_id: string | null }) => store_id),
+          [europe.id, null]
+        )
+        const misfit = file("misfit.json", {
+          ...whole,
+          changes: [{ ...whole.changes[0], store_id: "nowhere.example" }]
+        })
+        assert.strictEqual(
+          yield* refusal("drop", "create", "--from", misfit),
+          "changes[0].store_id: no such store is linked"
+        )
+        const shape = file("shape.json", { ...whole, changes: [{ entity_id: entity, field: "price", value: 7 }] })
+        assert.match(
+          yield* refusal("drop", "create", "--from", shape),
+          /^--from: \S+shape\.json is no drop at changes\[0\]\.value: it must hold name, starts_at,/
+        )
+        assert.match(
+          yield* refusal("drop", "create", "--from", file("odd.json", "{")),
+          /^--from: \S+odd\.json is not JSON$/
+        )
+        assert.strictEqual(
+          yield* refusal("drop", "create", "--from", file("good.json", whole), "--name", "Other"),
+          "--from: the file holds the whole drop: leave the other flags out."
+        )
+        assert.strictEqual(
+          yield* refusal("drop", "create", "--name", "Sale"),
+          "Give --name, --starts, --entity and KEY=VALUE, or --from FILE."
+        )
+        assert.strictEqual(
+          yield* refusal(
+            ...["drop", "create", "--name", "Sale", "--starts", "2020-01-31T09:30:00Z", "--ends", "soon"],
+            ...["--entity", "nobody", "--store", "nowhere.example", "--timezone", "Mars", "price=1", "colour=red"]
+          ),
+          "--starts: lies in the past; --ends: must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z; --timezone: must be an IANA time zone such as Europe/Berlin; --store: no such store is linked; --entity: no such entity"
+        )
+      })
+    )
+  })
+})

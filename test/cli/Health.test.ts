@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { HealthDimension } from "../../src/domain/Health.ts"
+import { catalog } from "../support/CommandLine.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const example = (name: string) => join(process.cwd(), "docs/examples", name)
+
+/** An account with the two exports of the bakery in two stores, on a database of its own. */
+const aBakery = Effect.gen(function* () {
+  const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+  const folder = mkdtempSync(join(tmpdir(), "health-cli-"))
+  yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
+  const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL, NO_COLOR: "1" })
+  const must = (...args: ReadonlyArray<string>) =>
+    Effect.map(run(...args), ({ code, stderr, stdout }) => {
+      assert.deepStrictEqual([code, stderr], [0, ""], `${args.join(" ")}: ${stdout}`)
+      return stdout
+    })
+  const object = (...args: ReadonlyArray<string>) => Effect.map(must(...args, "--json"), (text) => JSON.parse(text))
+  yield* must("account", "create", "--name", "Bakery")
+  for (const [domain, file] of [
+    ["bakery.example", "bakery.csv"],
+    ["bakery-eu.example", "bakery-eu.csv"]
+  ] as const) {
+    yield* must("store", "link", domain)
+    yield* must("import", "csv", example(file), "--store", domain, "--accept")
+  }
+  return { run, must, object }
+})
+
+describe.skipIf(!serverAnswers)("catalog health", () => {
+  it.scopedLive("shows, scans, lists and takes other rules, for people and for programs", () =>
+    Effect.gen(function* () {
+      const { must, object, run } = yield* aBakery
+      const never = (yield* must("health")).trimEnd().split("\n")
+      assert.lengthOf(never, HealthDimension.literals.length + 1)
+      assert.strictEqual(never[0], "sync          ····················     –  never scanned")
+      assert.strictEqual(never.at(-1), "Next: catalog health scan")
+      assert.strictEqual(
+        yield* must("health", "issues", "divergence"),
+        "divergence was never scanned: catalog health scan divergence\n"
+      )
+
+      const { dimensions } = yield* object("health", "scan")
+      assert.deepStrictEqual(
+        dimensions.map(({ dimension, scanned }: { dimension: string; scanned: boolean }) => [dimension, scanned]),
+        HealthDimension.literals.map((dimension) => [dimension, true])
+      )
+      assert.deepStrictEqual(yield* object("health"), { dimensions })
+      // A scan of the account is one of each store too: all of it is of one time.
+      const ofStore = yield* object("health", "--store", "bakery.example")
+      const scannedAt = (all: ReadonlyArray<{ readonly scanned_at: string }>) => all.map(({ scanned_at }) => scanned_at)
+      assert.deepStrictEqual(scannedAt(ofStore.dimensions), scannedAt(dimensions))
+      const { affected, checked, score } = dimensions[4].result
+      const table = (yield* must("health")).trimEnd().split("\n")
+      const filled = Math.floor(score / 5)
+      assert.include(
+        table[4],
+        `divergence    ${"█".repeat(filled)}${"░".repeat(20 - filled)}  ${String(score).padStart(3)}%  ${affected} of ${checked} affected: rows `
+      )
+      assert.match(String(table.at(-1)), /^Next: catalog health issues [a-z-]+$/)
+
+      const page = yield* object("health", "issues", "divergence", "--page-size", "1")
+      assert.deepStrictEqual([page.data.length, page.page, page.compared], [1, 1, checked])
+      const [first] = page.data
+      const lines = (yield* must("health", "issues", "divergence", "--page-size", "1")).trimEnd().split("\n")
+      assert.include(lines[0], `${first.entity_id}  ${first.entity_type.padEnd(10)}  bakery`)
+      assert.include(lines[0], `${first.values[0].field} ${JSON.stringify(first.values[0].value)}`)
+      assert.isTrue(page.has_next)
+      assert.strictEqual(lines[1], "Next: catalog health issues divergence --page-size 1 --page 2")
+      const narrowed = ["--store", "bakery.example", "--locale", "de"]
+      const some = yield* must("health", "issues", "completeness-recommended", ...narrowed, "--page-size", "2")
+      assert.include(
+        some,
+        "\nNext: catalog health issues completeness-recommended --store bakery.example --locale de --page-size 2 --page 2\n"
+      )
+      assert.strictEqual(
+        yield* must("health", "issues", "divergence", "--page", "1000"),
+        "Nothing on page 1000 of divergence.\n"
+      )
+      const one = yield* must("health", "scan", "media", "--store", "bakery.example")
+      assert.include(one, "Of the whole account, not of one store: media.\n")
+
+      // Other rules count from the next scan on.
+      const rules = yield* object("health", "rules")
+      assert.deepStrictEqual(rules.variant, { required: ["sku", "price"], recommended: ["barcode"] })
+      const others = yield* object(
+        "health",
+        "rules",
+        "set",
+        "variant",
+        "--required",
+        "sku, weight",
+        "--recommended",
+        ""
+      )
+      assert.deepStrictEqual(others, { ...rules, variant: { required: ["sku", "weight"], recommended: [] } })
+      assert.include(
+        yield* must("health", "rules"),
+        "variant     required     sku, weight\n            recommended  nothing"
+      )
+      const completeness = yield* object("health", "scan", "completeness")
+      assert.deepStrictEqual(completeness.dimensions[0].result.rules, others)
+      assert.deepStrictEqual(yield* object("health", "rules", "reset"), rules)
+
+      const refused: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
+        [["health", "--store", "nowhere.example"], "No store nowhere.example is linked: see `catalog store list`."],
+        [
+          ["health", "rules", "set", "variant"],
+          "Nothing to set: give --required FIELDS, --recommended FIELDS, or both."
+        ],
+        [
+          ["health", "rules", "set", "media", "--required", "colour"],
+          "media required: is no attribute of a media file; allowed: alt, and metafields as namespace.key"
+        ],
+        [["health", "rules", "set", "media", "--required", "url,url"], "media required: url is named twice"],
+        [["health", "rules", "set", "media", "--recommended", "alt,url"], "media recommended: url is required already"]
+      ]
+      for (const [args, message] of refused)
+        assert.deepStrictEqual(yield* run(...args), { code: 1, stdout: "", stderr: `${message}\n` })
+      for (const args of [
+        ["health", "issues"],
+        ["health", "issues", "speed"],
+        ["health", "scan", "speed"]
+      ])
+        assert.strictEqual((yield* run(...args)).code, 2, args.join(" "))
+    }).pipe(Effect.provide(layerServerUrl))
+  )
+})

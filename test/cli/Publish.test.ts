@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Fiber, Redacted, Schedule } from "effect"
+import pg from "pg"
+import { afterAll } from "vitest"
+import { serveCatalog } from "../support/CommandLine.ts"
+import { commandsWith } from "../support/Commands.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "publish-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const nobody = "00000000-0000-4000-8000-00000000dead"
+const europe = "tern.demo.example"
+const gulf = "gulf.demo.example"
+
+type Json = Record<string, unknown>
+
+const query = async (connectionString: string, text: string) => {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  const { rows } = await client.query(text).finally(() => client.end())
+  return rows as ReadonlyArray<Json>
+}
+
+describe.skipIf(!serverAnswers)("publishing on the command line", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("waits for what becomes of it, works by itself when nobody else does, and says why it failed", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { run, said, json, refusal } = commandsWith({ DATABASE_URL })
+
+        yield* json("account", "create", "--name", "Mine")
+        for (const domain of [europe, gulf]) yield* json("store", "link", domain, "--platform", "demo")
+        yield* json("store", "link", "files.example")
+        const export_ = join(folder, "export.csv")
+        writeFileSync(export_, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\n")
+        yield* json("import", "csv", export_, "--store", "files.example", "--accept")
+        const rows = yield* Effect.promise(() => query(DATABASE_URL, "SELECT id FROM entity WHERE kind = 'product'"))
+        const id = String(rows[0]?.id)
+        assert.strictEqual(
+          yield* refusal("publish", id),
+          "files.example is known by its files alone: nothing can be published to it"
+        )
+        yield* json("store-version", "add", id, "--store", europe)
+        const revision = Number((yield* json("store-version", "add", id, "--store", gulf)).draft_revision)
+
+        assert.strictEqual(
+          yield* said("publish", id, "--store", europe.toUpperCase()),
+          `${europe}: published draft revision ${revision}`
+        )
+        assert.strictEqual(
+          yield* said("publish", id),
+          [
+            "files.example: skipped, it is known by its files alone",
+            `${gulf}: published draft revision ${revision}`,
+            `${europe}: nothing to publish, it has draft revision ${revision} already`
+          ].join("\n")
+        )
+        const [shops] = yield* Effect.promise(() =>
+          query(DATABASE_URL, "SELECT count(*)::int AS records FROM demo_shop_record")
+        )
+        assert.strictEqual(shops?.records, 4)
+
+        yield* json("platform", "fail", "--store", europe)
+        yield* json("draft", "set", id, "--revision", String(revision), "title=Cap")
+        const reason = `${europe}: The demo shop was told to refuse: \`catalog platform mend\` ends that. (DEMO_REFUSED)`
+        const failed = yield* run("publish", id, "--json")
+        assert.deepStrictEqual([failed.code, failed.stderr.trimEnd()], [1, reason])
+        const { entity_id, results } = JSON.parse(failed.stdout) as { entity_id: string; results: ReadonlyArray<Json> }
+        assert.strictEqual(entity_id, id)
+        assert.deepStrictEqual(
+          results.map(({ attempts, draft_revision, error, outcome, store_domain }) => [
+            store_domain,
+            outcome,
+            draft_revision,
+            attempts,
+            error
+          ]),
+          [
+            ["files.example", "skipped", null, 0, null],
+            [gulf, "published", revision + 1, 1, null],
+            [
+              europe,
+              "failed",
+              revision + 1,
+              1,
+              {
+                code: "DEMO_REFUSED",
+                message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+              }
+            ]
+          ]
+        )
+        assert.strictEqual(yield* refusal("publish", id, "--store", europe), reason)
+        assert.deepStrictEqual(
+          (yield* said("history", id, "--limit", "2")).split("\n").map((line) => line.replace(/^\S+Z /, "")),
+          [
+            ` revision ${revision + 1}  cli  ${europe}: publish failed: "The demo shop was told to refuse: \`catalog platform mend\` ends that." ("DEMO_REFUSED")`,
+            ` revision ${revision + 1}  cli  ${europe}: publish asked`
+          ]
+        )
+        yield* json("platform", "mend", "--store", europe)
+        assert.strictEqual(
+          yield* said("publish", id, "--store", europe),
+          `${europe}: published draft revision ${revision + 1}`
+        )
+
+        assert.strictEqual(yield* refusal("publish", nobody), `The account has no entity ${nobody}.`)
+        assert.strictEqual(yield* refusal("publish", "nonsense"), "The account has no entity nonsense.")
+        assert.strictEqual(
+          yield* refusal("publish", nobody, "--store", europe),
+          `The account has no entity ${nobody} on ${europe}: \`catalog store-version add ${nobody} --store ${europe}\` adds one that is not there yet.`
+        )
+        assert.strictEqual(
+          yield* refusal("publish", id, "--store", "nowhere.example"),
+          "No store nowhere.example is linked: see `catalog store list`."
+        )
+
+        // Somebody's ask that nobody waits for: a server that starts carries it out.
+        yield* json("platform", "fail", "--store", gulf, "--kind", "delay", "--delay", "3600")
+        yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")
+        const left = yield* Effect.fork(run("publish", id, "--store", gulf))
+        const stateOf = Effect.promise(() =>
+          query(DATABASE_URL, "SELECT state, attempts FROM publication ORDER BY sequence DESC LIMIT 1")
+        )
+        const until = (is: (row: Json) => boolean) =>
+          Effect.repeat(stateOf, {
+            until: ([row]) => row !== undefined && is(row),
+            schedule: Schedule.spaced("50 millis")
+          })
+        yield* until(({ attempts, state }) => state === "pending" && attempts === 1)
+        yield* Fiber.interrupt(left)
+        yield* json("platform", "mend", "--store", gulf)
+        yield* Effect.acquireUseRelease(
+          Effect.promise(() => serveCatalog({ DATABASE_URL })),
+          () => until(({ state }) => state === "published"),
+          (server) => Effect.promise(() => server.stop())
+        )
+
+        const { import_id: importId } = yield* json("import", "csv", export_, "--store", "files.example")
+        assert.match(
+          yield* refusal("publish", id, "--store", gulf),
+          new RegExp(`^Nothing is written: import ${importId} is under review`)
+        )
+      })
+    )
+  })
+})

@@ -1,0 +1,206 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { AccountId, StoreId } from "../../src/domain/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { commandsWith } from "../support/Commands.ts"
+import { aProductOf, from } from "../support/ShopRecords.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const domain = "tern.demo.example"
+
+describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("read a shop, edit it there and here, compare, decide and accept", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabaseUrl
+        const { run, json, refusal, said: text } = commandsWith({ DATABASE_URL: Redacted.value(url) })
+        const said = (...args: ReadonlyArray<string>) => Effect.map(text(...args), (lines) => lines.split("\n"))
+        const onDatabase = <A, E>(use: Effect.Effect<A, E, DemoShops | SqlClient.SqlClient>) =>
+          use.pipe(
+            Effect.provide(
+              DemoShops.layer.pipe(Layer.provide(Transaction.layer), Layer.provideMerge(Database.layerServer({ url })))
+            )
+          )
+
+        const { account_id } = yield* json("account", "create", "--name", "Mine")
+        const { store_id } = yield* json("store", "link", domain, "--platform", "demo")
+        yield* json("store", "link", "files.example")
+        const shop = { accountId: AccountId.make(String(account_id)), storeId: StoreId.make(String(store_id)) }
+        yield* onDatabase(Effect.flatMap(DemoShops, ({ put }) => put(shop, aProductOf("tent", ["S"]))))
+
+        assert.strictEqual(
+          yield* refusal("import", "refresh", "--store", "files.example"),
+          "store: files.example has no platform to ask: import its export with `catalog import csv FILE --store files.example`"
+        )
+        const first = yield* json("import", "refresh", "--store", domain, "--accept")
+        assert.deepInclude(first, {
+          source: "refresh",
+          store: domain,
+          phase: "applied",
+          created: 1,
+          updated: 0,
+          unchanged: 0,
+          conflicts: 0,
+          collections: { created: 0, updated: 0, unchanged: 0 },
+          files: { created: 1, updated: 0, unchanged: 0 },
+          unlinked: 0,
+          applied: 2
+        })
+        const again = yield* said("import", "refresh", "--store", domain, "--accept")
+        assert.deepStrictEqual(
+          [again[0]?.replace(/[0-9a-f-]{36}/, "ID"), ...again.slice(1)],
+          [
+            `Import ID, a refresh of ${domain}: applied`,
+            "  products: 0 created, 0 updated, 1 unchanged; 1 variants",
+            "  files: 0 created, 0 updated, 1 unchanged",
+            "  beside the catalog: 0 markets, 0 definitions, 0 entries, 0 translations"
+          ]
+        )
+
+        // As it is published from here: the shop knows which entity its record is.
+        const tent = yield* onDatabase(
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const [row] = yield* sql`SELECT id FROM entity WHERE kind = 'product'`
+            const entityId = String(row?.id)
+            const records = aProductOf("tent", ["S"]).map((record) =>
+              record.kind === "product" ? from(entityId as never, record) : record
+            )
+            yield* (yield* DemoShops).put(shop, records)
+            return entityId
+          })
+        )
+        assert.deepStrictEqual(yield* said("platform", "edit", "--store", domain, tent, "title", "Tent XL"), [
+          `In the shop of ${domain}, title of ${tent} was "The tent" and is now "Tent XL".`,
+          `Next: catalog import refresh --store ${domain}`
+        ])
+        yield* json("platform", "edit", "--store", domain, tent, "vendor", "")
+        const { draft_revision } = yield* json("draft", "show", tent)
+        yield* json("draft", "set", tent, "title=Our tent", "vendor=Tarn", "--revision", String(draft_revision))
+        const nobody = "00000000-0000-4000-8000-00000000dead"
+        assert.strictEqual(
+          yield* refusal("platform", "edit", "--store", domain, nobody, "title", "X"),
+          `The shop of ${domain} holds no record of ${nobody}.`
+        )
+        assert.strictEqual(
+          yield* refusal("platform", "edit", "--store", "files.example", tent, "title", "X"),
+          "--store: files.example is on platform none; only demo stores have a shop that can be edited from here"
+        )
+        assert.strictEqual(
+          yield* refusal("platform", "edit", "--store", domain, tent, "status", "sold"),
+          "status: must be one of active, draft, archived"
+        )
+
+        const review = yield* json("import", "refresh", "--store", domain)
+        assert.deepInclude(review, { phase: "reviewing", updated: 1, conflicts: 2 })
+        const id = String(review.import_id)
+        const shown = yield* json("import", "show", id)
+        assert.deepStrictEqual(shown.conflict_list, [
+          {
+            conflict: 1,
+            entity_id: tent,
+            entity_type: "product",
+            title: "Our tent",
+            store_id,
+            store_domain: domain,
+            field: "title",
+            accepted: "The tent",
+            draft_value: "Our tent",
+            store_value: "Tent XL",
+            decision: null,
+            decided_by: null,
+            decided_at: null
+          },
+          {
+            conflict: 2,
+            entity_id: tent,
+            entity_type: "product",
+            title: "Our tent",
+            store_id,
+            store_domain: domain,
+            field: "vendor",
+            accepted: "Fell",
+            draft_value: "Tarn",
+            store_value: "",
+            decision: null,
+            decided_by: null,
+            decided_at: null
+          }
+        ])
+        assert.deepStrictEqual(yield* said("import", "show", id), [
+          `Import ${id}, a refresh of ${domain}: reviewing`,
+          "             draft                                 store",
+          `  1  product ${tent}  "Our tent" on ${domain}`,
+          '     title   "Our tent"                            "Tent XL"                             undecided',
+          `  2  product ${tent}  "Our tent" on ${domain}`,
+          '     vendor  "Tarn"                                ""                                    undecided',
+          "  planned products: 0 created, 1 updated, 0 unchanged; 1 variants",
+          "  planned files: 0 created, 0 updated, 1 unchanged",
+          "  beside the catalog: 0 markets, 0 definitions, 0 entries, 0 translations",
+          `  2 fields were edited here and in the store: see \`catalog import show ${id}\`;`,
+          "  accepting takes the store's value wherever `catalog import decide` has not kept the draft",
+          `Nothing is written yet. Next: catalog import accept ${id}, or catalog import discard ${id}`
+        ])
+
+        assert.strictEqual(
+          yield* refusal("import", "decide", id, "3", "keep_draft"),
+          `conflict: the import has no conflict 3; see \`catalog import show ${id}\``
+        )
+        assert.strictEqual(
+          yield* refusal("import", "decide", id, "keep_draft"),
+          "Name the conflicts by their numbers, or --all of them."
+        )
+        assert.strictEqual(
+          yield* refusal("import", "decide", nobody, "1", "keep_draft"),
+          `The account has no import ${nobody}: see \`catalog import list\`.`
+        )
+        assert.strictEqual((yield* run("import", "decide", id, "1", "keep")).code, 2)
+        assert.strictEqual((yield* run("import", "decide", id, "first", "keep_draft")).code, 2)
+        assert.deepStrictEqual(yield* json("import", "decide", id, "--all", "take_store"), {
+          import_id: id,
+          decision: "take_store",
+          decided: 2,
+          undecided: 0
+        })
+        assert.deepStrictEqual(yield* said("import", "decide", id, "1", "keep_draft"), [
+          "1 conflict decided: keep_draft; 0 undecided.",
+          `Next: catalog import accept ${id}, or catalog import discard ${id}`
+        ])
+        assert.deepInclude(yield* json("import", "accept", id), { phase: "applied", conflicts: 2, applied: 1 })
+        const draft = yield* json("draft", "show", tent, "--store", domain)
+        const values = Object.fromEntries(
+          (draft.attributes as ReadonlyArray<{ key: string; value: string }>).map(({ key, value }) => [key, value])
+        )
+        assert.deepInclude(values, { title: "Our tent", vendor: "" })
+        assert.isTrue(draft.pending_publish)
+        assert.strictEqual(
+          yield* refusal("import", "decide", id, "--all", "take_store"),
+          "import: is applied, not under review"
+        )
+        const list = yield* said("import", "list")
+        assert.lengthOf(list, 3)
+        for (const line of list) assert.match(line, /applied {4}tern\.demo\.example {2}\(refresh\)$/)
+
+        // An empty store is seen by somebody before all is taken from it.
+        yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`DELETE FROM demo_shop_record`))
+        const refused = yield* refusal("import", "refresh", "--store", domain, "--accept")
+        const emptied = refused.split(" ").at(-1) ?? ""
+        assert.strictEqual(
+          refused,
+          `store: ${domain} holds nothing any more, so 3 products, variants, collections and files would be taken from it. If that is right: catalog import accept ${emptied}; else: catalog import discard ${emptied}`
+        )
+        assert.deepInclude(yield* json("import", "show", emptied), { phase: "reviewing", unlinked: 3, applied: 0 })
+        assert.deepInclude(yield* json("import", "accept", emptied), { phase: "applied", unlinked: 3, applied: 3 })
+
+        yield* json("platform", "fail", "--store", domain)
+        assert.strictEqual(
+          yield* refusal("import", "refresh", "--store", domain),
+          "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+        )
+      })
+    )
+  })
+})

@@ -1,0 +1,173 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import fc from "fast-check"
+import { renderToString } from "preact-render-to-string"
+import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
+import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aFailure, aMerchant, assertNotThere, assertPage, assertRefusal, entityNamed, textOf } from "./Merchant.ts"
+
+layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) => {
+  it.effect("find entities by words, and one by its id", () =>
+    Effect.gen(function* () {
+      const { cookie, tent } = yield* aMerchant
+      const all = textOf(yield* assertPage("/entities", cookie))
+      for (const name of ["The tent", "The stove", "Camp", "tent on a table"]) assert.include(all, name)
+      const found = yield* ask("/entities?search=tent-S", { cookie })
+      assert.include(textOf(found), "S tent-S Variant 1 store Published")
+      assert.notInclude(textOf(found), "The stove")
+      assert.include(found.text, 'name="search" value="tent-S"')
+      assert.include(textOf(yield* ask("/entities?search=nowhere", { cookie })), "Nothing was found.")
+      for (const id of [tent, tent.toUpperCase(), ` ${tent} `]) {
+        const answer = yield* ask(`/entities?${new URLSearchParams({ search: id })}`, { cookie })
+        assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/entity?id=${tent}`])
+      }
+    })
+  )
+
+  it.effect("list entities page by page, each once, and refuse a page that the search did not give", () =>
+    Effect.gen(function* () {
+      const { actor, cookie } = yield* aMerchant
+      yield* Effect.forEach(Array.from({ length: 60 }), (_, index) =>
+        anEntity("product", { title: `Peg ${index}` })
+      ).pipe(actingAs(actor))
+      const titles: Array<string> = []
+      let path: string | undefined = "/entities?search=peg"
+      let pages = 0
+      while (path !== undefined) {
+        const { text }: { readonly text: string } = yield* ask(path, { cookie })
+        pages++
+        titles.push(...[...text.matchAll(/<a href="\/entity[^>]*>([^<]*)</g)].map(([, title = ""]) => title))
+        path = /href="(\/entities\?search=peg[^"]*cursor[^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
+        if (path !== undefined && pages === 1)
+          assertRefusal(yield* ask(path.replace("peg", "tent"), { cookie }), 400, {
+            title: "Not there",
+            message: "This page of the list was not found by this search. Begin again at its first page.",
+            next: ["/entities", "To the entities"]
+          })
+      }
+      assert.strictEqual(pages, 2)
+      assert.sameMembers(
+        titles,
+        Array.from({ length: 60 }, (_, index) => `Peg ${index}`)
+      )
+      assertRefusal(yield* ask(`/entities?search=${"x".repeat(201)}`, { cookie }), 400, {
+        title: "Not understood",
+        message: "A search has at most 200 characters.",
+        next: ["/entities", "To the entities"]
+      })
+    })
+  )
+
+  it.effect("show an entity with its values, its stores, what belongs to it and its history, newest first", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, files, firstImport, shop, stove } = merchant
+      yield* (yield* CatalogChanges)
+        .apply([
+          CatalogChange.AddToStore({ entityId: stove, storeId: files.id }),
+          CatalogChange.SetOverrides({
+            entityId: stove,
+            storeId: shop.id,
+            values: { title: "Der Ofen", "my.own": "x" }
+          })
+        ])
+        .pipe(actingAs(actor))
+      yield* aFailure(merchant)
+      const page = yield* assertPage(`/entity?id=${stove}`, cookie)
+      const text = textOf(page)
+      assert.match(text, /^The stove Kind Product Id \S{36} Draft Revision 3 Last publish Failed Draft not published /)
+      assert.match(
+        text,
+        /Published files\. example Never published never tarn\. demo\. example Failed Draft not published The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \) \d{4}/
+      )
+      assert.include(text, "title The stove tarn.demo.example: Der Ofen handle stove the same")
+      assert.include(text, "tags a, b the same")
+      assert.include(text, "my.own empty tarn.demo.example: x")
+      const one = yield* entityNamed("variant", "stove-One").pipe(actingAs(actor))
+      assert.include(page.text, `<dt>Variants</dt><dd><a href="/entity?id=${one}">One</a></dd>`)
+      const history = text.slice(text.indexOf("History When Who Where What"))
+      const when = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC Revision"
+      const line = (revision: number, what: string) => `${when} ${revision} Command line ${what}`
+      assert.match(
+        history,
+        new RegExp(
+          [
+            "^History When Who Where What",
+            line(3, "tarn\\. demo\\. example Publish failed: The demo shop was told to refuse:.*\\( DEMO_REFUSED \\)"),
+            line(3, "tarn\\. demo\\. example Publish asked for"),
+            line(3, "Catalog vendor : Fell → became Nobody &lt;b>"),
+            line(2, "tarn\\. demo\\. example title : as in the catalog → became Der Ofen.*"),
+            line(2, "files\\. example Added to the store")
+          ].join(" ")
+        )
+      )
+      assert.include(page.text, `by <a href="/import?id=${firstImport}">an import</a>`)
+      // The product is named by what belongs to it, too.
+      assert.include((yield* ask(`/entity?id=${one}`, { cookie })).text, `<a href="/entity?id=${stove}">The stove</a>`)
+    })
+  )
+
+  it.effect("show the newest of a long history, and more when they are asked for it", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, tent } = yield* aMerchant
+      const { apply } = yield* CatalogChanges
+      yield* Effect.forEach(Array.from({ length: 60 }), (_, index) =>
+        apply([CatalogChange.SetAttributes({ entityId: tent, values: { vendor: `V${index}` } })])
+      ).pipe(actingAs(actor))
+      const rows = (text: string) => [...text.matchAll(/Revision <!-- -->|Revision \d+<\/div>/g)].length
+      const page = yield* ask(`/entity?id=${tent}`, { cookie })
+      assert.strictEqual(rows(page.text), 50)
+      assert.include(textOf(page), "V58 → became V59")
+      const more = `/entity?id=${tent}&history=all`
+      assert.include(page.text, `<a href="${more.replace("&", "&amp;")}#history">Show more of the history</a>`)
+      const whole = yield* ask(more, { cookie })
+      assert.isAbove(rows(whole.text), 60)
+      assert.notInclude(whole.text, "Show more of the history")
+    })
+  )
+
+  it.effect("read another account's entity as an absent one", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aMerchant
+      const stranger = yield* aMerchant
+      for (const id of [stranger.tent, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""])
+        assertNotThere(yield* ask(`/entity?id=${id}`, { cookie }))
+      assertNotThere(yield* ask("/entity", { cookie }))
+      assert.notInclude((yield* ask("/entities", { cookie })).text, stranger.tent)
+    })
+  )
+
+  it("an order names entities by links, and anything else is shown as it is", () => {
+    const id = "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"
+    const shown = (text: string) => renderToString(OrderOf({ text }))
+    assert.strictEqual(shown(JSON.stringify([id])), `<ol><li><a href="/entity?id=${id}">${id}</a></li></ol>`)
+    assert.strictEqual(shown("[]"), '<span class="quiet">empty</span>')
+    assert.strictEqual(
+      shown('["<b>"]'),
+      '<span class="value">["&lt;b>"]</span>'.replaceAll('"&lt;b>"', "&quot;&lt;b>&quot;")
+    )
+  })
+
+  it("what differs between two texts is of whole words, and all three parts are the text", () => {
+    const parts = differenceOf("Keeps the snow out", "Keeps the rain out")
+    assert.deepStrictEqual(parts, ["Keeps the ", "snow ", "out"])
+    assert.deepStrictEqual(differenceOf("same", "same"), ["same", "", ""])
+    const text = fc.string({ unit: fc.constantFrom("a", "b", " ", "\n", "😀") })
+    fc.assert(
+      fc.property(text, text, (one, other) => {
+        assert.strictEqual(differenceOf(one, other).join(""), one)
+        assert.strictEqual(differenceOf(one, one)[1], "")
+        assert.strictEqual(
+          differenceOf(one, other)
+            .concat(differenceOf(other, one))
+            .every((part) => part.isWellFormed()),
+          true
+        )
+      })
+    )
+    assert.strictEqual(readable('["a","b"]', "list.single_line_text_field"), "a, b")
+    assert.strictEqual(readable('["a","b"]', "single_line_text_field"), '["a","b"]')
+    assert.strictEqual(readable("no list", "list.single_line_text_field"), "no list")
+  })
+})

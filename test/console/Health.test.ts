@@ -1,0 +1,275 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { HealthDimension, HealthSection } from "../../src/domain/Health.ts"
+import type { Store } from "../../src/domain/Store.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, DataHealth } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aTranslation, refresh } from "../support/Mirrors.ts"
+import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePage.ts"
+
+let accounts = 0
+
+/** A user, and a catalog of two stores that sell nothing yet. */
+const aShop = Effect.gen(function* () {
+  const number = ++accounts
+  const account = yield* anAccount({ domains: [`a${number}.example`, `b${number}.example`] })
+  const { cookie } = yield* aBrowser(account.accountId, `health-${number}@example.com`)
+  const open = (path: string) => ask(path, { cookie })
+  const { hidden } = sectionsOf((yield* open("/data-health")).text, "/data-health/scan")
+  const scan = (form: Readonly<Record<string, string>>) =>
+    ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), ...form } })
+  return { ...account, a: account.stores[0], b: account.stores[1], cookie, csrf: String(hidden.csrf), open, scan }
+})
+
+const scanned = (answer: Answer, location: string) =>
+  assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, location], answer.text)
+
+/** The card of a dimension. */
+const cardOf = (answer: Answer, dimension: HealthDimension) =>
+  new RegExp(`<section class="sheet" id="${dimension}"[\\s\\S]*?</section>`).exec(answer.text)?.[0] ??
+  assert.fail(answer.text)
+
+/** The rows of a table, each cell's text alone. */
+const rowsOf = (html: string) =>
+  [...(/<tbody>([\s\S]*?)<\/tbody>/.exec(html)?.[1] ?? "").matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = ""]) =>
+    [...row.matchAll(/<t[hd][^>]*>([\s\S]*?)<\/t[hd]>/g)].map(([, cell = ""]) =>
+      cell
+        .replaceAll("<wbr/>", "")
+        .replaceAll(/<[^>]*>/g, " ")
+        .replaceAll(/\s+/g, " ")
+        .trim()
+    )
+  )
+
+const title = (of: Store, value: string) => (entityId: Parameters<typeof CatalogChange.SetOverrides>[0]["entityId"]) =>
+  CatalogChange.SetOverrides({ entityId, storeId: of.id, values: { title: value } })
+
+layer(PagesServer, { excludeTestServices: true })("the pages of data health", (it) => {
+  it.effect("nothing is known before somebody scans, and looking scans nothing", () =>
+    Effect.gen(function* () {
+      const { actor, open } = yield* aShop
+      const page = yield* open("/data-health?scanned=sync")
+      assertPage(page)
+      for (const dimension of HealthDimension.literals) {
+        assert.include(cardOf(page, dimension), "<p>Never scanned, so nothing is known.</p>")
+        assert.notInclude(cardOf(page, dimension), "<svg")
+      }
+      const list = yield* open("/data-health/issues?section=divergence")
+      assertPage(list)
+      assert.include(
+        list.text,
+        '<p>Never scanned, so nothing is known. <a href="/data-health#divergence">Scan it first.</a></p>'
+      )
+      const { text } = yield* Effect.flatMap(DataHealth, ({ overview }) => overview()).pipe(actingAs(actor))
+      assert.notInclude(text, '"scanned":true')
+    })
+  )
+
+  it.effect("a scan of all stores or of one shows its numbers as charts that are tables too", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, open, scan } = yield* aShop
+      yield* Effect.gen(function* () {
+        const whole = { vendor: "Fell", product_type: "Tents", description_html: "<p>Dry</p>" }
+        yield* anEntity("product", { title: "Tent", ...whole }, { on: [a, b] })
+        yield* anEntity("product", { title: "Bare" }, { on: [a] })
+        yield* anEntity("product", { title: "On no store" })
+      }).pipe(actingAs(actor))
+      scanned(
+        yield* scan({ dimension: "completeness", store_id: "" }),
+        "/data-health?scanned=completeness#completeness"
+      )
+      const page = yield* open("/data-health?scanned=completeness")
+      assertPage(page)
+      const card = cardOf(page, "completeness")
+      assert.include(card, '<div class="note" role="status">Scanned just now.</div>')
+      assert.include(card, '<p class="score"><strong>0</strong> of 100</p>')
+      assert.match(
+        card,
+        /<svg class="bar bad" [^>]*role="img" aria-label="Score: 0 of 100">.*?<rect class="part" width="0"/
+      )
+      assert.include(card, "<p>2 of 2 entities have an issue. 1 more on no store, so not checked.</p>")
+      assert.deepStrictEqual(rowsOf(card), [
+        ["Required fields empty", "1", ""],
+        ["Recommended fields empty", "3", ""]
+      ])
+      const [, byStore = "", byField = ""] = card.split("<details>")
+      assert.deepStrictEqual(rowsOf(byStore), [
+        [a.domain, "2 of 2", ""],
+        [b.domain, "1 of 1", ""]
+      ])
+      assert.deepStrictEqual(rowsOf(byField)[0], ["description_html", "1", ""])
+      assert.match(card, /Scanned <time dateTime="[^"]+">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>\./i)
+
+      scanned(
+        yield* scan({ dimension: "sync", store_id: b.id.toUpperCase() }),
+        `/data-health?store_id=${b.id}&scanned=sync#sync`
+      )
+      const ofB = yield* open(`/data-health?store_id=${b.id}`)
+      assert.deepStrictEqual(rowsOf(cardOf(ofB, "sync"))[2], ["Never published", "1", ""])
+      assert.include(cardOf(ofB, "sync"), `href="/data-health/issues?section=sync-failed&amp;store_id=${b.id}"`)
+      assert.include(cardOf(ofB, "sync"), `<option value="${b.id}" selected>${b.domain}</option>`)
+      assert.include(cardOf(yield* open("/data-health"), "sync"), "Never scanned")
+
+      scanned(yield* scan({ dimension: "all" }), "/data-health?scanned=all")
+      const all = yield* open("/data-health?scanned=all")
+      assert.include(all.text, '<div class="note" role="status">Everything was scanned just now.</div>')
+      for (const dimension of HealthDimension.literals) assert.include(cardOf(all, dimension), "of 100</p>")
+      const other = yield* open(`/data-health?store_id=${b.id}`)
+      assert.include(cardOf(other, "media"), ", of all stores together.")
+      assert.include(cardOf(other, "media"), 'href="/data-health/issues?section=media-unused"')
+    })
+  )
+
+  it.effect(
+    "issues are walked by page, narrowed to a store and a language, and name entity, field and what is wrong",
+    () =>
+      Effect.gen(function* () {
+        const { a, accountId, actor, b, open, scan } = yield* aShop
+        const ids = yield* Effect.gen(function* () {
+          const ids = yield* Effect.forEach(Array.from({ length: 30 }), (_, index) =>
+            anEntity("product", { title: `Tent ${index}` }, { on: [a, b] })
+          )
+          yield* (yield* CatalogChanges).apply(ids.map(title(b, "<script>alert(1)</script>")))
+          const [first] = ids
+          yield* (yield* CatalogChanges).apply(
+            first === undefined
+              ? []
+              : [CatalogChange.Identify({ entityId: first, storeId: a.id, platformId: "demo://first" })]
+          )
+          yield* refresh(accountId, a, {
+            translations: [aTranslation("product", "demo://first", "de", "Tent", ["Zelt", "digest of another"])]
+          })
+          return [...ids].sort()
+        }).pipe(actingAs(actor), Effect.orDie)
+        yield* scan({ dimension: "all" })
+
+        const first = yield* open(`/data-health/issues?section=divergence`)
+        assertPage(first)
+        assert.include(first.text, "<p>30 issues, one for each entity and store, as of the scan at <time")
+        const rows = rowsOf(first.text)
+        assert.lengthOf(rows, 25)
+        assert.deepStrictEqual(rows[0]?.slice(1), [
+          b.domain,
+          "title : &lt;script>alert(1)&lt;/script>",
+          "Differs from the canonical value, and from other stores."
+        ])
+        assert.match(String(rows[0]?.[0]), /^Tent \d+ Product$/)
+        const linked = [...first.text.matchAll(/href="\/entity\?id=([^"]+)"/g)].map(([, id]) => id)
+        assert.deepStrictEqual(linked, ids.slice(0, 25))
+        assert.include(first.text, "<span>Page 1 of 2</span>")
+        assert.notInclude(first.text, "Previous page")
+        assert.include(
+          first.text,
+          '<a href="/data-health/issues?section=divergence&amp;page=2" rel="next">Next page</a>'
+        )
+
+        const second = yield* open("/data-health/issues?section=divergence&page=2")
+        assert.lengthOf(rowsOf(second.text), 5)
+        assert.include(second.text, "<span>Page 2 of 2</span>")
+        assert.include(second.text, '<a href="/data-health/issues?section=divergence" rel="prev">Previous page</a>')
+        assert.notInclude(second.text, "Next page")
+
+        const beyond = yield* open("/data-health/issues?section=divergence&page=9")
+        assertPage(beyond)
+        assert.include(beyond.text, "<p>The list does not reach so far.</p>")
+        assert.include(beyond.text, '<a href="/data-health/issues?section=divergence&amp;page=2" rel="prev">')
+        for (const odd of ["x", "0", "-3", ""]) {
+          const page = yield* open(`/data-health/issues?section=divergence&page=${odd}`)
+          assert.include(page.text, "<span>Page 1 of 2</span>", odd)
+        }
+
+        const ofA = yield* open(`/data-health/issues?section=divergence&store_id=${a.id}`)
+        assert.match(mainOf(ofA), /<p>There is no issue, as of the scan at <time[^>]*>[^<]*<\/time>\.<\/p><\/main>$/)
+        const ofB = yield* open(`/data-health/issues?section=divergence&store_id=${b.id}`)
+        assert.include(ofB.text, `<a href="/data-health/issues?section=divergence&amp;store_id=${b.id}&amp;page=2"`)
+        assert.include(ofB.text, `<option value="${b.id}" selected>`)
+
+        const outdated = yield* open("/data-health/issues?section=translations-outdated&store_id=&locale=de")
+        assertPage(outdated)
+        assert.deepStrictEqual(
+          rowsOf(outdated.text).map((row) => row.slice(1)),
+          [[a.domain, "de", "title", "The text changed after it was translated."]]
+        )
+        assert.include(outdated.text, '<option value="de" selected>de</option>')
+        const french = yield* open("/data-health/issues?section=translations-outdated&locale=fr")
+        assert.include(french.text, "There is no issue")
+        assert.include(french.text, '<option value="fr" selected>fr</option>')
+      })
+  )
+
+  it.effect("titles as long, as foreign or as absent as they may be are text", () =>
+    Effect.gen(function* () {
+      const { a, actor, open, scan } = yield* aShop
+      const long = `<script>alert("1")</script>${"é".repeat(4_000)}`
+      yield* Effect.gen(function* () {
+        for (const title of [long, "حذاء <b>", "", "  "]) yield* anEntity("product", { title }, { on: [a] })
+      }).pipe(actingAs(actor))
+      yield* scan({ dimension: "sync" })
+      const page = yield* open("/data-health/issues?section=sync-never-published")
+      assertPage(page)
+      const names = rowsOf(page.text).map(([name]) => name)
+      assert.sameMembers(names, [
+        `${escaped(long.slice(0, 160))}… Product`,
+        "حذاء &lt;b> Product",
+        "Without a title Product",
+        "Without a title Product"
+      ])
+      assert.include(page.text, "<bdi>حذاء &lt;b></bdi>")
+    })
+  )
+
+  it.effect("a form without the browser's own proof scans nothing", () =>
+    Effect.gen(function* () {
+      const { actor, cookie } = yield* aShop
+      const stranger = yield* aShop
+      for (const form of [{ dimension: "sync" }, { dimension: "sync", csrf: stranger.csrf }])
+        assertRefusal(yield* ask("/data-health/scan", { cookie, form }), ...refusals.foreign)
+      const { text } = yield* Effect.flatMap(DataHealth, ({ overview }) => overview()).pipe(actingAs(actor))
+      assert.notInclude(text, '"scanned":true')
+      const away = yield* ask("/data-health/scan", { form: { dimension: "sync" } })
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F"])
+    })
+  )
+
+  it.effect("a store of another account reads as an absent one", () =>
+    Effect.gen(function* () {
+      const { open, scan } = yield* aShop
+      const stranger = yield* aShop
+      for (const id of [stranger.a.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"])
+        for (const answer of [
+          yield* open(`/data-health?store_id=${id}`),
+          yield* open(`/data-health/issues?section=divergence&store_id=${id}`),
+          yield* scan({ dimension: "sync", store_id: id })
+        ])
+          assertRefusal(answer, ...refusals.absent)
+    })
+  )
+
+  it.effect("what is no list, no store, no dimension is said", () =>
+    Effect.gen(function* () {
+      const { open, scan } = yield* aShop
+      const sections = HealthSection.literals.join(", ")
+      const dimensions = HealthDimension.literals.join(", ")
+      for (const [answer, message] of [
+        [yield* open("/data-health/issues"), `section is missing: give one of ${sections}.`],
+        [yield* open("/data-health/issues?section=%3Cb%3E"), `section must be one of ${sections}.`],
+        [yield* open("/data-health/issues?section=sync-failed&store_id=x"), "store_id must be a UUID."],
+        [yield* open("/data-health?store_id=x"), "store_id must be a UUID."],
+        [
+          yield* open(`/data-health/issues?section=translations-outdated&locale=${"x".repeat(36)}`),
+          "locale must have at most 35 characters."
+        ],
+        [
+          yield* open("/data-health/issues?section=translations-outdated&locale=%00"),
+          "locale must not contain U+0000."
+        ],
+        [yield* scan({ dimension: "x" }), `dimension must be one of ${dimensions}.`],
+        [yield* scan({}), `dimension is missing: give one of ${dimensions}.`],
+        [yield* scan({ dimension: "sync", store_id: "x" }), "store_id must be a UUID."]
+      ] as const)
+        assertRefusal(answer, 400, "Not understood", message)
+      assertRefusal(yield* scan({ dimension: "sync", store_id: "\u0000" }), ...refusals.unreadable)
+    })
+  )
+})

@@ -1,0 +1,280 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { DemoFailures } from "../../src/services/DemoFailures.ts"
+import { Drafts } from "../../src/services/Drafts.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import {
+  aMerchant,
+  aReview,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  textOf,
+  untilPhase
+} from "./Merchant.ts"
+
+/** A merchant with an import under review, and what their browser posts. */
+const reviewing = Effect.gen(function* () {
+  const merchant = yield* aMerchant
+  const id = yield* aReview(merchant)
+  const { cookie } = merchant
+  const csrf = csrfOf(yield* ask(`/import?id=${id}`, { cookie }))
+  const post = (path: string, form: Readonly<Record<string, string>> = {}) =>
+    ask(path, { cookie, form: { csrf, id, ...form } })
+  const decisions = Effect.flatMap(Imports, (imports) => imports.conflicts(id, 0, 500)).pipe(
+    Effect.map((conflicts) => conflicts.map(({ decided_by, decision }) => [decision, decided_by?.name ?? null])),
+    actingAs(merchant.actor)
+  )
+  const run = Effect.flatMap(Imports, ({ get }) => get(id)).pipe(actingAs(merchant.actor))
+  return { ...merchant, merchant, id, csrf, post, decisions, run }
+})
+
+const forms = [
+  ["/import/decide", { "conflict-1": "keep_draft" }],
+  ["/import/decide-all", { decision: "keep_draft" }],
+  ["/import/accept", {}],
+  ["/import/discard", {}]
+] as const
+
+const unreadable = {
+  title: "Not understood",
+  message: "A decision of the form is not readable: nothing was decided. Open the import again and repeat it there.",
+  next: ["/imports", "To the imports"]
+} as const
+
+layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) => {
+  it.effect("list every import with its state and what it brings", () =>
+    Effect.gen(function* () {
+      const { cookie, firstImport, id } = yield* reviewing
+      const page = yield* assertPage("/imports", cookie)
+      const time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC"
+      assert.match(
+        textOf(page),
+        new RegExp(
+          `Last change Refresh tarn\\. demo\\. example Under review Products: 0 new, 2 changed, 0 unchanged; 3 conflicts ${time} ${time} Refresh tarn\\. demo\\. example Applied Products: 2 new, 0 changed, 0 unchanged; 3 other changes ${time} ${time}$`
+        )
+      )
+      for (const each of [id, firstImport]) assert.include(page.text, `<a href="/import?id=${each}">Refresh</a>`)
+      const beyond = yield* ask("/imports?from=999", { cookie })
+      assert.include(textOf(beyond), "There are none from here on.")
+      assert.include(beyond.text, '<a href="/imports">To the newest</a>')
+      assert.notInclude((yield* ask("/imports?from=x", { cookie })).text, 'aria-label="Pages')
+    })
+  )
+
+  it.effect("show an import under review with its conflicts side by side, and what differs", () =>
+    Effect.gen(function* () {
+      const { cookie, id, stove, tent } = yield* reviewing
+      const page = yield* assertPage(`/import?id=${id}`, cookie)
+      const text = textOf(page)
+      assert.include(
+        text,
+        "Refresh of tarn.demo.example State Under review Store tarn.demo.example Source The store itself"
+      )
+      assert.include(text, "Products 0 2 0 Collections 0 0 1 Media files 0 0 2 Read: 3 variants.")
+      assert.include(text, "3 conflicts below are undecided: there the store's value is taken.")
+      assert.include(page.text, `<a href="/entity?id=${tent}">The tent</a>: <code>vendor</code>`)
+      assert.include(page.text, `<a href="/entity?id=${stove}">The stove</a>: <code>tags</code>`)
+      assert.include(page.text, "gas, <mark>camp</mark>")
+      assert.include(page.text, "gas, <mark>wood</mark>")
+      assert.include(page.text, "<mark>Tern &lt;b></mark>")
+      assert.deepStrictEqual(
+        sectionsOf(page.text, "/import/decide").choices,
+        [1, 2, 3].flatMap(() => [
+          ["keep_draft", false],
+          ["take_store", false]
+        ])
+      )
+      const rest = yield* ask(`/import?id=${id}&after=2`, { cookie })
+      assert.lengthOf(sectionsOf(rest.text, "/import/decide").choices, 2)
+      assert.include(textOf(rest), "Previous conflicts 3 to 3 of 3")
+      assert.include(rest.text, `<a href="/import?id=${id}&amp;after=0">Previous conflicts</a>`)
+      // An address cannot make the page say something else.
+      assert.notInclude((yield* ask(`/import?id=${id}&note=%3Cb%3E`, { cookie })).text, 'role="status"')
+    })
+  )
+
+  it.effect("show what a file brings, and what is not kept of it", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files } = yield* aMerchant
+      const folder = mkdtempSync(join(tmpdir(), "import-pages-"))
+      const path = join(folder, "products & more.csv")
+      writeFileSync(
+        path,
+        "Handle,Title,Variant SKU,Variant Price,Cost per item\npan,Pan,P-1,5.00,2.00\npot,Pot,P-2,6.00,\n"
+      )
+      const { id } = yield* Effect.flatMap(Imports, (imports) =>
+        imports.csv(path, files.domain, () => Effect.void)
+      ).pipe(Effect.ensuring(Effect.sync(() => rmSync(folder, { recursive: true }))), actingAs(actor))
+      const text = textOf(yield* assertPage(`/import?id=${id}`, cookie))
+      assert.include(
+        text,
+        "Import of products &amp; more.csv into files.example State Under review Store files.example"
+      )
+      assert.include(text, "Source The file products &amp; more.csv")
+      assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
+      assert.include(text, "Columns that are not kept, with their filled cells: Cost per item (1).")
+      assert.notInclude(text, "Conflicts")
+    })
+  )
+
+  it.effect("say why an import has failed", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, shop } = merchant
+      const failure = { kind: "refuse", percent: 100, delayMillis: 0 } as const
+      const { id } = yield* Effect.zipRight(
+        Effect.flatMap(DemoFailures, ({ fail }) => fail(shop.domain, failure)),
+        Effect.flatMap(Imports, ({ startRefresh }) => startRefresh(shop.domain))
+      ).pipe(actingAs(actor))
+      yield* untilPhase(merchant, id, "failed")
+      const why =
+        "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+      const page = yield* ask(`/import?id=${id}`, { cookie })
+      assert.include(page.text, `<div class="alert" role="alert"><p>${why}</p></div>`)
+      assert.notInclude(page.text, 'action="/import/')
+      assert.include(
+        textOf(yield* ask("/imports", { cookie })),
+        `Failed Products: 0 new, 0 changed, 0 unchanged ${why}`
+      )
+    })
+  )
+
+  it.effect("decide conflicts one by one, as whoever is signed in, and accept: drafts stay where they were kept", () =>
+    Effect.gen(function* () {
+      const { actor, decisions, email, id, merchant, post, stove, tent } = yield* reviewing
+      const nothing = yield* post("/import/decide")
+      assert.strictEqual(nothing.headers.get("location"), `/import?id=${id}&note=nothing`)
+      const some = yield* post("/import/decide", { "conflict-1": "keep_draft", "conflict-3": "take_store", after: "2" })
+      assert.deepStrictEqual(
+        [some.status, some.headers.get("location")],
+        [303, `/import?id=${id}&after=2&note=decided`]
+      )
+      assert.deepStrictEqual(yield* decisions, [
+        ["keep_draft", email],
+        [null, null],
+        ["take_store", email]
+      ])
+      const page = yield* ask(`/import?id=${id}&note=decided`, { cookie: merchant.cookie })
+      assert.include(textOf(page), "Your decisions are kept. They take effect when you accept the import.")
+      assert.include(textOf(page), `Decided by ${email}`)
+      assert.include(textOf(page), "1 conflict below is undecided")
+      const accepted = yield* post("/import/accept")
+      assert.deepStrictEqual(
+        [accepted.status, accepted.headers.get("location")],
+        [303, `/import?id=${id}&note=accepted`]
+      )
+      assert.deepInclude(yield* untilPhase(merchant, id, "applied"), { applied: 2, error: null })
+      const valueOf = (entity: typeof tent, key: string) =>
+        Effect.map(
+          Effect.flatMap(Drafts, (drafts) => drafts.get(entity, null)).pipe(actingAs(actor)),
+          ({ attributes }) => attributes.find((each) => each.key === key)?.value
+        )
+      assert.strictEqual(yield* valueOf(stove, "tags"), '["gas","camp"]')
+      assert.strictEqual(yield* valueOf(tent, "description_html"), "<p>Keeps the rain out, and the cold in.</p>")
+      assert.strictEqual(yield* valueOf(tent, "vendor"), "Tern <b>")
+      const after = textOf(yield* ask(`/import?id=${id}`, { cookie: merchant.cookie }))
+      assert.include(after, `tags gas, camp gas, wood Our draft was kept ${email}`)
+      assert.notInclude(after, "Accept the import")
+    })
+  )
+
+  it.effect("decide all conflicts at once, and again", () =>
+    Effect.gen(function* () {
+      const { decisions, email, id, post } = yield* reviewing
+      for (const decision of ["keep_draft", "take_store"]) {
+        const answer = yield* post("/import/decide-all", { decision })
+        assert.strictEqual(answer.headers.get("location"), `/import?id=${id}&note=decided`)
+        assert.deepStrictEqual(yield* decisions, [
+          [decision, email],
+          [decision, email],
+          [decision, email]
+        ])
+      }
+    })
+  )
+
+  it.effect("discard an import: nothing of it is written, and it cannot be decided about again", () =>
+    Effect.gen(function* () {
+      const { cookie, id, post, run } = yield* reviewing
+      const answer = yield* post("/import/discard")
+      assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/import?id=${id}&note=discarded`])
+      assert.strictEqual((yield* run).phase, "discarded")
+      for (const [path, form] of forms)
+        assertRefusal(yield* post(path, form), 400, {
+          title: "Not accepted",
+          message: "This import was discarded already: nothing about it can be decided any more.",
+          next: [`/import?id=${id}`, "To the import"]
+        })
+      assert.strictEqual((yield* run).phase, "discarded")
+      assert.include(textOf(yield* ask(`/import?id=${id}`, { cookie })), "State Discarded")
+    })
+  )
+
+  it.effect("say so when an import was applied already", () =>
+    Effect.gen(function* () {
+      const { firstImport, post } = yield* reviewing
+      for (const [path, form] of forms)
+        assertRefusal(yield* post(path, { ...form, id: firstImport }), 400, {
+          title: "Not accepted",
+          message: "This import was accepted and applied already: nothing about it can be decided any more.",
+          next: [`/import?id=${firstImport}`, "To the import"]
+        })
+    })
+  )
+
+  it.effect("refuse what is no decision, or decides no conflict of the import, as a whole", () =>
+    Effect.gen(function* () {
+      const { decisions, id, post } = yield* reviewing
+      const good = { "conflict-1": "keep_draft" }
+      for (const bad of [{ "conflict-2": "both" }, { "conflict-x": "keep_draft" }, { "conflict-0": "keep_draft" }])
+        assertRefusal(yield* post("/import/decide", { ...good, ...bad }), 400, unreadable)
+      for (const form of [{}, { decision: "both" }])
+        assertRefusal(yield* post("/import/decide-all", form), 400, unreadable)
+      assertRefusal(yield* post("/import/decide", { ...good, "conflict-7": "take_store" }), 400, {
+        title: "Not accepted",
+        message: "The form names a conflict that this import does not have: nothing was decided.",
+        next: [`/import?id=${id}`, "To the import"]
+      })
+      assert.deepStrictEqual(
+        (yield* decisions).map(([decision]) => decision),
+        [null, null, null]
+      )
+    })
+  )
+
+  it.effect("read another account's import as an absent one, and take no foreign forms", () =>
+    Effect.gen(function* () {
+      const { cookie, csrf, decisions, id, post, run } = yield* reviewing
+      const stranger = yield* reviewing
+      for (const absent of [stranger.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""]) {
+        assertNotThere(yield* ask(`/import?id=${absent}`, { cookie }))
+        for (const [path, form] of forms) assertNotThere(yield* post(path, { ...form, id: absent }))
+      }
+      assertNotThere(yield* ask("/import", { cookie }))
+      for (const [path, form] of forms) {
+        assertForeignForm(yield* ask(path, { cookie, form: { ...form, id } }))
+        assertForeignForm(yield* ask(path, { cookie, form: { ...form, id, csrf: stranger.csrf } }))
+        assertForeignForm(
+          yield* ask(path, { cookie, form: { ...form, id, csrf }, headers: { origin: "https://evil.example" } })
+        )
+        const away = yield* ask(path, { form: { ...form, id, csrf } })
+        assert.strictEqual(away.headers.get("location"), "/sign-in?return_to=%2F")
+      }
+      assert.deepStrictEqual(
+        (yield* decisions).map(([decision]) => decision),
+        [null, null, null]
+      )
+      assert.strictEqual((yield* run).phase, "reviewing")
+      assert.strictEqual((yield* stranger.run).phase, "reviewing")
+    })
+  )
+})

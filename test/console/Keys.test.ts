@@ -1,0 +1,117 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { stylesheet, stylesheetPath } from "../../src/console/Style.ts"
+import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, assertErrorPage, aUser, PagesServer } from "../oauth/PagesServer.ts"
+
+const ping = (key: string) =>
+  Effect.map(ask("/api/v1/ping", { headers: { authorization: `Bearer ${key}` } }), ({ status }) => status)
+
+/** A browser, and what its form for a new key sends by itself. */
+const opened = Effect.gen(function* () {
+  const user = yield* aUser()
+  const page = yield* ask("/settings/keys", { cookie: user.cookie })
+  assert.strictEqual(page.status, 200)
+  const { hidden } = sectionsOf(page.text, "/settings/keys")
+  const create = (form: Readonly<Record<string, string>>) =>
+    ask("/settings/keys", { cookie: user.cookie, form: { ...hidden, ...form } })
+  return { ...user, page, hidden, create }
+})
+
+layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (it) => {
+  it.effect("are created with scopes and an expiry, shown once, and open the API at once", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, create } = yield* opened
+      const answer = yield* create({ name: " Warehouse <&> ", access: "write", expires: "2999-12-31" })
+      assert.strictEqual(answer.status, 200, answer.text)
+      const key = /<code class="secret">(pk_live_[A-Za-z0-9]{38})<\/code>/.exec(answer.text)?.[1] ?? ""
+      assert.include(answer.text, "Created the key <strong><bdi>Warehouse &lt;&amp;></bdi></strong>")
+      assert.strictEqual(yield* ping(key), 200)
+      const [, made] = yield* (yield* ApiKeys).list(accountId)
+      assert.deepStrictEqual<unknown>(
+        [made?.name, made?.scopes, made?.expiresAt, made?.lastFour],
+        ["Warehouse <&>", ["pim:read", "pim:write"], "2999-12-31T23:59:59.000000Z", key.slice(-4)]
+      )
+      const again = yield* ask("/settings/keys", { cookie })
+      assert.notInclude(again.text, key)
+      assert.include(again.text, `<code>${key.slice(-4)}</code>`)
+      assert.include(again.text, "2999-12-31 23:59 UTC")
+      const reading = yield* create({ name: "Reader", access: "read", expires: "" })
+      assert.strictEqual(reading.status, 200)
+      assert.deepInclude((yield* (yield* ApiKeys).list(accountId))[2], { scopes: ["pim:read"], expiresAt: null })
+    })
+  )
+
+  for (const [what, form, field, message] of [
+    ["no name", { name: " " }, "name", "Name: must have 1 to 200 characters."],
+    ["a name of two lines", { name: "a\nb" }, "name", "Name: must be one line of valid text."],
+    ["a day that was", { name: "x", expires: "2020-01-31" }, "expires", "Expires: lies in the past."],
+    [
+      "a day that is none",
+      { name: "x", expires: "2999-02-30" },
+      "expires",
+      "Expires: must be a day of the calendar, such as 2027-01-31."
+    ]
+  ] as const)
+    it.effect(`${what} is said at its field, with what was filled in`, () =>
+      Effect.gen(function* () {
+        const { accountId, create } = yield* opened
+        const answer = yield* create({ access: "write", ...form })
+        assert.strictEqual(answer.status, 400)
+        assert.include(answer.text, `<div class="alert" role="alert"><p id="misfit">${message}</p></div>`)
+        assert.match(
+          answer.text,
+          new RegExp(`name="${field}"[^>]*aria-invalid="true"[^>]*aria-describedby="misfit[" ]`)
+        )
+        assert.deepStrictEqual(sectionsOf(answer.text, "/settings/keys").choices, [
+          ["read", false],
+          ["write", true]
+        ])
+        assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 1)
+      })
+    )
+
+  it.effect("are revoked, at once; a key of another account reads as an absent one", () =>
+    Effect.gen(function* () {
+      const { apiKey, cookie, page } = yield* opened
+      const stranger = yield* opened
+      const { hidden } = sectionsOf(page.text, "/settings/keys/revoke")
+      const revoke = (id: unknown) => ask("/settings/keys/revoke", { cookie, form: { ...hidden, id: String(id) } })
+      const theirs = sectionsOf(stranger.page.text, "/settings/keys/revoke").hidden.id
+      for (const id of [theirs, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x"])
+        assertErrorPage(yield* revoke(id), 404, /There is no such record/)
+      assert.deepStrictEqual([yield* ping(apiKey), yield* ping(stranger.apiKey)], [200, 200])
+      const answer = yield* revoke(hidden.id)
+      assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, "/settings/keys?note=revoked"])
+      assert.deepStrictEqual([yield* ping(apiKey), yield* ping(stranger.apiKey)], [401, 200])
+      const after = yield* ask("/settings/keys?note=revoked", { cookie })
+      assert.include(after.text, "The key is revoked")
+      assert.notInclude(after.text, "Revoke</button>")
+      // An address cannot make the page say something else.
+      assert.notInclude((yield* ask("/settings/keys?note=%3Cb%3E", { cookie })).text, 'role="status"')
+    })
+  )
+
+  it.effect("a form without the browser's own proof changes nothing", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* opened
+      const stranger = yield* opened
+      for (const form of [{ name: "x" }, { name: "x", csrf: String(stranger.hidden.csrf) }])
+        assertErrorPage(yield* ask("/settings/keys", { cookie, form }), 403, /did not come from/)
+      assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 1)
+    })
+  )
+
+  it.effect("the stylesheet may be kept for good, and no page needs anything else", () =>
+    Effect.gen(function* () {
+      const { page } = yield* opened
+      assert.include(page.text, `<link rel="stylesheet" href="${stylesheetPath}"/>`)
+      assert.notMatch(page.text, /<script|<img|style="|https?:/)
+      const style = yield* ask(stylesheetPath)
+      assert.deepStrictEqual([style.status, style.text], [200, stylesheet])
+      assert.strictEqual(style.headers.get("content-type"), "text/css; charset=utf-8")
+      assert.strictEqual(style.headers.get("cache-control"), "public, max-age=31536000, immutable")
+    })
+  )
+})

@@ -1,0 +1,170 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { pageHeaders } from "../../src/console/Html.ts"
+import type { Actor } from "../../src/domain/Actor.ts"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
+import { CatalogChange } from "../../src/domain/CatalogChange.ts"
+import { EntityId, type ImportId } from "../../src/domain/Ids.ts"
+import type { ImportPhase } from "../../src/domain/Import.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { DemoFailures } from "../../src/services/DemoFailures.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { Publishing } from "../../src/services/Publishing.ts"
+import { actingAs, Catalog, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { type Answer, ask, assertErrorPage, aUser } from "../oauth/PagesServer.ts"
+import { aProductOf, held } from "../support/ShopRecords.ts"
+
+const quiet = () => Effect.void
+
+/** The one entity of a kind that these words find. */
+export const entityNamed = (kind: EntityKind, search: string) =>
+  Effect.gen(function* () {
+    const { text } = yield* Effect.orDie((yield* Catalog).list(kind, { limit: 2, search }))
+    const { data } = JSON.parse(text) as { readonly data: ReadonlyArray<{ readonly id: string }> }
+    assert.lengthOf(data, 1, search)
+    return EntityId.make(String(data[0]?.id))
+  })
+
+const tentWith = (values: Readonly<Record<string, string>>) => aProductOf("tent", ["S", "M"], values)
+const stoveWith = (values: Readonly<Record<string, string>>) => aProductOf("stove", ["One"], values)
+
+const shopDomain = "tarn.demo.example"
+
+/**
+ * A user whose account has a demo store with two products and a collection, imported from it, and a store that is known by
+ * its files.
+ */
+export const aMerchant = Effect.gen(function* () {
+  const user = yield* aUser()
+  const actor: Actor = { _tag: "Cli", accountId: user.accountId }
+  return yield* Effect.gen(function* () {
+    const { link } = yield* Stores
+    const imports = yield* Imports
+    const { store: shop } = yield* link({ domain: shopDomain, name: "Tarn & Tern", platform: "demo", currency: "EUR" })
+    const { store: files } = yield* link({ domain: "files.example" })
+    yield* (yield* DemoShops).put({ accountId: user.accountId, storeId: shop.id }, [
+      ...tentWith({ description_html: "<p>Keeps the rain out, and the warmth in.</p>" }),
+      ...stoveWith({}),
+      held(
+        "collection",
+        "collection/camp",
+        { title: "Camp", handle: "camp" },
+        { members: ["product/tent", "product/stove"] }
+      )
+    ])
+    const { id } = yield* imports.refresh(shopDomain, quiet)
+    yield* imports.accept(id, quiet)
+    const tent = yield* entityNamed("product", "The tent")
+    const stove = yield* entityNamed("product", "The stove")
+    return { ...user, actor, shop, files, tent, stove, firstImport: id }
+  }).pipe(actingAs(actor), Effect.orDie)
+})
+type Merchant = Effect.Effect.Success<typeof aMerchant>
+
+/** Edits the tent and the stove here and in the shop, each in its own way: three conflicts. */
+export const editBothSides = ({ accountId, actor, shop, stove, tent }: Merchant) =>
+  Effect.gen(function* () {
+    const here = (entityId: EntityId, values: Readonly<Record<string, string>>) =>
+      Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId, values })]))
+    yield* here(tent, { vendor: "Tarn", description_html: "<p>Keeps the snow out, and the warmth in.</p>" })
+    yield* here(stove, { tags: '["gas","camp"]' })
+    yield* (yield* DemoShops).put({ accountId, storeId: shop.id }, [
+      ...tentWith({ vendor: "Tern <b>", description_html: "<p>Keeps the rain out, and the cold in.</p>" }),
+      ...stoveWith({ tags: '["gas","wood"]' })
+    ])
+  }).pipe(actingAs(actor), Effect.orDie)
+
+/** An import of the shop that waits for its review, with three conflicts. */
+export const aReview = (merchant: Merchant) =>
+  Effect.gen(function* () {
+    yield* editBothSides(merchant)
+    const run = yield* (yield* Imports).refresh(shopDomain, quiet)
+    assert.deepInclude(run.summary, { conflicts: 3 })
+    return run.id
+  }).pipe(actingAs(merchant.actor), Effect.orDie)
+
+/** A publish of the stove that the shop refuses. */
+export const aFailure = ({ actor, shop, stove }: Merchant) =>
+  Effect.gen(function* () {
+    const publishing = yield* Publishing
+    yield* (yield* CatalogChanges).apply([
+      CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Nobody <b>" } })
+    ])
+    yield* (yield* DemoFailures).fail(shopDomain, { kind: "refuse", percent: 100, delayMillis: 0 })
+    const asked = yield* publishing.ask(stove, shop.id)
+    const [record] =
+      asked.outcome === "nothing_to_publish" ? [] : yield* publishing.settle([asked.publicationId], quiet)
+    assert.strictEqual(record?.state, "failed")
+    yield* (yield* DemoFailures).mend(shopDomain)
+  }).pipe(actingAs(actor), Effect.orDie)
+
+/** Waits until an import is in this phase. */
+export const untilPhase = ({ actor }: Pick<Merchant, "actor">, id: ImportId, phase: ImportPhase) =>
+  Effect.flatMap(Imports, (imports) => imports.get(id)).pipe(
+    Effect.delay("20 millis"),
+    Effect.repeat({ until: (run) => run.phase === phase }),
+    Effect.timeoutFail({ duration: "30 seconds", onTimeout: () => new Error(`import ${id} is not ${phase}`) }),
+    actingAs(actor),
+    Effect.orDie
+  )
+
+/** A refusal as a page: the whole of what it says. `next`: where its link leads, and its name. */
+export const assertRefusal = (
+  answer: Answer,
+  status: number,
+  {
+    message,
+    next,
+    title
+  }: { readonly title: string; readonly message: string; readonly next: readonly [string, string] }
+) => {
+  assertErrorPage(answer, status, /<main/)
+  const [path, name] = next
+  assert.strictEqual(
+    /<main[\s\S]*<\/main>/.exec(answer.text)?.[0],
+    `<main id="content" class="narrow"><h1>${title}</h1><div class="sheet"><p>${message}</p><p><a href="${path}">${name}</a></p></div></main>`
+  )
+}
+
+const toStart = ["/", "To the start page"] as const
+
+export const assertNotThere = (answer: Answer) =>
+  assertRefusal(answer, 404, {
+    title: "Not there",
+    message: "There is no such record. It may have been removed meanwhile.",
+    next: toStart
+  })
+
+export const assertForeignForm = (answer: Answer) =>
+  assertRefusal(answer, 403, {
+    title: "Not accepted",
+    message: "This form did not come from a page of this service. Open the page again and repeat it there.",
+    next: toStart
+  })
+
+/** What a page shows, without its markup. */
+export const textOf = ({ text }: Answer) =>
+  (/<main[\s\S]*<\/main>/.exec(text)?.[0] ?? "")
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+
+/** A page must be asked for by somebody who is signed in, changes nothing, and leaves with the headers of all pages. */
+export const assertPage = (path: string, cookie: string) =>
+  Effect.gen(function* () {
+    const away = yield* ask(path)
+    assert.deepStrictEqual(
+      [away.status, away.headers.get("location")],
+      [303, `/sign-in?${new URLSearchParams({ return_to: path })}`]
+    )
+    const answer = yield* ask(path, { cookie })
+    assert.strictEqual(answer.status, 200, answer.text)
+    for (const [name, value] of Object.entries(pageHeaders)) assert.strictEqual(answer.headers.get(name), value, name)
+    assert.lengthOf([...answer.text.matchAll(/<h1>/g)], 1)
+    assert.notMatch(answer.text, /<script|<img|style="|https?:\/\/(?!shop\.example)/)
+    return answer
+  })
+
+/** The proof that forms of a page carry. */
+export const csrfOf = ({ text }: Answer) => sectionsOf(text, "/sign-out").hidden.csrf ?? ""

@@ -1,0 +1,287 @@
+import { SqlClient } from "@effect/sql"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { NotFound } from "../../src/domain/Errors.ts"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Users } from "../../src/services/Users.ts"
+import { anAccount } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, assertErrorPage, aUser, later, PagesServer, withinAMinute } from "../oauth/PagesServer.ts"
+
+const password = "tern over tarn 1"
+
+const cookieOf = (answer: { readonly headers: Headers }) => answer.headers.get("set-cookie")?.split(";")[0] ?? ""
+
+const invite = (accountId: AccountId, email: string) =>
+  Effect.gen(function* () {
+    return Redacted.value((yield* Effect.orDie((yield* Users).invite(accountId, email))).token)
+  })
+
+/** A user with a password. */
+const aPerson = (email: string) =>
+  Effect.gen(function* () {
+    const { accountId } = yield* anAccount()
+    const token = yield* invite(accountId, email)
+    const answer = yield* ask("/set-password", { form: { token, password } })
+    assert.strictEqual(answer.status, 303, answer.text)
+    return { accountId, cookie: cookieOf(answer) }
+  })
+
+const signIn = (form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
+  ask("/sign-in", { form, headers })
+
+const wrong = "E-mail or password is wrong."
+
+layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
+  it.effect("a one-time link sets a password and signs in; it works once", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* anAccount()
+      const token = yield* invite(accountId, "Ada@Example.com")
+      const page = yield* ask(`/set-password?token=${token}`)
+      assert.strictEqual(page.status, 200)
+      assert.include(page.text, 'value="ada@example.com"')
+      assert.deepStrictEqual(sectionsOf(page.text, "/set-password").hidden, { token })
+      for (const [short, rule] of [
+        ["short", "The password must have 10 to 200 characters."],
+        ["x".repeat(201), "The password must have 10 to 200 characters."]
+      ] as const) {
+        const refused = yield* ask("/set-password", { form: { token, password: short } })
+        assertErrorPage(refused, 400, new RegExp(rule))
+        assert.include(refused.text, 'aria-invalid="true"')
+      }
+      const set = yield* ask("/set-password", { form: { token, password } })
+      assert.deepStrictEqual([set.status, set.headers.get("location")], [303, "/"])
+      assert.match(
+        String(set.headers.get("set-cookie")),
+        /^catalog_session=pim_se_[A-Za-z0-9_-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/
+      )
+      const home = yield* ask("/", { cookie: cookieOf(set) })
+      assert.strictEqual(home.headers.get("location"), "/settings/connections")
+      const used = /This link is no longer good/
+      assertErrorPage(yield* ask("/set-password", { form: { token, password } }), 400, used)
+      assertErrorPage(yield* ask(`/set-password?token=${token}`), 400, used)
+      assertErrorPage(yield* ask("/set-password"), 400, used)
+      assertErrorPage(yield* ask(`/set-password?token=pim_pl_${"x".repeat(43)}`), 400, used)
+    })
+  )
+
+  it.effect("a link is good for a day, a newer one takes its place, and using it signs the user out elsewhere", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aPerson("grace@example.com")
+      const old = yield* invite(accountId, "grace@example.com")
+      const token = yield* invite(accountId, "grace@example.com")
+      assert.strictEqual((yield* ask(`/set-password?token=${old}`)).status, 400)
+      assert.strictEqual((yield* later(86_401, ask(`/set-password?token=${token}`))).status, 400)
+      assert.strictEqual((yield* ask("/settings/keys", { cookie })).status, 200)
+      const another = "another password"
+      assert.strictEqual((yield* ask("/set-password", { form: { token, password: another } })).status, 303)
+      assert.strictEqual((yield* ask("/settings/keys", { cookie })).status, 303)
+      assert.strictEqual((yield* signIn({ email: "grace@example.com", password })).status, 403)
+      assert.strictEqual((yield* signIn({ email: "grace@example.com", password: another })).status, 303)
+    })
+  )
+
+  it.effect("an e-mail signs in to one account", () =>
+    Effect.gen(function* () {
+      const users = yield* Users
+      yield* aPerson("mary@example.com")
+      const { accountId } = yield* anAccount()
+      const refused = (email: string) =>
+        Effect.map(Effect.flip(users.invite(accountId, email)), ({ message }) => message)
+      assert.strictEqual(
+        yield* refused("Mary@example.com"),
+        "email: signs in to another account already; choose another address"
+      )
+      assert.strictEqual(yield* refused("mary"), "email: must be an e-mail address, such as ada@example.com")
+      assert.deepStrictEqual(yield* users.list(accountId), [])
+    })
+  )
+
+  it.effect("with e-mail and password, and goes on where it came from, never elsewhere", () =>
+    Effect.gen(function* () {
+      const email = "joan@example.com"
+      yield* aPerson(email)
+      const asked = yield* ask("/settings/keys?x=1")
+      assert.strictEqual(asked.headers.get("location"), "/sign-in?return_to=%2Fsettings%2Fkeys%3Fx%3D1")
+      const page = yield* ask("/sign-in?return_to=%2Fsettings%2Fkeys%3Fx%3D1")
+      assert.deepStrictEqual(sectionsOf(page.text, "/sign-in").hidden, { return_to: "/settings/keys?x=1" })
+      const to = (return_to: string) =>
+        Effect.map(signIn({ email: " JOAN@example.com", password, return_to }), ({ headers, status }) => {
+          assert.strictEqual(status, 303)
+          return headers.get("location")
+        })
+      assert.strictEqual(yield* to("/settings/keys?x=1"), "/settings/keys?x=1")
+      for (const elsewhere of [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example/",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        "javascript:alert(1)",
+        "settings",
+        "/x\r\nset-cookie: a=b",
+        ""
+      ]) {
+        assert.strictEqual(yield* to(elsewhere), "/", elsewhere)
+        const shown = yield* ask(`/sign-in?${new URLSearchParams({ return_to: elsewhere })}`)
+        assert.deepStrictEqual(sectionsOf(shown.text, "/sign-in").hidden, {})
+      }
+    })
+  )
+
+  it.effect(
+    "says the same of a wrong password, an unknown e-mail, a user without a password and one who is disabled",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* Users
+        const { accountId } = yield* aPerson("ruth@example.com")
+        yield* invite(accountId, "new@example.com")
+        yield* aPerson("gone@example.com").pipe(
+          Effect.flatMap((gone) => users.disable(gone.accountId, "gone@example.com")),
+          Effect.orDie
+        )
+        const texts = []
+        for (const email of ["ruth@example.com", "nobody@example.com", "new@example.com", "gone@example.com"]) {
+          const answer = yield* signIn({
+            email,
+            password: email === "gone@example.com" ? password : "not the password"
+          })
+          assertErrorPage(answer, 403, new RegExp(wrong))
+          assert.isNull(answer.headers.get("set-cookie"))
+          texts.push(answer.text.replaceAll(email, "E"))
+        }
+        assert.lengthOf([...new Set(texts)], 1)
+        assert.strictEqual((yield* signIn({})).status, 403)
+        assert.strictEqual((yield* signIn({ email: "x\u0000@example.com", password })).status, 400)
+        assert.instanceOf(yield* Effect.flip(users.disable(accountId, "nobody@example.com")), NotFound)
+      })
+  )
+
+  it.effect("waits after five failures in 15 minutes, known or not, however many come at once", () =>
+    Effect.gen(function* () {
+      yield* aPerson("hedy@example.com")
+      for (const email of ["hedy@example.com", "unknown@example.com"]) {
+        const answers = yield* Effect.all(
+          Array.from({ length: 12 }, () => signIn({ email, password: "not the password" })),
+          { concurrency: "unbounded" }
+        )
+        const statuses = answers.map(({ status }) => status).sort()
+        assert.deepStrictEqual(statuses, [...Array(5).fill(403), ...Array(7).fill(429)])
+        const delayed = yield* signIn({ email, password })
+        assertErrorPage(delayed, 429, /Too many failed attempts with this e-mail\. Try again in 15 minutes\./)
+        assert.isAtMost(Number(delayed.headers.get("retry-after")), 900)
+        assert.strictEqual((yield* later(300, signIn({ email, password }))).status, 429)
+      }
+      assert.strictEqual((yield* later(901, signIn({ email: "hedy@example.com", password }))).status, 303)
+      // What succeeded is not held against whoever comes next.
+      for (let time = 0; time < 4; time++)
+        assert.strictEqual((yield* signIn({ email: "hedy@example.com", password: "no" })).status, 403)
+      assert.strictEqual((yield* signIn({ email: "hedy@example.com", password })).status, 303)
+      for (let time = 0; time < 5; time++)
+        assert.strictEqual((yield* signIn({ email: "hedy@example.com", password: "no" })).status, 403)
+      assert.strictEqual((yield* signIn({ email: "hedy@example.com", password })).status, 429)
+    })
+  )
+
+  it.effect("takes forms from its own pages only", () =>
+    Effect.gen(function* () {
+      const form = { email: "nobody@example.com", password }
+      assertErrorPage(yield* signIn(form, { origin: "https://evil.example" }), 403, /did not come from/)
+      assertErrorPage(yield* signIn(form, { origin: "null" }), 403, /did not come from/)
+      assertErrorPage(yield* signIn(form, { "sec-fetch-site": "cross-site" }), 403, /did not come from/)
+      const base = yield* BaseUrl
+      for (const origin of [base, base.replace("127.0.0.1", "localhost"), base.replace("127.0.0.1", "[::1]")])
+        assertErrorPage(yield* signIn(form, { origin, "sec-fetch-site": "same-origin" }), 403, new RegExp(wrong))
+      assertErrorPage(yield* ask("/sign-in", { json: form }), 415, /takes forms only/)
+      assertErrorPage(yield* ask("/sign-in", { form: "email=a&email=b" }), 400, /not readable/)
+      assertErrorPage(yield* ask("/sign-in", { form: { email: "x".repeat(70_000) } }), 413, /larger than/)
+      assertErrorPage(yield* ask("/sign-in", { method: "PUT", form }), 405, /answers GET and HEAD and POST only/)
+      const set = yield* ask("/set-password", { form, headers: { origin: "https://evil.example" } })
+      assertErrorPage(set, 403, /did not come from/)
+    })
+  )
+
+  it.effect("a session ends 12 hours after its last use, after 30 days, and when its user signs out", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { cookie, userId } = yield* aUser()
+      const open = Effect.map(ask("/settings/keys", { cookie }), ({ status }) => status === 200)
+      const hour = 3_600
+      assert.isTrue(yield* open)
+      assert.isFalse(yield* later(12 * hour + 60, open))
+      // Each use begins the 12 hours anew, but not the 30 days.
+      for (const hours of [11, 22, 33]) assert.isTrue(yield* later(hours * hour, open), `${hours} h`)
+      assert.isFalse(yield* later(46 * hour, open))
+      const began = (days: number) =>
+        Effect.zipRight(
+          sql`UPDATE session SET created_at = app_now() - make_interval(days => ${days}), last_seen_at = app_now()
+              WHERE user_id = ${userId}`,
+          open
+        )
+      assert.isTrue(yield* began(29))
+      assert.isFalse(yield* began(30))
+
+      const other = yield* aUser()
+      const page = yield* ask("/settings/keys", { cookie: other.cookie })
+      const { hidden } = sectionsOf(page.text, "/sign-out")
+      assertErrorPage(yield* ask("/sign-out", { cookie: other.cookie, form: {} }), 403, /did not come from/)
+      const out = yield* ask("/sign-out", { cookie: other.cookie, form: hidden })
+      assert.strictEqual(out.status, 303)
+      assert.match(String(out.headers.get("set-cookie")), /^catalog_session=; Max-Age=0;/)
+      assert.strictEqual((yield* ask("/settings/keys", { cookie: other.cookie })).status, 303)
+    })
+  )
+
+  it.effect("a user who is disabled is signed out at once, and their forms do nothing", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, email } = yield* aUser()
+      const opened = yield* ask("/settings/keys", { cookie })
+      const { hidden } = sectionsOf(opened.text, "/settings/keys")
+      const keys = Effect.flatMap(ApiKeys, ({ list }) => list(accountId))
+      const before = yield* keys
+      yield* Effect.orDie((yield* Users).disable(accountId, email))
+      for (const [path, form, back] of [
+        ["/settings/keys", undefined, "%2Fsettings%2Fkeys"],
+        ["/drops?x=1", undefined, "%2Fdrops%3Fx%3D1"],
+        ["/settings/keys", { ...hidden, name: "Another", access: "write" }, "%2F"],
+        ["/data-health/scan", { ...hidden, dimension: "all" }, "%2F"]
+      ] as const) {
+        const answer = yield* ask(path, { cookie, ...(form !== undefined && { form }) })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("location"), answer.text],
+          [303, `/sign-in?return_to=${back}`, ""]
+        )
+      }
+      assert.deepStrictEqual(yield* keys, before)
+    })
+  )
+
+  it.effect("a cookie that is none is nobody's, and a user's last use is written once a minute", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      for (const cookie of [
+        "catalog_session=",
+        "catalog_session=x",
+        `catalog_session=pim_se_${"x".repeat(43)}`,
+        "a=b; c"
+      ])
+        assert.strictEqual((yield* ask("/settings/keys", { cookie })).status, 303)
+      const { cookie, userId } = yield* aUser()
+      const seen = Effect.map(
+        sql`SELECT rfc3339(last_seen_at) AS at FROM session WHERE user_id = ${userId}`,
+        ([row]) => row?.at
+      )
+      const first = yield* seen
+      yield* Effect.gen(function* () {
+        yield* ask("/settings/keys", { cookie })
+        const second = yield* seen
+        assert.notStrictEqual(second, first)
+        yield* ask("/settings/keys", { cookie })
+        assert.strictEqual(yield* seen, second)
+      }).pipe(withinAMinute)
+    })
+  )
+})

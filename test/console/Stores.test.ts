@@ -1,0 +1,148 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ImportId } from "../../src/domain/Ids.ts"
+import { DemoFailures } from "../../src/services/DemoFailures.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs, anEntity } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import {
+  aFailure,
+  aMerchant,
+  aReview,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  textOf,
+  untilPhase
+} from "./Merchant.ts"
+
+const importsOf = ({ actor }: Effect.Effect.Success<typeof aMerchant>) =>
+  Effect.flatMap(Imports, ({ list }) => list).pipe(actingAs(actor))
+
+layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => {
+  it.effect("shows each store, how its entities stand, and what it did not take", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      yield* aFailure(merchant)
+      yield* anEntity("media", { alt: "Waits", url: "https://shop.example/w.jpg" }, { on: [merchant.files] }).pipe(
+        actingAs(merchant.actor)
+      )
+      const page = yield* assertPage("/stores", merchant.cookie)
+      const text = textOf(page)
+      assert.match(
+        text,
+        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 0 published 0 pending 0 failed 1 never published 1 with a draft to publish Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 pending 1 failed 0 never published 1 with a draft to publish Refresh What stores did not take/
+      )
+      assert.match(
+        text,
+        /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \)$/
+      )
+      assert.include(page.text, `<a href="/entity?id=${merchant.stove}">The stove</a>`)
+      assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
+      const other = yield* aMerchant
+      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "Nothing: no publish of the last 30 days")
+    })
+  )
+
+  it.effect("refreshes a store in the background, and shows the one that runs instead of a second one", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { cookie, shop } = merchant
+      const { hidden } = sectionsOf((yield* ask("/stores", { cookie })).text, "/stores/refresh")
+      assert.strictEqual(hidden.id, shop.id)
+      const answers = yield* Effect.all(
+        Array.from({ length: 4 }, () => ask("/stores/refresh", { cookie, form: hidden })),
+        { concurrency: "unbounded" }
+      )
+      const [location, ...others] = new Set(answers.flatMap(({ headers }) => headers.get("location") ?? []))
+      assert.lengthOf(others, 0)
+      const id = ImportId.make(String(/^\/import\?id=(.{36})$/.exec(String(location))?.[1]))
+      const run = yield* untilPhase(merchant, id, "reviewing")
+      assert.deepInclude(run, { source: "refresh", storeId: shop.id, error: null })
+      // Whoever came later found the first one, or that its review had begun.
+      for (const { status } of answers) assert.include([303, 423], status)
+      assert.lengthOf(yield* importsOf(merchant), 2)
+    })
+  )
+
+  it.effect("says what is being read, and begins no second refresh of it", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { cookie, shop } = merchant
+      const { hidden } = sectionsOf((yield* ask("/stores", { cookie })).text, "/stores/refresh")
+      yield* (yield* DemoFailures)
+        .fail(shop.domain, { kind: "delay", percent: 100, delayMillis: 600_000 })
+        .pipe(actingAs(merchant.actor))
+      const refresh = Effect.map(ask("/stores/refresh", { cookie, form: hidden }), ({ headers }) =>
+        String(headers.get("location"))
+      )
+      const location = yield* refresh
+      assert.match(location, /^\/import\?id=.{36}$/)
+      assert.strictEqual(yield* refresh, location)
+      const page = yield* ask("/stores", { cookie })
+      assert.match(textOf(page), /Being read since \d{4}-\d\d-\d\d \d\d:\d\d UTC \. See the refresh/)
+      assert.include(page.text, `<a href="${location}">See the refresh</a>`)
+      assert.notInclude(page.text, 'action="/stores/refresh"')
+      const run = yield* ask(location, { cookie })
+      assert.include(
+        textOf(run),
+        "The store is being read and compared with the catalog. Nothing is written before you accept it. You need not wait here. Look again State Being read"
+      )
+      assert.notInclude(run.text, 'action="/import/')
+      const id = location.slice(location.indexOf("=") + 1)
+      assertRefusal(yield* ask("/import/accept", { cookie, form: { id, csrf: csrfOf(page) } }), 400, {
+        title: "Not accepted",
+        message: "This import is still being read: there is nothing to decide yet.",
+        next: [location, "To the import"]
+      })
+      assert.include(textOf(yield* ask("/imports", { cookie })), "Being read Not known yet")
+    })
+  )
+
+  it.effect("refuses a refresh while an import is under review", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { cookie, shop } = merchant
+      const { hidden } = sectionsOf((yield* ask("/stores", { cookie })).text, "/stores/refresh")
+      const id = yield* aReview(merchant)
+      assertRefusal(yield* ask("/stores/refresh", { cookie, form: { ...hidden, id: shop.id } }), 423, {
+        title: "An import comes first",
+        message:
+          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+        next: ["/imports", "To the imports"]
+      })
+      assert.lengthOf(yield* importsOf(merchant), 2)
+      const page = yield* ask("/stores", { cookie })
+      assert.include(
+        page.text,
+        `<a href="/import?id=${id}">Refresh of tarn.demo.example</a> waits for your review. Accept or discard it before you refresh a store.`
+      )
+      assert.notInclude(page.text, 'action="/stores/refresh"')
+    })
+  )
+
+  it.effect("refuses stores that are not there, have no platform or are somebody else's, and foreign forms", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const stranger = yield* aMerchant
+      const { cookie, files, shop } = merchant
+      const csrf = csrfOf(yield* ask("/stores", { cookie }))
+      const refresh = (form: Readonly<Record<string, string>>) => ask("/stores/refresh", { cookie, form })
+      for (const id of [stranger.shop.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""])
+        assertNotThere(yield* refresh({ csrf, id }))
+      assertRefusal(yield* refresh({ csrf, id: files.id }), 400, {
+        title: "This store cannot be refreshed",
+        message:
+          "files.example is known by its files alone: there is no platform to read it from. Import its product export instead.",
+        next: ["/stores", "To the stores"]
+      })
+      const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
+      for (const form of [{ id: shop.id }, { id: shop.id, csrf: theirs }]) assertForeignForm(yield* refresh(form))
+      assert.lengthOf(yield* importsOf(merchant), 1)
+      assert.lengthOf(yield* importsOf(stranger), 1)
+    })
+  )
+})

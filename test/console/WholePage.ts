@@ -1,0 +1,40 @@
+import { assert } from "@effect/vitest"
+import { pageHeaders } from "../../src/console/Html.ts"
+import type { Answer } from "../oauth/PagesServer.ts"
+
+/** What a page shows under its frame. */
+export const mainOf = ({ text }: Answer): string =>
+  /<main[\s\S]*<\/main>/.exec(text)?.[0] ?? assert.fail(`no page: ${text}`)
+
+/** Text as pages write it. */
+export const escaped = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;")
+
+/** What holds of every page: its headers, its type, that nothing of it runs and nothing is styled in place. */
+export const assertPage = ({ headers, status, text }: Answer, expected = 200): void => {
+  assert.strictEqual(status, expected, text)
+  for (const [name, value] of Object.entries(pageHeaders)) assert.strictEqual(headers.get(name), value, name)
+  assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
+  assert.isNull(headers.get("location"))
+  assert.notMatch(text, /<script|<img|\sstyle="|\son[a-z]+="/)
+  assert.lengthOf(text.match(/<h1[ >]/g) ?? [], 1)
+}
+
+/** The whole of a page that says why it does not go on. */
+export const assertRefusal = (answer: Answer, status: number, title: string, message: string): void => {
+  assertPage(answer, status)
+  assert.strictEqual(
+    mainOf(answer),
+    `<main id="content" class="narrow"><h1>${title}</h1><div class="sheet"><p>${escaped(message)}</p><p><a href="/">To the start page</a></p></div></main>`
+  )
+}
+
+export const refusals = {
+  foreign: [
+    403,
+    "Not accepted",
+    "This form did not come from a page of this service. Open the page again and repeat it there."
+  ],
+  absent: [404, "Not there", "There is no such record. It may have been removed meanwhile."],
+  unreadable: [400, "Not understood", "A field of the form is not readable."]
+} as const

@@ -1,0 +1,403 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer, Logger, Option, Redacted } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import type { Transaction } from "../../src/database/Transaction.ts"
+import { ValidationFailed } from "../../src/domain/Errors.ts"
+import { type AccountId, ImportId, type StoreId } from "../../src/domain/Ids.ts"
+import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import type { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import type { HealthRepo } from "../../src/repos/HealthRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { SecretBox, SecretKeySource } from "../../src/services/SecretBox.ts"
+import { StoreAccess } from "../../src/services/StoreAccess.ts"
+import {
+  type Accounts,
+  type ApiKeys,
+  actingAs,
+  anAccount,
+  anEntity,
+  type CatalogChanges,
+  MemoryRepositories,
+  Stores
+} from "../../src/testing/index.ts"
+import { adminSchema } from "../platform/AdminSchema.ts"
+import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
+import { databaseContent } from "../support/BadExports.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+/** The domain of every shop of the server. */
+const domain = "tern.myshopify.com"
+const revoked = "The store does not accept the access token: it is wrong, or was revoked."
+
+const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("ab".repeat(32)) })
+
+/** Everything that any test here logs, whatever the level. */
+const logged: Array<string> = []
+const Logged = Logger.replace(
+  Logger.defaultLogger,
+  Logger.make(({ cause, message }) => {
+    logged.push(`${String(message)} ${JSON.stringify(message)} ${String(cause)}`)
+  })
+)
+
+const shopify = layerShopify().pipe(Layer.provideMerge(layerServer))
+const services = Services.pipe(Layer.provide(key), Layer.provideMerge(Logged))
+
+/** What a test here needs, whichever repositories are behind it. */
+type Needed =
+  | Accounts
+  | ApiKeys
+  | CatalogChanges
+  | DraftsRepo
+  | HealthRepo
+  | ImportLockRepo
+  | PlatformClient
+  | ShopifyTestServer
+  | StoreAccess
+  | Stores
+  | StoresRepo
+  | Transaction
+
+const Planted = Layer.fresh(Stores.layer).pipe(
+  Layer.provide(SecretBox.layer),
+  Layer.provide(key),
+  Layer.provide(
+    Layer.effect(
+      StoresRepo,
+      Effect.map(StoresRepo, (repo) => ({ ...repo, isLinkedElsewhere: () => Effect.succeed(false) }))
+    )
+  )
+)
+
+const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; readonly layer: Layer.Layer<Needed> }> = [
+  {
+    name: "memory",
+    absent: false,
+    layer: services.pipe(Layer.provideMerge(Layer.merge(MemoryRepositories, shopify)))
+  },
+  ...engines.map(({ absent, layer, name }) => ({
+    name,
+    absent,
+    layer: services.pipe(
+      Layer.provideMerge(Layer.merge(RepositoriesOnDatabase, shopify)),
+      Layer.provideMerge(layer),
+      Layer.orDie
+    )
+  }))
+]
+
+const aToken = Effect.map(ShopifyTestServer, (server) => {
+  const token = `shpat_${crypto.randomUUID().replaceAll("-", "")}`
+  server.open(token)
+  return token
+})
+
+const linking = (token: string | undefined, more: object = {}) =>
+  Effect.flatMap(Stores, ({ link }) =>
+    link({ domain, platform: "shopify", token: token === undefined ? undefined : Redacted.make(token), ...more })
+  )
+
+const refusal = <A, E extends { readonly message: string }, R>(refused: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(refused), (error) => error.message)
+
+const kept = (accountId: AccountId, storeId: StoreId) =>
+  Effect.flatMap(StoreAccess, ({ open }) =>
+    Effect.map(open(accountId, storeId), ({ token }) => (token === null ? null : Redacted.value(token)))
+  )
+
+/** Each test has the domain to itself: it is one account's. */
+const alone = <A, E, R>(test: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const { accountId, actor } = yield* anAccount()
+    const result = yield* test.pipe(actingAs(actor))
+    yield* Effect.flatMap(Stores, ({ unlink }) => Effect.ignore(unlink(domain))).pipe(actingAs(actor))
+    return { accountId, result }
+  })
+
+for (const engine of all) {
+  describe.skipIf(engine.absent || adminSchema === undefined)(`a Shopify store on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("is linked under what it says of itself, and its token opens it from then on", () =>
+        alone(
+          Effect.gen(function* () {
+            const token = yield* aToken
+            const { list } = yield* Stores
+            const { entities, store } = yield* linking(token, { domain: " Tern.MyShopify.com " })
+            const { id, ...said } = store
+            assert.deepStrictEqual(
+              [said, entities],
+              [
+                {
+                  domain,
+                  name: "Tern & Daughters",
+                  platform: "shopify",
+                  status: "linked",
+                  primary_locale: "en",
+                  locales: ["en", "de"],
+                  currency: "EUR",
+                  last_imported_at: null
+                },
+                0
+              ]
+            )
+            assert.deepStrictEqual(yield* list, [store])
+            return { id, token }
+          })
+        ).pipe(Effect.asVoid)
+      )
+
+      it.effect("opens with its newest token; an unlinked one with none", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { link, unlink } = yield* Stores
+            const access = yield* StoreAccess
+            const [first, second] = [yield* aToken, yield* aToken]
+            const { store } = yield* linking(first)
+            assert.strictEqual(yield* kept(accountId, store.id), first)
+            assert.deepStrictEqual(yield* linking(second), { store, entities: 0 })
+            assert.strictEqual(yield* kept(accountId, store.id), second)
+            assert.include(
+              String(yield* access.open(accountId, store.id).pipe(Effect.map(({ token }) => token))),
+              "<redacted>"
+            )
+
+            const product = yield* anEntity("product", { title: "Boots" }, { on: [store] })
+            yield* unlink(domain)
+            assert.deepInclude(yield* Effect.flip(access.open(accountId, store.id)), { _tag: "NotFound" })
+            // Without the platform's name too: it is known.
+            assert.strictEqual(
+              yield* refusal(link({ domain })),
+              "token: is needed: an Admin API access token of the store"
+            )
+            assert.deepStrictEqual(yield* linking(first), { store, entities: 1 })
+            assert.strictEqual(yield* kept(accountId, store.id), first)
+            assert.isDefined(product)
+            yield* unlink(domain)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("with a token that it does not accept nothing is written, and nothing told", () =>
+        Effect.gen(function* () {
+          const owner = yield* anAccount()
+          const other = yield* anAccount()
+          const { list, unlink } = yield* Stores
+          const token = yield* aToken
+          const { store } = yield* linking(token).pipe(actingAs(owner.actor))
+          // Whether somebody has the domain is for those who can open it.
+          assert.strictEqual(yield* refusal(linking("shpat_wrong").pipe(actingAs(other.actor))), revoked)
+          assert.strictEqual(
+            yield* refusal(linking(yield* aToken).pipe(actingAs(other.actor))),
+            "domain: tern.myshopify.com is linked to another account: unlink it there first"
+          )
+          assert.deepStrictEqual(yield* list.pipe(actingAs(other.actor)), [])
+          assert.strictEqual(yield* refusal(linking("shpat_wrong").pipe(actingAs(owner.actor))), revoked)
+          assert.strictEqual(yield* kept(owner.accountId, store.id), token)
+          yield* unlink(domain).pipe(actingAs(owner.actor))
+          yield* linking(token).pipe(actingAs(other.actor))
+          yield* unlink(domain).pipe(actingAs(other.actor))
+        })
+      )
+
+      it.effect("that answers nonsense, or not at all, is not linked", () =>
+        alone(
+          Effect.gen(function* () {
+            const server = yield* ShopifyTestServer
+            const { list } = yield* Stores
+            for (const [fault, why] of [
+              ["html", "its answer makes no sense"],
+              ["odd", "its answer makes no sense"],
+              ["half", "the connection failed"],
+              ["server", "it reports a failure of its own"]
+            ] as const) {
+              const token = yield* aToken
+              server.script(token, "Verify", fault, 99)
+              assert.strictEqual(yield* refusal(linking(token)), `The store's platform cannot be reached: ${why}.`)
+            }
+            assert.deepStrictEqual(yield* list, [])
+          })
+        ).pipe(Effect.asVoid)
+      )
+
+      it.effect("gets its token only at an address of Shopify's, and only one that can be a token", () =>
+        alone(
+          Effect.gen(function* () {
+            const token = yield* aToken
+            const server = yield* ShopifyTestServer
+            const address = "domain: must be the store's address on Shopify, such as tarn-and-tern.myshopify.com"
+            for (const wrong of [
+              "shop.example.com",
+              "myshopify.com",
+              "tern.myshopify.com.evil.example",
+              "tern-myshopify.com",
+              "a.tern.myshopify.com"
+            ])
+              assert.strictEqual(yield* refusal(linking(token, { domain: wrong })), address, wrong)
+            for (const wrong of ["", "two words", "shpat_\u00e9", "line\nbreak", "x".repeat(1_025), "nul\u0000"]) {
+              const message = yield* refusal(linking(wrong))
+              assert.strictEqual(message, "token: must be one word of at most 1024 visible ASCII characters")
+            }
+            for (const [flag, more] of [
+              ["name", { name: "Mine" }],
+              ["locale", { primaryLocale: "fr" }],
+              ["currency", { currency: "CHF" }]
+            ] as const)
+              assert.strictEqual(
+                yield* refusal(linking(token, more)),
+                `${flag}: comes from the shop itself: leave it out`
+              )
+            assert.strictEqual(
+              yield* refusal(linking(token, { platform: "none" })),
+              "token: opens only a store that is linked on the platform shopify"
+            )
+            assert.strictEqual(
+              yield* refusal(linking(undefined, { platform: "demo" })),
+              "domain: is Shopify's: a demo store needs another"
+            )
+            assert.strictEqual(
+              yield* refusal(linking(undefined, { platform: "woo" })),
+              "platform: must be one of shopify, demo, none"
+            )
+            assert.strictEqual(
+              yield* refusal(linking(token, { domain: "other.myshopify.com" })),
+              "domain: is another name of tern.myshopify.com: link that one"
+            )
+            assert.deepStrictEqual(server.asked.get(token), ["Verify"])
+          })
+        ).pipe(Effect.asVoid)
+      )
+
+      it.effect("that is known by its files becomes one that is asked", () =>
+        alone(
+          Effect.gen(function* () {
+            const { link } = yield* Stores
+            const { store } = yield* link({ domain, name: "By hand" })
+            assert.strictEqual(store.platform, "none")
+            const asked = yield* linking(yield* aToken)
+            assert.deepInclude(asked.store, { id: store.id, platform: "shopify", name: "Tern & Daughters" })
+            assert.strictEqual(
+              yield* refusal(link({ domain, platform: "none" })),
+              `domain: ${domain} is linked already`
+            )
+          })
+        ).pipe(Effect.asVoid)
+      )
+
+      it.effect("gets a new token while an import keeps the account locked; one that was unlinked waits", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { unlink } = yield* Stores
+            const { keep } = yield* ImportLockRepo
+            const token = yield* aToken
+            const { store } = yield* linking(yield* aToken)
+            yield* keep(accountId, ImportId.make(crypto.randomUUID()))
+            yield* linking(token)
+            assert.strictEqual(yield* kept(accountId, store.id), token)
+            yield* keep(accountId, null)
+            yield* unlink(domain)
+            yield* keep(accountId, ImportId.make(crypto.randomUUID()))
+            assert.strictEqual(
+              yield* refusal(linking(token)),
+              "An import is being reconciled; retry after its review is finished."
+            )
+            yield* keep(accountId, null)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("whose token was lost or spoiled says so", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const stores = yield* StoresRepo
+            const { unlink } = yield* Stores
+            const { store } = yield* linking(yield* aToken)
+            const sealed = Buffer.from(Option.getOrThrow(yield* stores.credential(accountId, store.id)))
+            yield* stores.keepCredential(accountId, store.id, Buffer.concat([sealed, Buffer.of(0)]))
+            assert.deepInclude(yield* Effect.flip(kept(accountId, store.id)), {
+              _tag: "PlatformRefused",
+              code: "ACCESS_TOKEN_UNREADABLE",
+              message:
+                "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was kept under. Bring back the key it was linked under, or link the store again with its token."
+            })
+            yield* unlink(domain)
+            assert.isTrue(Option.isNone(yield* stores.credential(accountId, store.id)))
+            // Of a store that is not linked nothing is kept.
+            yield* stores.keepCredential(accountId, store.id, sealed)
+            yield* stores.link(accountId, store)
+            assert.deepInclude(yield* Effect.flip(kept(accountId, store.id)), { code: "NO_ACCESS_TOKEN" })
+            yield* unlink(domain)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      const linkedAtOnce = Effect.gen(function* () {
+        const { link, list, unlink } = yield* Stores
+        const accounts = yield* Effect.replicateEffect(anAccount(), 6)
+        const exits = yield* Effect.forEach(
+          accounts,
+          ({ actor }) =>
+            Effect.flatMap(aToken, (token) =>
+              Effect.exit(link({ domain, platform: "shopify", token: Redacted.make(token) }))
+            ).pipe(actingAs(actor)),
+          { concurrency: "unbounded" }
+        )
+        const linked = yield* Effect.forEach(accounts, ({ actor }) => actingAs(actor)(list))
+        yield* Effect.forEach(accounts, ({ actor }) => Effect.ignore(unlink(domain)).pipe(actingAs(actor)))
+        const failures = exits.flatMap((exit) => (Exit.isFailure(exit) ? [Cause.squash(exit.cause)] : []))
+        return {
+          linked: linked.flat().length,
+          told: failures.flatMap((error) => (error instanceof ValidationFailed ? [error.message] : [])),
+          defects: failures.filter((error) => !(error instanceof ValidationFailed)).length
+        }
+      })
+
+      it.effect("that several accounts link at once is one account's", () =>
+        Effect.gen(function* () {
+          const { defects, linked, told } = yield* linkedAtOnce
+          assert.deepStrictEqual([linked, defects], [1, 0])
+          assert.deepStrictEqual(
+            told,
+            Array(5).fill("domain: tern.myshopify.com is linked to another account: unlink it there first")
+          )
+        })
+      )
+
+      if (engine.name === "server")
+        it.effect("that nobody looks for elsewhere (planted) is still one account's, by a defect for the others", () =>
+          Effect.gen(function* () {
+            const { defects, linked } = yield* linkedAtOnce
+            assert.deepStrictEqual([linked, defects], [1, 5])
+          }).pipe(Effect.provide(Planted))
+        )
+
+      it.effect("keeps its token out of the database and the log", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const token = yield* aToken
+          yield* linking(token).pipe(actingAs(actor))
+          yield* Effect.ignore(linking(`${token}x`)).pipe(actingAs(actor))
+          yield* Effect.logError("as it would be logged", Redacted.make(token))
+          const sql = yield* Effect.serviceOption(SqlClient.SqlClient)
+          const database = Option.isNone(sql)
+            ? ""
+            : JSON.stringify(yield* Effect.provideService(databaseContent, SqlClient.SqlClient, sql.value))
+          if (Option.isSome(sql)) assert.include(database, domain)
+          assert.isAtLeast(logged.length, 1)
+          for (const place of [database, ...logged])
+            for (const spelling of [
+              token,
+              Buffer.from(token).toString("base64").slice(0, 40),
+              Buffer.from(token).toString("hex")
+            ])
+              assert.notInclude(place, spelling)
+          yield* Effect.flatMap(Stores, ({ unlink }) => unlink(domain)).pipe(actingAs(actor))
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,647 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Clock, Effect, Layer, Option, Ref, Schedule, Stream } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import type { Drop, NewDrop } from "../../src/domain/Drop.ts"
+import { DropId, type EntityId, ImportId, nilUuid, type StoreId } from "../../src/domain/Ids.ts"
+import { fromMillis } from "../../src/domain/Timestamp.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import type { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { Drops } from "../../src/services/Drops.ts"
+import { layerWorkers, Publishing } from "../../src/services/Publishing.ts"
+import {
+  type Accounts,
+  type ApiKeys,
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  type Mirror,
+  Stores,
+  TestServices
+} from "../../src/testing/index.ts"
+import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+const hour = 3_600_000
+
+/** The clocks that drops go by, the database's and that of the memory twin, are ahead of ours by so much. */
+const ahead = Ref.unsafeMake(0)
+
+const own = Clock.make()
+const unsafeNow = () => own.unsafeCurrentTimeMillis() + Effect.runSync(Ref.get(ahead))
+const movableClock: Clock.Clock = Object.assign(Object.create(own), {
+  unsafeCurrentTimeMillis: unsafeNow,
+  currentTimeMillis: Effect.sync(unsafeNow)
+})
+
+const movable = Effect.flatMap(Effect.serviceOption(SqlClient.SqlClient), (sql) =>
+  Option.isNone(sql)
+    ? Effect.void
+    : sql.value.unsafe(`
+        CREATE TABLE test_time (ahead_millis bigint NOT NULL);
+        INSERT INTO test_time VALUES (0);
+        CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
+          AS 'SELECT clock_timestamp() + ahead_millis * interval ''1 millisecond'' FROM test_time';`)
+).pipe(Effect.orDie, Effect.asVoid)
+
+const advance = (millis: number) =>
+  Effect.gen(function* () {
+    const total = yield* Ref.updateAndGet(ahead, (before) => before + millis)
+    const sql = yield* Effect.serviceOption(SqlClient.SqlClient)
+    if (Option.isSome(sql)) yield* Effect.orDie(sql.value`UPDATE test_time SET ahead_millis = ${total}`)
+  })
+
+/** So many milliseconds from now, by the clock of the drops. */
+const inMillis = (millis: number) => Effect.map(Ref.get(ahead), (shift) => fromMillis(Date.now() + shift + millis))
+
+const create = (drop: NewDrop) => Effect.flatMap(Drops, (drops) => drops.create(drop))
+const runDue = Effect.flatMap(Drops, (drops) => drops.runDue)
+const get = (id: DropId) => Effect.flatMap(Drops, (drops) => drops.get(id))
+
+/** Whatever is due by now, nothing becomes of this one. */
+const assertStays = (id: DropId) =>
+  Effect.gen(function* () {
+    const before = yield* get(id)
+    yield* runDue
+    assert.deepStrictEqual(yield* get(id), before)
+  })
+
+/** Takes steps until the drop stands so. */
+const until = (id: DropId, status: Drop["status"]) =>
+  Effect.zipRight(runDue, get(id)).pipe(
+    Effect.repeat({ until: (drop) => drop.status === status, schedule: Schedule.spaced("10 millis") }),
+    Effect.timeout("30 seconds"),
+    Effect.orDie,
+    Effect.zipRight(get(id))
+  )
+
+const aShop = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  return yield* Effect.gen(function* () {
+    const { link } = yield* Stores
+    const name = accountId.slice(0, 8)
+    const [one, two, files] = yield* Effect.forEach(["one", "two", "files"], (place) =>
+      Effect.map(
+        link({ domain: `${place}-${name}.demo.example`, platform: place === "files" ? "none" : "demo" }),
+        ({ store }) => store
+      )
+    )
+    assert(one !== undefined && two !== undefined && files !== undefined)
+    const on = [one, two, files]
+    const product = yield* anEntity("product", { title: "Tent", vendor: "Fell" }, { on })
+    const variant = yield* anEntity("variant", { title: "S", price: "10.00" }, { on, of: product })
+    const { ask, settle } = yield* Publishing
+    for (const store of [one, two]) {
+      const asked = yield* ask(product, store.id)
+      assert(asked.outcome === "asked")
+      const [record] = yield* settle([asked.publicationId], () => Effect.void)
+      assert.strictEqual(record?.state, "published")
+    }
+    return { accountId, actor, one, two, files, product, variant }
+  }).pipe(actingAs(actor))
+}).pipe(Effect.orDie)
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<unknown, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+/** What the store shows its customers. */
+const live = ({ accountId }: Shop, storeId: StoreId, id: EntityId, key: string) =>
+  Effect.map(
+    Effect.flatMap(DemoShops, (shops) => Stream.runCollect(shops.records({ accountId, storeId }))),
+    (records) => [...records].find(({ entityId }) => entityId === id)?.attributes[key]?.value
+  )
+
+const draft = (id: EntityId, storeId: StoreId, key: string) =>
+  Effect.map(
+    Effect.flatMap(Drafts, (drafts) => drafts.get(id, storeId)),
+    ({ attributes, overridden, pending_publish }) => ({
+      value: attributes.find((each) => each.key === key)?.value,
+      own: overridden.includes(key),
+      pending: pending_publish
+    })
+  )
+
+const apply = (...changes: ReadonlyArray<CatalogChange>) =>
+  Effect.flatMap(CatalogChanges, (service) => service.apply(changes))
+
+const aDrop = (
+  changes: NewDrop["changes"],
+  { from = hour, name = "Sale", to = 2 * hour }: { from?: number; to?: number | null; name?: string } = {}
+) =>
+  Effect.gen(function* () {
+    return yield* create({
+      name,
+      starts_at: yield* inMillis(from),
+      ends_at: to === null ? null : yield* inMillis(to),
+      timezone: "Europe/Lisbon",
+      changes
+    })
+  })
+
+const price = (shop: Shop, store_id: string | null, value = "8.00") => [
+  { entity_id: shop.variant, store_id, field: "price", value }
+]
+
+const issues = <A, E extends { readonly _tag: string }, R>(refused: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(refused), (error) =>
+    "issues" in error ? (error.issues as ReadonlyArray<{ path: string; message: string }>) : assert.fail(error._tag)
+  )
+
+const outcomes = ({ changes }: Drop) => changes.map(({ outcome }) => outcome)
+
+/** What a test here needs, whichever repositories are behind it; of a database also its client, which moves its time. */
+type Needed =
+  | Accounts
+  | ApiKeys
+  | CatalogChanges
+  | DemoShops
+  | Drafts
+  | DraftsRepo
+  | Drops
+  | ImportLockRepo
+  | Mirror
+  | Publishing
+  | Stores
+
+const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; readonly layer: Layer.Layer<Needed> }> = [
+  { name: "memory", absent: false, layer: TestServices },
+  ...engines.map(({ absent, layer, name }) => ({
+    name,
+    absent,
+    layer: Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layer), Layer.orDie)
+  }))
+]
+
+for (const engine of all) {
+  describe.skipIf(engine.absent)(`drops on ${engine.name}`, () => {
+    const Started = Layer.effectDiscard(Effect.zipRight(Ref.set(ahead, 0), movable))
+    const TestLayer = Layer.merge(layerWorkers, Started).pipe(
+      Layer.provideMerge(engine.layer),
+      Layer.provideMerge(Layer.setClock(movableClock))
+    )
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("come at their time and go at the other, and bring nothing else", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product, two, variant } = shop
+            // A draft that is nobody's business but its author's.
+            yield* apply(
+              CatalogChange.SetAttributes({ entityId: variant, values: { barcode: "draft" } }),
+              CatalogChange.SetAttributes({ entityId: product, values: { vendor: "Draft" } })
+            )
+            const drop = yield* aDrop(price(shop, one.id))
+            assert.deepStrictEqual([drop.status, drop.timezone, outcomes(drop)], ["scheduled", "Europe/Lisbon", [null]])
+            // Never early.
+            yield* advance(hour - 60_000)
+            yield* assertStays(drop.id)
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
+
+            yield* advance(60_000)
+            assert.deepStrictEqual(outcomes(yield* until(drop.id, "applied")), ["applied"])
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "8.00")
+            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "10.00")
+            assert.notStrictEqual(yield* live(shop, one.id, variant, "barcode"), "draft")
+            assert.strictEqual(yield* live(shop, one.id, product, "vendor"), "Fell")
+            assert.deepStrictEqual(yield* draft(variant, one.id, "price"), { value: "8.00", own: true, pending: true })
+            yield* assertStays(drop.id)
+
+            yield* advance(hour)
+            assert.deepStrictEqual(outcomes(yield* until(drop.id, "reverted")), ["reverted"])
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
+            assert.deepStrictEqual(yield* draft(variant, one.id, "price"), {
+              value: "10.00",
+              own: false,
+              pending: true
+            })
+            assert.notStrictEqual(yield* live(shop, one.id, variant, "barcode"), "draft")
+            yield* assertStays(drop.id)
+            // Whoever made the drop is the author of what it changed.
+            const history = yield* (yield* Drafts).history(variant, 50)
+            const prices = history.flatMap(({ actor, changes, store_id }) =>
+              changes
+                .filter(({ key }) => key === "price")
+                .map((change) => [actor.kind, store_id, change.old, change.new])
+            )
+            assert.deepStrictEqual(prices.slice(0, 2), [
+              ["cli", one.id, "8.00", null],
+              ["cli", one.id, null, "8.00"]
+            ])
+          })
+        )
+      )
+
+      it.effect("without an end stay; without a store they are on every one that can be published to", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { files, one, two, variant } = shop
+            const drop = yield* aDrop(price(shop, null, ""), { to: null })
+            yield* advance(hour)
+            const applied = yield* until(drop.id, "applied")
+            assert.deepStrictEqual([outcomes(applied), applied.changes[0]?.store_id], [["applied"], null])
+            for (const store of [one, two]) {
+              assert.isUndefined(yield* live(shop, store.id, variant, "price"))
+              assert.deepInclude(yield* draft(variant, store.id, "price"), { value: "", own: true, pending: false })
+            }
+            assert.deepInclude(yield* draft(variant, files.id, "price"), { value: "10.00", own: false })
+            yield* advance(100 * hour)
+            yield* assertStays(drop.id)
+            // It is over: the field is free again.
+            assert.strictEqual((yield* aDrop(price(shop, one.id))).status, "scheduled")
+          })
+        )
+      )
+
+      it.effect("leave what somebody edited meanwhile, and return the rest", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product, two, variant } = shop
+            yield* apply(CatalogChange.SetOverrides({ entityId: product, storeId: two.id, values: { title: "Zelt" } }))
+            const drop = yield* aDrop([
+              ...price(shop, one.id),
+              { entity_id: product, store_id: two.id, field: "title", value: "Angebot" },
+              { entity_id: product, store_id: one.id, field: "title", value: "Offer" }
+            ])
+            yield* advance(hour)
+            yield* until(drop.id, "applied")
+            assert.strictEqual(yield* live(shop, two.id, product, "title"), "Angebot")
+            yield* apply(
+              CatalogChange.SetOverrides({ entityId: variant, storeId: one.id, values: { price: "7.50" } }),
+              // Not the drop's: that store has its own value.
+              CatalogChange.SetAttributes({ entityId: product, values: { title: "Big tent" } })
+            )
+            yield* advance(hour)
+            const reverted = yield* until(drop.id, "reverted")
+            assert.deepStrictEqual(outcomes(reverted), ["skipped", "reverted", "reverted"])
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "8.00")
+            assert.deepStrictEqual(yield* draft(variant, one.id, "price"), { value: "7.50", own: true, pending: true })
+            // What it was, to the letter: a draft that the store had not accepted is a draft again.
+            assert.strictEqual(yield* live(shop, two.id, product, "title"), "Tent")
+            assert.deepStrictEqual(yield* draft(product, two.id, "title"), { value: "Zelt", own: true, pending: true })
+            assert.strictEqual(yield* live(shop, one.id, product, "title"), "Tent")
+            assert.deepStrictEqual(yield* draft(product, one.id, "title"), {
+              value: "Big tent",
+              own: false,
+              pending: true
+            })
+          })
+        )
+      )
+
+      it.effect("that a platform does not take fail, say why, and leave no draft behind", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, one, two, variant } = shop
+            const shops = yield* DemoShops
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
+            const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id)])
+            yield* advance(hour)
+            const failed = yield* until(drop.id, "failed")
+            assert.deepStrictEqual(outcomes(failed), ["applied", "failed"])
+            assert.deepStrictEqual(failed.changes[1]?.error, {
+              code: "DEMO_REFUSED",
+              message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+            })
+            assert.deepInclude(yield* draft(variant, two.id, "price"), { value: "10.00", own: false })
+            yield* shops.mend({ accountId, storeId: two.id })
+            // What did arrive goes again.
+            yield* advance(hour)
+            yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+              until: ({ changes }) => changes[0]?.outcome === "reverted",
+              schedule: Schedule.spaced("10 millis")
+            }).pipe(Effect.timeout("30 seconds"))
+            assert.deepStrictEqual(outcomes(yield* get(drop.id)), ["reverted", "failed"])
+            assert.strictEqual((yield* get(drop.id)).status, "failed")
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
+          })
+        )
+      )
+
+      it.effect("of what the store never accepted fail, and say so", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product } = shop
+            const late = yield* anEntity("variant", { price: "1.00" }, { on: [one], of: product })
+            const drop = yield* aDrop([{ entity_id: late, store_id: one.id, field: "price", value: "0.50" }])
+            yield* advance(hour)
+            const failed = yield* until(drop.id, "failed")
+            assert.deepStrictEqual(failed.changes[0]?.error, {
+              code: "NEVER_PUBLISHED",
+              message:
+                "The entity was never published to the store, so there is nothing to publish the new value with: publish it first."
+            })
+            assert.deepInclude(yield* draft(late, one.id, "price"), { value: "1.00", own: false })
+            yield* advance(hour)
+            yield* Effect.repeatN(runDue, 2)
+            assert.strictEqual((yield* get(drop.id)).status, "failed")
+          })
+        )
+      )
+
+      it.effect("that begin when another ends wait for it, and leave what was there before both", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, variant } = shop
+            const first = yield* aDrop(price(shop, one.id, "8.00"), { name: "First" })
+            const second = yield* create({
+              name: "Second",
+              starts_at: first.ends_at ?? "",
+              ends_at: yield* inMillis(3 * hour),
+              timezone: "UTC",
+              changes: price(shop, null, "6.00")
+            })
+            // Nobody looked before both were due.
+            yield* advance(2 * hour + 1_000)
+            yield* until(first.id, "reverted")
+            yield* until(second.id, "applied")
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "6.00")
+            yield* advance(hour)
+            yield* until(second.id, "reverted")
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
+            assert.deepInclude(yield* draft(variant, one.id, "price"), { value: "10.00", own: false, pending: false })
+          })
+        )
+      )
+
+      it.effect("return to what the store had, not to what a publish before them failed to bring", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, one, variant } = shop
+            const shops = yield* DemoShops
+            const { ask, attempts, find } = yield* Publishing
+            yield* shops.fail({ accountId, storeId: one.id }, { kind: "delay", percent: 100, delayMillis: 3_000 })
+            yield* shops.fail({ accountId, storeId: one.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
+            yield* apply(CatalogChange.SetAttributes({ entityId: variant, values: { price: "99.00" } }))
+            const drop = yield* aDrop(price(shop, one.id), { from: 1_000 })
+            // Its publish is under way when the drop comes, and waits behind it.
+            const asked = yield* ask(variant, one.id)
+            assert(asked.outcome === "asked")
+            yield* Effect.repeat(attempts(asked.publicationId), {
+              until: ({ length }) => length === 1,
+              schedule: Schedule.spaced("10 millis")
+            })
+            yield* Effect.sleep("500 millis")
+            yield* shops.mend({ accountId, storeId: one.id })
+            yield* advance(1_000)
+            yield* runDue
+            assert.strictEqual((yield* get(drop.id)).status, "applying")
+            yield* Effect.repeat(find([asked.publicationId]), {
+              until: ([record]) => record?.state !== "pending",
+              schedule: Schedule.spaced("10 millis")
+            })
+            assert.deepInclude((yield* find([asked.publicationId]))[0], { state: "failed" })
+            yield* until(drop.id, "applied")
+            yield* advance(2 * hour)
+            yield* until(drop.id, "reverted")
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
+            assert.deepStrictEqual(yield* draft(variant, one.id, "price"), {
+              value: "99.00",
+              own: false,
+              pending: true
+            })
+          })
+        )
+      )
+
+      it.effect("write a metafield as the type that its definition gives it", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product } = shop
+            yield* refreshMirror(shop.accountId, one, {
+              metafields: [aMetafield("product", "pack.grams", { type: "number_integer" })]
+            })
+            const weight = (value: string) => [{ entity_id: product, store_id: one.id, field: "pack.grams", value }]
+            assert.deepStrictEqual(yield* issues(aDrop(weight("heavy"))), [
+              {
+                path: "changes[0].value",
+                message: "must be a whole number from -9007199254740991 to 9007199254740991"
+              }
+            ])
+            const drop = yield* aDrop(weight("350"))
+            yield* advance(hour)
+            yield* until(drop.id, "applied")
+            const { attributes } = yield* Effect.flatMap(Drafts, (drafts) => drafts.get(product, one.id))
+            assert.deepInclude(attributes, { key: "pack.grams", value: "350", type: "number_integer" })
+            yield* advance(hour)
+            yield* until(drop.id, "reverted")
+            assert.isUndefined(yield* live(shop, one.id, product, "pack.grams"))
+          })
+        )
+      )
+
+      it.effect("wait while an import keeps the account locked", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { keep } = yield* ImportLockRepo
+            yield* keep(shop.accountId, ImportId.make(crypto.randomUUID()))
+            const drop = yield* aDrop(price(shop, shop.one.id))
+            yield* advance(hour)
+            yield* assertStays(drop.id)
+            assert.strictEqual((yield* get(drop.id)).status, "scheduled")
+            yield* keep(shop.accountId, null)
+            yield* until(drop.id, "applied")
+          })
+        )
+      )
+
+      it.effect("are cancelled until they start", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { cancel } = yield* Drops
+            const drop = yield* aDrop(price(shop, shop.one.id))
+            assert.deepStrictEqual(yield* cancel(drop.id), { ...drop, status: "cancelled" })
+            yield* advance(3 * hour)
+            yield* assertStays(drop.id)
+            const again = yield* aDrop(price(shop, shop.one.id), { from: 1_000 })
+            yield* advance(2_000)
+            yield* until(again.id, "applied")
+            assert.deepStrictEqual(yield* issues(cancel(again.id)), [
+              { path: "id", message: "the drop is applied: only a scheduled one can be cancelled" }
+            ])
+            assert.deepStrictEqual(yield* issues(cancel(drop.id)), [
+              { path: "id", message: "the drop is cancelled: only a scheduled one can be cancelled" }
+            ])
+            const other = yield* anAccount()
+            for (const refused of [
+              yield* Effect.flip(cancel(DropId.make(nilUuid))),
+              yield* Effect.flip(cancel(drop.id).pipe(actingAs(other.actor))),
+              yield* Effect.flip(get(drop.id).pipe(actingAs(other.actor)))
+            ])
+              assert.strictEqual(refused._tag, "NotFound")
+          })
+        )
+      )
+
+      it.effect("of the same field at the same time are refused, and named", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product, two, variant } = shop
+            const taken = yield* aDrop(price(shop, one.id), { name: 'The "first"' })
+            const why = [
+              {
+                path: "changes[0]",
+                message: `the drop "The \\"first\\"" (${taken.id}) has this field at the same time`
+              }
+            ]
+            const span = (from: number, to: number | null) => ({
+              from: from * hour,
+              to: to === null ? null : to * hour
+            })
+            for (const at of [span(1.5, 3), span(0.5, 1.5), span(1.2, 1.4), span(0.5, 5), span(0.5, null)])
+              for (const store of [one.id, null])
+                assert.deepStrictEqual(yield* issues(aDrop(price(shop, store), at)), why)
+            for (const at of [span(0.2, 0.9), span(2.1, 3), span(2.1, null)])
+              yield* Effect.flatMap(aDrop(price(shop, null), at), ({ id }) =>
+                Effect.flatMap(Drops, ({ cancel }) => cancel(id))
+              )
+            yield* aDrop(price(shop, two.id))
+            yield* aDrop([
+              { entity_id: variant, store_id: one.id, field: "barcode", value: "1" },
+              { entity_id: product, store_id: one.id, field: "title", value: "1" }
+            ])
+            yield* (yield* Drops).cancel(taken.id)
+            yield* aDrop(price(shop, one.id))
+          })
+        )
+      )
+
+      it.effect("that do not fit are refused with a path for each reason, and nothing is kept", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { list } = yield* Drops
+            const { files, one, product, two, variant } = shop
+            const other = yield* aShop
+            const elsewhere = yield* anEntity("product", {}, { on: [two] })
+            const nowhere = yield* anEntity("product", {}, { on: [files] })
+            const change = (over: Partial<NewDrop["changes"][number]>) => ({
+              entity_id: variant as string,
+              store_id: one.id as string | null,
+              field: "price",
+              value: "1.00",
+              ...over
+            })
+            const good = {
+              name: "Sale",
+              starts_at: yield* inMillis(hour),
+              ends_at: yield* inMillis(2 * hour),
+              timezone: "UTC",
+              changes: [change({})]
+            }
+            const past = yield* inMillis(-1_000)
+            const says = (over: Partial<NewDrop>) => issues(create({ ...good, ...over }))
+            assert.deepStrictEqual(yield* says({ name: "half \ud83d" }), [
+              { path: "name", message: "must be one line of valid text" }
+            ])
+            assert.deepStrictEqual(
+              yield* says({ name: " ", starts_at: "tomorrow", ends_at: "2026-02-30T00:00:00Z", timezone: "Mars/Base" }),
+              [
+                { path: "name", message: "must have 1 to 200 characters" },
+                {
+                  path: "starts_at",
+                  message: "must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z"
+                },
+                {
+                  path: "ends_at",
+                  message: "must be an RFC 3339 date-time with an offset: that day is not in the calendar"
+                },
+                { path: "timezone", message: "must be an IANA time zone such as Europe/Berlin" }
+              ]
+            )
+            assert.deepStrictEqual(yield* says({ starts_at: past }), [
+              { path: "starts_at", message: "lies in the past" }
+            ])
+            for (const ends_at of [good.starts_at, past])
+              assert.deepStrictEqual(yield* says({ ends_at }), [
+                { path: "ends_at", message: "must be later than the start" }
+              ])
+            for (const changes of [
+              [],
+              Array.from({ length: 251 }, (_, index) => change({ field: `custom.f${index}` }))
+            ])
+              assert.deepStrictEqual(yield* says({ changes }), [
+                { path: "changes", message: "must hold 1 to 250 changes" }
+              ])
+            assert.deepStrictEqual(
+              yield* says({
+                changes: [
+                  change({ entity_id: "nonsense" }),
+                  change({ entity_id: other.variant }),
+                  change({ store_id: "nonsense" }),
+                  change({ entity_id: product, field: "title", store_id: other.one.id }),
+                  change({ entity_id: elsewhere, field: "title" }),
+                  change({ entity_id: variant, field: "barcode", store_id: files.id }),
+                  change({ entity_id: nowhere, field: "title", store_id: null }),
+                  change({ field: "colour" }),
+                  change({ entity_id: product, field: "options", value: "[]" }),
+                  change({ field: "weight", value: "heavy" }),
+                  change({ entity_id: product, field: "vendor", value: "\u0000" }),
+                  change({ field: "weight", store_id: null })
+                ]
+              }),
+              [
+                { path: "changes[0].entity_id", message: "no such entity" },
+                { path: "changes[1].entity_id", message: "no such entity" },
+                { path: "changes[2].store_id", message: "no such store is linked" },
+                { path: "changes[3].store_id", message: "no such store is linked" },
+                { path: "changes[4].store_id", message: `the product is not on ${one.domain}` },
+                {
+                  path: "changes[5].store_id",
+                  message: `${files.domain} is known by its files alone: nothing can be published to it`
+                },
+                {
+                  path: "changes[6].store_id",
+                  message: "the product is on no store that anything can be published to"
+                },
+                {
+                  path: "changes[7].field",
+                  message:
+                    "is no attribute of a variant; allowed: title, sku, barcode, price, compare_at_price, weight, weight_unit, option1, option2, option3, taxable, requires_shipping, and metafields as namespace.key"
+                },
+                {
+                  path: "changes[8].field",
+                  message:
+                    "is read-only; allowed: title, handle, description_html, vendor, product_type, tags, status, seo_title, seo_description, and metafields as namespace.key"
+                },
+                {
+                  path: "changes[9].value",
+                  message:
+                    "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
+                },
+                { path: "changes[10].value", message: "must not contain U+0000" },
+                { path: "changes[11]", message: "writes the same field as changes[9]" }
+              ]
+            )
+            assert.deepStrictEqual(yield* list, [])
+          })
+        )
+      )
+
+      it.effect("are read by their start, and of an entity narrowed to it; an unlinked store is in none", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { list, ofEntity } = yield* Drops
+            const { unlink } = yield* Stores
+            const { one, product, two, variant } = shop
+            const title = { entity_id: product, store_id: two.id, field: "title", value: "Offer" }
+            const later = yield* aDrop([...price(shop, one.id), title], { from: 5 * hour, to: 6 * hour })
+            const sooner = yield* aDrop(price(shop, null))
+            assert.deepStrictEqual(yield* list, [sooner, later])
+            assert.deepStrictEqual(yield* ofEntity("variant", variant), [
+              sooner,
+              { ...later, changes: later.changes.slice(0, 1) }
+            ])
+            assert.deepStrictEqual(yield* ofEntity("product", product), [{ ...later, changes: later.changes.slice(1) }])
+            assert.strictEqual((yield* Effect.flip(ofEntity("product", variant)))._tag, "NotFound")
+            yield* unlink(two.domain)
+            assert.deepStrictEqual(yield* list, [sooner, { ...later, changes: later.changes.slice(0, 1) }])
+            assert.deepStrictEqual(yield* ofEntity("product", product), [])
+          })
+        )
+      )
+    })
+  })
+}

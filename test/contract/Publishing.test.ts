@@ -1,0 +1,772 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Duration, Effect, Layer, Stream } from "effect"
+import { PimLocked, RevisionConflict } from "../../src/domain/Errors.ts"
+import { EntityId, ImportId, nilUuid, type PublicationId, StoreId } from "../../src/domain/Ids.ts"
+import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
+import { type DemoFailure, DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { PublicationsRepo } from "../../src/repos/PublicationsRepo.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { defaultPublishingOptions, layerWorkers, Publishing } from "../../src/services/Publishing.ts"
+import { StoreAccess } from "../../src/services/StoreAccess.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  Stores
+} from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const nobody = EntityId.make(nilUuid)
+const nowhere = StoreId.make(nilUuid)
+
+/** As it is run, but that nobody waits for a second attempt. */
+const Quick = Publishing.layerWith({
+  ...defaultPublishingOptions,
+  firstDelay: Duration.millis(2),
+  longestDelay: Duration.millis(4),
+  pollEvery: Duration.millis(10)
+}).pipe(Layer.provide(StoreAccess.layer), Layer.provide(FaultInjector.layer))
+
+const quiet = () => Effect.void
+
+/** An account with a demo store and one that is known by its files; on the former a product with everything around it. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  return yield* Effect.gen(function* () {
+    const { link } = yield* Stores
+    const { store } = yield* link({ domain: "tern.demo.example", platform: "demo" })
+    const { store: other } = yield* link({ domain: "other.demo.example", platform: "demo" })
+    const { store: files } = yield* link({ domain: "files.example" })
+    const on = [store]
+    const product = yield* anEntity("product", { title: "Tent", vendor: "Tern", "spec.made": "here" }, { on })
+    const small = yield* anEntity("variant", { sku: "T-S", price: "1.00" }, { on, of: product })
+    const large = yield* anEntity("variant", { sku: "T-L", price: "2.00" }, { on, of: product })
+    const picture = yield* anEntity("media", { url: "https://cdn.example/a.png", alt: "A tent" }, { on })
+    const collection = yield* anEntity("collection", { title: "Tents" }, { on })
+    yield* (yield* CatalogChanges).apply([
+      CatalogChange.SetGallery({ entityId: product, entries: [{ mediaId: picture, storeIds: [store.id] }] }),
+      CatalogChange.SetMembers({ collectionId: collection, productIds: [product] })
+    ])
+    const shop = { accountId, storeId: store.id }
+    return { accountId, actor, store, other, files, shop, product, small, large, picture, collection }
+  }).pipe(actingAs(actor), Effect.orDie)
+})
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+const ask = (id: EntityId, store: { readonly id: StoreId }, revision?: number) =>
+  Effect.flatMap(Publishing, (publishing) => publishing.ask(id, store.id, revision))
+
+const idOf = (asked: { readonly outcome: string; readonly publicationId?: PublicationId }) => {
+  assert(asked.publicationId !== undefined, asked.outcome)
+  return asked.publicationId
+}
+
+/** Waits for the outcome of this one. */
+const settled = (id: PublicationId) =>
+  Effect.gen(function* () {
+    const [record] = yield* (yield* Publishing).settle([id], quiet)
+    assert(record !== undefined)
+    return record
+  })
+
+const publish = (id: EntityId, store: { readonly id: StoreId }) =>
+  Effect.flatMap(ask(id, store), (asked) => settled(idOf(asked)))
+
+const set = (id: EntityId, values: Readonly<Record<string, string | null>>) =>
+  Effect.orDie(
+    Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId: id, values })]))
+  )
+
+/** Whether something is pending, and the status. */
+const stateOf = (id: EntityId, store: { readonly id: StoreId }) =>
+  Effect.map(
+    Effect.flatMap(Drafts, (drafts) => drafts.get(id, store.id)),
+    (draft) => [draft.pending_publish, draft.last_publish_status] as const
+  )
+
+const liveOf = ({ shop }: Shop, id: string) =>
+  Effect.map(
+    Effect.flatMap(DemoShops, (shops) => Stream.runCollect(shops.records(shop))),
+    (records) => [...records].find(({ entityId }) => entityId === id)
+  )
+const titleOf = (shop: Shop, id: EntityId) => Effect.map(liveOf(shop, id), (live) => live?.attributes.title?.value)
+
+const fail = ({ shop }: Shop, kind: DemoFailure["kind"], percent = 100) =>
+  Effect.flatMap(DemoShops, (shops) => shops.fail(shop, { kind, percent, delayMillis: 0 }))
+const mend = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.mend(shop))
+const effects = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.effects(shop))
+
+const refusal = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(effect), ({ message }) => message)
+
+const outcomes = (id: PublicationId) =>
+  Effect.map(
+    Effect.flatMap(Publishing, (publishing) => publishing.attempts(id)),
+    (attempts) => attempts.map(({ outcome, reason }) => [outcome, reason])
+  )
+
+/** Claims as a process would that is gone afterwards. */
+const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>) =>
+  Effect.flatMap(PublicationsRepo, (repo) => repo.claim({ most: 100, mostPerStore: 100, leaseSeconds, only }))
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`publishing on ${engine.name}`, () => {
+    layer(Quick.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
+      it.effect("a product's first publish carries its variants and media, which take its outcome", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, large, picture, product, small, store } = shop
+            const all = [product, small, large, picture]
+            const asked = yield* ask(product, store)
+            assert.strictEqual(asked.outcome, "asked")
+            for (const id of all) assert.deepStrictEqual(yield* stateOf(id, store), [true, "pending"])
+            const record = yield* settled(idOf(asked))
+            assert.deepInclude(record, {
+              entityId: product,
+              storeId: store.id,
+              storeDomain: store.domain,
+              state: "published",
+              attempts: 1,
+              error: null,
+              draftRevision: asked.draftRevision
+            })
+            assert.isNotNull(record.finishedAt)
+            for (const id of all) assert.deepStrictEqual(yield* stateOf(id, store), [false, "published"])
+            const live = yield* liveOf(shop, product)
+            assert.deepStrictEqual(live?.media, [demoPlatformId("media", picture)])
+            assert.strictEqual(live?.attributes.title?.value, "Tent")
+            assert.strictEqual((yield* liveOf(shop, large))?.attributes.price?.value, "2.00")
+            const known = yield* (yield* PublicationsRepo).known(accountId, store.id, all)
+            assert.deepStrictEqual(
+              all.map((id) => known.get(id)?.platformId),
+              [
+                demoPlatformId("product", product),
+                demoPlatformId("variant", small),
+                demoPlatformId("variant", large),
+                demoPlatformId("media", picture)
+              ]
+            )
+            assert.deepStrictEqual(yield* outcomes(record.id), [["published", null]])
+          })
+        )
+      )
+
+      it.effect("a later publish brings the product alone; its variants' drafts stay drafts", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, small, store } = shop
+            yield* publish(product, store)
+            yield* set(product, { title: "Tent 2" })
+            yield* set(small, { price: "9.00" })
+            yield* publish(product, store)
+            assert.strictEqual(yield* titleOf(shop, product), "Tent 2")
+            assert.strictEqual((yield* liveOf(shop, small))?.attributes.price?.value, "1.00")
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+            assert.deepStrictEqual(yield* stateOf(small, store), [true, "published"])
+            yield* publish(small, store)
+            assert.strictEqual((yield* liveOf(shop, small))?.attributes.price?.value, "9.00")
+            assert.deepStrictEqual(yield* stateOf(small, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("a variant that came after its product's first publish is published by itself, then placed", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { large, product, small, store } = shop
+            yield* publish(product, store)
+            const medium = yield* anEntity("variant", { title: "M", price: "1.50" }, { on: [store], of: product })
+            const { apply } = yield* CatalogChanges
+            yield* apply([CatalogChange.OrderVariants({ productId: product, variantIds: [small, medium, large] })])
+            const places = Effect.map(
+              Effect.flatMap(DemoShops, (shops) => Stream.runCollect(shops.records(shop.shop))),
+              (records) => [...records].filter(({ kind }) => kind === "variant").map(({ entityId }) => entityId)
+            )
+            // The store has not got it, so it has not taken its place either.
+            yield* publish(product, store)
+            assert.deepStrictEqual(yield* places, [small, large])
+            assert.deepStrictEqual(yield* stateOf(medium, store), [true, "never_published"])
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "published"])
+            yield* publish(medium, store)
+            assert.deepStrictEqual(yield* places, [small, large, medium])
+            yield* publish(product, store)
+            assert.deepStrictEqual(yield* places, [small, medium, large])
+            for (const id of [product, medium]) assert.deepStrictEqual(yield* stateOf(id, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("what is edited after the ask stays a draft", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, small, store } = shop
+            const asked = yield* ask(product, store)
+            yield* set(product, { title: "Later" })
+            yield* set(small, { price: "7.00" })
+            yield* settled(idOf(asked))
+            assert.strictEqual(yield* titleOf(shop, product), "Tent")
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "published"])
+            assert.deepStrictEqual(yield* stateOf(small, store), [true, "published"])
+            yield* set(product, { title: "Tent" })
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("the same asked again joins, a newer one queues behind it and never comes first", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const publishing = yield* Publishing
+            const first = yield* ask(product, store)
+            assert.deepStrictEqual(yield* ask(product, store), { ...first, outcome: "joined" })
+            yield* set(product, { title: "Tent 2" })
+            const second = yield* ask(product, store)
+            assert.strictEqual(second.outcome, "asked")
+            assert.notStrictEqual(idOf(second), idOf(first))
+            yield* set(product, { title: "Tent" })
+            // What the store accepted is not what it will hold: it is no case of nothing to publish.
+            const third = yield* ask(product, store)
+            const taken = yield* claimAndDie(0, ...[first, second, third].map(idOf))
+            assert.deepStrictEqual(
+              taken.map(({ id }) => id),
+              [idOf(first)]
+            )
+            const records = yield* publishing.settle([first, second, third].map(idOf), quiet)
+            assert.deepStrictEqual(
+              records.map(({ id, state }) => [id, state]),
+              [first, second, third].map((asked) => [idOf(asked), "published"])
+            )
+            assert.strictEqual(yield* titleOf(shop, product), "Tent")
+            assert.strictEqual(yield* effects(shop), 3)
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("while a newer ask waits the state stays pending, whatever became of the older one", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, small, store } = shop
+            const first = yield* ask(product, store)
+            yield* set(product, { title: "" })
+            const second = yield* ask(product, store)
+            yield* settled(idOf(first))
+            assert.strictEqual((yield* stateOf(small, store))[1], "published")
+            const refused = yield* settled(idOf(second))
+            assert.deepStrictEqual(refused.error, { code: "INVALID_INPUT", message: "Title can't be blank" })
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
+            assert.strictEqual((yield* stateOf(small, store))[1], "published")
+          })
+        )
+      )
+
+      it.effect("nothing to publish is said, and changes nothing", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* publish(product, store)
+            const before = yield* (yield* Drafts).history(product, 250)
+            assert.deepStrictEqual(yield* ask(product, store), {
+              outcome: "nothing_to_publish",
+              draftRevision: before[0]?.draft_revision ?? 0
+            })
+            assert.deepStrictEqual(yield* (yield* Drafts).history(product, 250), before)
+          })
+        )
+      )
+
+      it.effect("imported values count as accepted, and variants of such products can be published", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { large, picture, product, small, store } = shop
+            const imported = (entityId: EntityId, variants: ReadonlyArray<EntityId> = []) =>
+              CatalogChange.AcceptImported({
+                entityId,
+                storeId: store.id,
+                values: {},
+                media: variants.length === 0 ? [] : [picture],
+                variants
+              })
+            yield* (yield* CatalogChanges).apply([
+              imported(product, [small, large]),
+              ...[small, large, picture].map((id) => imported(id))
+            ])
+            assert.strictEqual((yield* ask(product, store)).outcome, "nothing_to_publish")
+            yield* set(small, { price: "9.00" })
+            yield* set(product, { title: "Not asked for" })
+            const record = yield* publish(small, store)
+            assert.strictEqual(record.state, "published")
+            assert.strictEqual((yield* liveOf(shop, small))?.attributes.price?.value, "9.00")
+            assert.strictEqual((yield* liveOf(shop, large))?.attributes.price?.value, "2.00")
+            assert.strictEqual(yield* titleOf(shop, product), "Tent")
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "published"])
+          })
+        )
+      )
+
+      it.effect("a metafield that is gone is taken away", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* publish(product, store)
+            assert.strictEqual((yield* liveOf(shop, product))?.attributes["spec.made"]?.value, "here")
+            const sent: Array<unknown> = []
+            yield* set(product, { "spec.made": null })
+            const asked = yield* ask(product, store)
+            const platform = yield* PlatformClient
+            const watching = Layer.succeed(PlatformClient, {
+              ...platform,
+              publish: (to, publication) => {
+                sent.push(publication.attributes["spec.made"])
+                return platform.publish(to, publication)
+              }
+            })
+            yield* Effect.provide(settled(idOf(asked)), Layer.provide(Quick, watching))
+            assert.deepStrictEqual(sent, [{ value: "", type: "single_line_text_field" }])
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("collections bring their members; variants and members of what is not live are refused by name", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, product, small, store } = shop
+            assert.strictEqual(
+              yield* refusal(ask(small, store)),
+              `entity_id: its product ${product} is not live on this store: publish the product first`
+            )
+            assert.strictEqual(
+              yield* refusal(ask(collection, store)),
+              `members: product ${product} is not live on this store: publish it first, or take it out of the collection`
+            )
+            assert.deepStrictEqual(yield* stateOf(collection, store), [true, "never_published"])
+            yield* publish(product, store)
+            yield* publish(collection, store)
+            assert.deepStrictEqual((yield* liveOf(shop, collection))?.members, [demoPlatformId("product", product)])
+            assert.deepStrictEqual(yield* stateOf(collection, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("what is not there, what has no platform and what has moved on is refused", () =>
+        inShop(({ files, other, picture, product, store }) =>
+          Effect.gen(function* () {
+            const theirs = yield* aShop
+            const gone = "No such record."
+            for (const [id, where] of [
+              [nobody, store],
+              [product, { id: nowhere }],
+              [product, other],
+              [theirs.product, store],
+              [theirs.product, theirs.store],
+              [product, theirs.store]
+            ] as const)
+              assert.strictEqual(yield* refusal(ask(id, where)), gone)
+            yield* (yield* CatalogChanges).apply([CatalogChange.AddToStore({ entityId: picture, storeId: files.id })])
+            assert.strictEqual(
+              yield* refusal(ask(picture, files)),
+              "store_id: files.example is known by its files alone: nothing can be published to it"
+            )
+            const revision = (yield* (yield* Drafts).get(picture, null)).draft_revision
+            assert.strictEqual(
+              yield* refusal(ask(picture, store, revision - 1)),
+              new RevisionConflict({ entityId: picture, currentRevision: revision }).message
+            )
+            assert.strictEqual((yield* ask(picture, store, revision)).outcome, "asked")
+          })
+        )
+      )
+
+      it.effect("while an import is under review nothing is asked for or begun, and what is under way ends", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, store } = shop
+            const importLock = yield* ImportLockRepo
+            const asked = yield* ask(product, store)
+            yield* importLock.keep(accountId, ImportId.make(nilUuid))
+            assert.deepStrictEqual(yield* claimAndDie(0, idOf(asked)), [])
+            assert.strictEqual(yield* refusal(ask(product, store)), new PimLocked().message)
+            assert.strictEqual(yield* refusal(ask(nobody, store)), "No such record.")
+            yield* importLock.keep(accountId, null)
+            assert.strictEqual((yield* settled(idOf(asked))).state, "published")
+          })
+        )
+      )
+
+      it.effect(
+        "a refusal fails at once with the platform's reason, and a mended store takes it when asked again",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { picture, product, small, store } = shop
+              yield* fail(shop, "refuse")
+              const record = yield* publish(product, store)
+              const error = {
+                code: "DEMO_REFUSED",
+                message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+              }
+              assert.deepInclude(record, { state: "failed", attempts: 1, error })
+              for (const id of [product, small, picture])
+                assert.deepStrictEqual(yield* stateOf(id, store), [true, "failed"])
+              assert.deepStrictEqual(yield* outcomes(record.id), [["refused", "DEMO_REFUSED"]])
+              assert.isUndefined(yield* liveOf(shop, product))
+              const told = yield* (yield* Drafts).history(product, 2)
+              assert.deepStrictEqual(
+                told.map((entry) => [entry.action, entry.error, entry.store_domain]),
+                [
+                  ["publish_failed", error, store.domain],
+                  ["publish_asked", null, store.domain]
+                ]
+              )
+              yield* mend(shop)
+              assert.strictEqual((yield* publish(product, store)).state, "published")
+              assert.deepStrictEqual(yield* stateOf(small, store), [false, "published"])
+              assert.strictEqual((yield* (yield* Drafts).history(small, 1))[0]?.action, "published")
+            })
+          )
+      )
+
+      it.effect("a failed version whose draft was undone is sent all the same: nobody knows what the store has", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* publish(product, store)
+            yield* fail(shop, "refuse")
+            yield* set(product, { title: "Tent 2" })
+            yield* publish(product, store)
+            yield* set(product, { title: "Tent" })
+            yield* mend(shop)
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "failed"])
+            assert.strictEqual((yield* publish(product, store)).state, "published")
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("a platform that fails is tried again so often, then it is failed and says so", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* fail(shop, "error")
+            const record = yield* publish(product, store)
+            // The first attempt pushes; each further one reads back first, and that fails too.
+            const most = defaultPublishingOptions.mostPushes + defaultPublishingOptions.mostReadings
+            assert.deepInclude(record, {
+              state: "failed",
+              attempts: most,
+              error: {
+                code: "PLATFORM_UNAVAILABLE",
+                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 6 times."
+              }
+            })
+            assert.deepStrictEqual(
+              yield* outcomes(record.id),
+              Array.from({ length: most }, () => ["unavailable", "server"])
+            )
+            assert.strictEqual(yield* effects(shop), 0)
+          })
+        )
+      )
+
+      it.effect("what kills every process that carries it out is given up", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, small, store } = shop
+            const broken = Layer.mock(PlatformClient, {
+              publish: () => Effect.dieMessage("broken"),
+              readBack: () => Effect.dieMessage("broken")
+            })
+            const hopeless = Publishing.layerWith({
+              ...defaultPublishingOptions,
+              mostPushes: 2,
+              mostReadings: 1,
+              pollEvery: Duration.millis(10)
+            }).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]), Layer.provide(broken))
+            const id = idOf(yield* ask(product, store))
+            for (let attempt = 1; attempt <= 3; attempt++) assert.lengthOf(yield* claimAndDie(0, id), 1)
+            const record = yield* Effect.provide(settled(id), hopeless)
+            assert.deepInclude(record, {
+              state: "failed",
+              attempts: 4,
+              error: {
+                code: "INTERRUPTED",
+                message: "The processes that published it ended before they were done. Tried 3 times."
+              }
+            })
+            assert.deepStrictEqual(yield* stateOf(small, store), [true, "failed"])
+            assert.deepStrictEqual(
+              (yield* outcomes(record.id)).map(([outcome]) => outcome),
+              ["lost", "lost", "lost", "unknown"]
+            )
+          })
+        )
+      )
+
+      it.effect("a lost answer is read back: one effect, published", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* fail(shop, "lost")
+            assert.deepInclude(yield* publish(product, store), { state: "published", attempts: 1 })
+            assert.strictEqual(yield* effects(shop), 1)
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("what a process that is gone had under way is taken over when its lease ran out", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const repo = yield* PublicationsRepo
+            const id = idOf(yield* ask(product, store))
+            const [claimed] = yield* claimAndDie(3_600, id)
+            assert(claimed?.id === id)
+            assert.deepStrictEqual(yield* claimAndDie(0, id), [])
+            assert.isTrue(yield* repo.renew(claimed, 0))
+            const record = yield* settled(id)
+            assert.deepInclude(record, { state: "published", attempts: 2 })
+            assert.deepStrictEqual(yield* outcomes(id), [
+              ["lost", null],
+              ["published", null]
+            ])
+            // Whoever it was taken from writes nothing any more.
+            const end = { outcome: "refused", reason: "LATE" } as const
+            assert.isFalse(yield* repo.renew(claimed, 60))
+            assert.isFalse(yield* repo.pin(claimed, claimed.content))
+            assert.isFalse(yield* repo.finish(claimed, end, "failed", { code: "LATE", message: "Late." }))
+            yield* repo.giveBack(claimed)
+            yield* repo.postpone(claimed, end, { code: "LATE", message: "Late." }, 0)
+            const { finishedAt: _, ...same } = (yield* repo.find(shop.accountId, [id]))[0] ?? record
+            assert.deepInclude(record, same)
+          })
+        )
+      )
+
+      it.effect("a process that is told to stop gives back what it has under way, and that does not count", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, store } = shop
+            const repo = yield* PublicationsRepo
+            const id = idOf(yield* ask(product, store))
+            yield* Effect.flatMap(DemoShops, (shops) =>
+              shops.fail(shop.shop, { kind: "delay", percent: 100, delayMillis: 3_600_000 })
+            )
+            const claims = Effect.map(repo.attempts(accountId, id), (attempts) => attempts.length)
+            yield* Effect.scoped(
+              Effect.zipRight(
+                Effect.forkScoped(Effect.flatMap(Publishing, ({ work }) => work)),
+                Effect.repeat(Effect.delay(claims, "5 millis"), { until: (count) => count > 0 })
+              )
+            )
+            yield* mend(shop)
+            const [claimed] = yield* repo.claim({ most: 1, mostPerStore: 1, leaseSeconds: 0, only: [id] })
+            assert.deepInclude(claimed, { attempts: 2, givenBack: 1 })
+            assert.strictEqual((yield* settled(id)).state, "published")
+            assert.deepStrictEqual(
+              (yield* outcomes(id)).map(([outcome]) => outcome),
+              ["interrupted", "lost", "published"]
+            )
+          })
+        )
+      )
+
+      it.effect("of one store so many are under way, and of all together so many, each store in its turn", () =>
+        Effect.gen(function* () {
+          const shops = yield* Effect.replicateEffect(aShop, 2)
+          const ids = new Map<PublicationId, StoreId>()
+          for (const { actor, store } of shops)
+            yield* Effect.gen(function* () {
+              for (let index = 0; index < 5; index++) {
+                const id = yield* anEntity("media", { url: `https://cdn.example/${index}.png` }, { on: [store] })
+                ids.set(idOf(yield* ask(id, store)), store.id)
+              }
+            }).pipe(actingAs(actor))
+          const repo = yield* PublicationsRepo
+          const claim = (most: number) =>
+            Effect.map(repo.claim({ most, mostPerStore: 3, leaseSeconds: 3_600, only: [...ids.keys()] }), (claimed) =>
+              claimed.map(({ storeId }) => shops.findIndex(({ store }) => store.id === storeId)).sort()
+            )
+          assert.deepStrictEqual(yield* claim(2), [0, 1])
+          assert.deepStrictEqual(yield* claim(3), [0, 0, 1])
+          assert.deepStrictEqual(yield* claim(9), [1])
+          assert.deepStrictEqual(yield* claim(9), [])
+        })
+      )
+
+      it.effect("a push of accepted values and a few others leaves drafts drafts", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const publishing = yield* Publishing
+            assert.strictEqual(
+              yield* refusal(publishing.askValues(product, store.id, { vendor: "Sale" })),
+              "entity_id: the product was never published to this store: publish it first"
+            )
+            yield* publish(product, store)
+            yield* set(product, { title: "A draft" })
+            const one = idOf(yield* publishing.askValues(product, store.id, { vendor: "Sale", "spec.made": null }))
+            const two = idOf(yield* publishing.askValues(product, store.id, { product_type: "Tents" }))
+            yield* publishing.settle([one, two], quiet)
+            const live = (yield* liveOf(shop, product))?.attributes
+            assert.deepStrictEqual(
+              [live?.title?.value, live?.vendor?.value, live?.product_type?.value, live?.["spec.made"]?.value],
+              ["Tent", "Sale", "Tents", undefined]
+            )
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "published"])
+            assert.strictEqual((yield* (yield* Drafts).get(product, store.id)).title, "A draft")
+            yield* publish(product, store)
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+            const after = (yield* liveOf(shop, product))?.attributes
+            assert.deepStrictEqual([after?.title?.value, after?.vendor?.value], ["A draft", "Tern"])
+          })
+        )
+      )
+
+      it.effect("what waits on an unlinked store goes on when the store is linked again", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const id = idOf(yield* ask(product, store))
+            const stores = yield* Stores
+            yield* stores.unlink(store.domain)
+            assert.deepStrictEqual(yield* claimAndDie(0, id), [])
+            yield* stores.link({ domain: store.domain })
+            assert.strictEqual((yield* settled(id)).state, "published")
+          })
+        )
+      )
+
+      it.effect("what was taken off its store before its turn is failed", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, small, store } = shop
+            const id = idOf(yield* ask(product, store))
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.RemoveFromStore({ entityId: product, storeId: store.id })
+            ])
+            assert.deepInclude(yield* settled(id), {
+              state: "failed",
+              error: { code: "NOT_ON_STORE", message: "It was taken off the store before it was published." }
+            })
+            assert.strictEqual((yield* stateOf(small, store))[1], "failed")
+            assert.strictEqual(yield* effects(shop), 0)
+          })
+        )
+      )
+
+      it.effect("workers carry out what was asked before they came, versions without an ask, and what comes", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, product, small, store } = shop
+            // As a database from before publishes were kept has it.
+            yield* (yield* CatalogChanges).apply(
+              [product, small].map((entityId) => CatalogChange.AskPublish({ entityId, storeId: store.id }))
+            )
+            yield* Effect.scoped(
+              Effect.gen(function* () {
+                yield* Layer.build(layerWorkers)
+                const published = (id: EntityId) =>
+                  Effect.repeat(Effect.delay(stateOf(id, store), "5 millis"), {
+                    until: ([, status]) => status === "published"
+                  })
+                yield* published(product)
+                assert.strictEqual(yield* effects(shop), 1)
+                yield* ask(collection, store)
+                yield* published(collection)
+              })
+            )
+          })
+        )
+      )
+
+      it.effect("two who ask at once share one publication", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const all = yield* Effect.all(
+              Array.from({ length: 8 }, () => ask(product, store)),
+              { concurrency: "unbounded" }
+            )
+            assert.strictEqual(new Set(all.map(idOf)).size, 1)
+            assert.deepStrictEqual(all.map(({ outcome }) => outcome).sort(), [
+              "asked",
+              ...Array.from({ length: 7 }, () => "joined")
+            ])
+            yield* settled(idOf(all[0] ?? { outcome: "none" }))
+            assert.strictEqual(yield* effects(shop), 1)
+          })
+        )
+      )
+
+      it.effect("lists what stores did not take, newest first, until somebody asks again", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, picture, product, store } = shop
+            const { failures } = yield* Publishing
+            yield* publish(product, store)
+            assert.deepStrictEqual(yield* failures(10), [])
+            yield* fail(shop, "refuse")
+            const first = yield* publish(collection, store)
+            yield* set(picture, { alt: "Two tents" })
+            const second = yield* publish(picture, store)
+            const shown = (record: typeof first, entityType: "collection" | "media", title: string) => ({
+              id: record.id,
+              entityId: record.entityId,
+              entityType,
+              title,
+              storeId: store.id,
+              storeDomain: store.domain,
+              attempts: 1,
+              finishedAt: record.finishedAt,
+              error: {
+                code: "DEMO_REFUSED",
+                message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+              }
+            })
+            const both = [shown(second, "media", "Two tents"), shown(first, "collection", "Tents")]
+            assert.deepStrictEqual<unknown>(yield* failures(10), both)
+            assert.deepStrictEqual<unknown>(yield* failures(0), both.slice(0, 1))
+            const theirs = yield* aShop
+            assert.deepStrictEqual(yield* failures(10).pipe(actingAs(theirs.actor)), [])
+            yield* mend(shop)
+            const again = idOf(yield* ask(picture, store))
+            assert.deepStrictEqual<unknown>(yield* failures(10), both.slice(1))
+            yield* settled(again)
+            assert.deepStrictEqual<unknown>(yield* failures(10), both.slice(1))
+            const { link, unlink } = yield* Stores
+            yield* unlink(store.domain)
+            assert.deepStrictEqual(yield* failures(10), [])
+            yield* link({ domain: store.domain })
+            assert.deepStrictEqual<unknown>(yield* failures(10), both.slice(1))
+          })
+        )
+      )
+
+      it.effect("one account sees nothing of another's publications", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const theirs = yield* aShop
+            const id = idOf(yield* ask(shop.product, shop.store))
+            const publishing = yield* Publishing
+            assert.deepStrictEqual(yield* publishing.find([id]).pipe(actingAs(theirs.actor)), [])
+            assert.deepStrictEqual(yield* publishing.attempts(id).pipe(actingAs(theirs.actor)), [])
+            assert.strictEqual((yield* settled(id)).state, "published")
+            assert.strictEqual(yield* effects(theirs), 0)
+            assert.strictEqual(yield* publishing.forget, 0)
+          })
+        )
+      )
+    })
+  })
+}

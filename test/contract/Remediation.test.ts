@@ -1,0 +1,350 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import type { Actor } from "../../src/domain/Actor.ts"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
+import { EntityId, ImportId, nilUuid, StoreId } from "../../src/domain/Ids.ts"
+import type { FillOperation, ReconcileOperation } from "../../src/domain/Remediation.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import {
+  ApiKeys,
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  Remediation
+} from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+import { allowed, decimal } from "./DraftValues.ts"
+
+const nobody = EntityId.make("00000000-0000-4000-8000-00000000dead")
+const nowhere = StoreId.make("00000000-0000-4000-8000-00000000beef")
+const absent = { code: "not_found", message: "No such record." } as const
+const misfit = (message: string) => ({ code: "validation_failed", message }) as const
+
+const fill = (kind: EntityKind, operations: ReadonlyArray<FillOperation>) =>
+  Effect.flatMap(Remediation, (remediation) => remediation.fill(kind, operations))
+const reconcile = (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>) =>
+  Effect.flatMap(Remediation, (remediation) => remediation.reconcile(kind, operations))
+
+const apply = (...changes: ReadonlyArray<CatalogChange>) =>
+  Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply(changes)))
+
+const override = (entityId: EntityId, store: { readonly id: StoreId }, values: Readonly<Record<string, string>>) =>
+  CatalogChange.SetOverrides({ entityId, storeId: store.id, values })
+
+/** Effective values on a store. */
+const valuesOn = (store: { readonly id: StoreId }, id: EntityId) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    Effect.map(drafts.get(id, store.id), ({ attributes, draft_revision, overridden }) => ({
+      revision: draft_revision,
+      overridden,
+      values: Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
+    }))
+  )
+
+/** Three stores, a product on all of them, and one that is on none. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores, token } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+  const [a, b, c] = stores
+  return yield* Effect.gen(function* () {
+    const product = yield* anEntity("product", { title: "Tent", "care.note": "dry" }, { on: stores })
+    const variant = yield* anEntity("variant", { sku: "T-1" }, { on: stores, of: product })
+    const media = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on: [a] })
+    const homeless = yield* anEntity("product", { title: "Homeless" })
+    return { accountId, actor, a, b, c, stores, product, variant, media, homeless, token }
+  }).pipe(actingAs(actor))
+})
+
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+const byKey = <A extends { readonly key: string }>(changes: ReadonlyArray<A>) =>
+  [...changes].sort((left, right) => (left.key < right.key ? -1 : 1))
+
+const byId = (stores: ReadonlyArray<{ readonly id: StoreId }>) => stores.map(({ id }) => id).sort()
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`remedies on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("a fill writes the store's own value where its effective one is empty, and nothing else", () =>
+        inShop(({ a, b, product }) =>
+          Effect.gen(function* () {
+            yield* apply(override(product, b, { title: "", vendor: "Fell" }))
+            const before = (yield* valuesOn(a, product)).revision
+            const operations = [
+              { entity_id: product, store_id: a.id, field: "vendor", value: "Tern" },
+              { entity_id: product, store_id: b.id, field: "vendor", value: "Tern" },
+              { entity_id: product, store_id: a.id, field: "title", value: "Zelt" },
+              // Deliberately empty is empty.
+              { entity_id: product, store_id: b.id, field: "title", value: "Zelt" },
+              // A later operation sees what an earlier one did.
+              { entity_id: product, store_id: a.id, field: "vendor", value: "Gull" },
+              { entity_id: product, store_id: a.id, field: "description_html", value: "<p>Dry</p>" },
+              { entity_id: product, store_id: a.id, field: "spec.new", value: "1" }
+            ]
+            const { filled, results } = yield* fill("product", operations)
+            assert.deepStrictEqual(
+              results,
+              operations.map(({ value: _, ...target }, index) => ({
+                ...target,
+                ok: true,
+                filled: [0, 3, 5, 6].includes(index)
+              }))
+            )
+            assert.strictEqual(filled, 4)
+            const onA = yield* valuesOn(a, product)
+            assert.deepInclude(onA.values, {
+              title: "Tent",
+              vendor: "Tern",
+              description_html: "<p>Dry</p>",
+              "spec.new": "1"
+            })
+            assert.deepStrictEqual(onA.overridden, ["description_html", "spec.new", "vendor"])
+            assert.deepInclude((yield* valuesOn(b, product)).values, { title: "Zelt", vendor: "Fell" })
+            // One batch is one write of each entity, recorded as such.
+            assert.strictEqual(onA.revision, before + 1)
+            const history = yield* (yield* Drafts).history(product, 10)
+            const written = (store: { readonly id: StoreId }) =>
+              history
+                .filter(({ draft_revision, store_id }) => draft_revision === before + 1 && store_id === store.id)
+                .map(({ action, actor, changes }) => ({ action, kind: actor.kind, changes: byKey(changes) }))
+            assert.deepStrictEqual(written(a), [
+              {
+                action: "attributes",
+                kind: "cli",
+                changes: [
+                  { key: "description_html", old: null, new: "<p>Dry</p>" },
+                  { key: "spec.new", old: null, new: "1" },
+                  { key: "vendor", old: null, new: "Tern" }
+                ]
+              }
+            ])
+            assert.deepStrictEqual(written(b), [
+              { action: "attributes", kind: "cli", changes: [{ key: "title", old: "", new: "Zelt" }] }
+            ])
+            // Again: there is nothing to fill, and nothing is written.
+            const again = yield* fill("product", operations)
+            assert.deepStrictEqual([again.filled, again.results.every(({ ok }) => ok)], [0, true])
+            assert.strictEqual((yield* valuesOn(a, product)).revision, before + 1)
+          })
+        )
+      )
+
+      it.effect("a fill that cannot be carried out fails alone, and says why", () =>
+        inShop(({ a, b, homeless, media, product, variant }) =>
+          Effect.gen(function* () {
+            const theirs = yield* aShop
+            const before = (yield* valuesOn(a, product)).revision
+            const good = { entity_id: product, store_id: a.id, field: "vendor", value: "Tern" }
+            const cases: ReadonlyArray<readonly [FillOperation, object]> = [
+              [{ ...good, entity_id: nobody }, absent],
+              [{ ...good, entity_id: theirs.product }, absent],
+              [{ ...good, entity_id: theirs.product, store_id: theirs.a.id }, absent],
+              [{ ...good, store_id: theirs.a.id }, absent],
+              [{ ...good, store_id: nowhere }, absent],
+              [{ ...good, entity_id: variant }, absent],
+              [{ ...good, entity_id: homeless }, absent],
+              [{ ...good, field: "colour" }, misfit(`field: is no attribute of a product; ${allowed.product}`)],
+              [{ ...good, field: "__proto__" }, misfit(`field: is no attribute of a product; ${allowed.product}`)],
+              [{ ...good, field: "options", value: "[]" }, misfit(`field: is read-only; ${allowed.product}`)],
+              [{ ...good, field: "tags", value: "a, b" }, misfit("value: must be a JSON list of strings")],
+              [{ ...good, value: "a\nb" }, misfit("value: must be one line of text")],
+              [{ ...good, value: "a\u0000b" }, misfit("value: must not contain U+0000")],
+              [{ ...good, value: "\ud800" }, misfit("value: must not contain lone surrogates")],
+              [{ ...good, value: "" }, misfit("value: must not be empty: something else than white space is needed")],
+              [
+                { ...good, value: " \u3000" },
+                misfit("value: must not be empty: something else than white space is needed")
+              ],
+              [
+                { ...good, field: "description_html", value: "<p>&nbsp;</p>" },
+                misfit("value: must not be empty: text or an image is needed")
+              ]
+            ]
+            const { filled, results } = yield* fill("product", [...cases.map(([operation]) => operation), good])
+            assert.strictEqual(filled, 1)
+            for (const [index, [{ value: _, ...target }, error]] of cases.entries())
+              assert.deepStrictEqual(results[index], { ...target, ok: false, filled: false, error } as never)
+            const { value: _, ...target } = good
+            assert.deepStrictEqual(results[cases.length], { ...target, ok: true, filled: true })
+            assert.strictEqual((yield* valuesOn(a, product)).revision, before + 1)
+            // Read-only fields of media, and types of other kinds.
+            const others = yield* Effect.all([
+              fill("media", [{ entity_id: media, store_id: a.id, field: "width", value: "1" }]),
+              fill("variant", [{ entity_id: variant, store_id: b.id, field: "price", value: "cheap" }]),
+              fill("media", [{ entity_id: media, store_id: a.id, field: "alt", value: "A tent" }]),
+              fill("collection", [{ entity_id: product, store_id: a.id, field: "title", value: "x" }])
+            ])
+            assert.deepStrictEqual(
+              others.map(({ results }) => results[0]?.error),
+              [misfit(`field: is read-only; ${allowed.media}`), misfit(`value: ${decimal}`), undefined, absent]
+            )
+            assert.deepStrictEqual(yield* fill("product", []), { filled: 0, results: [] })
+          })
+        )
+      )
+
+      it.effect("a reconcile makes stores that disagree agree, and leaves those that match alone", () =>
+        inShop(({ a, b, c, product, stores }) =>
+          Effect.gen(function* () {
+            yield* apply(
+              override(product, a, { title: "Zelt", vendor: "Fell", seo_title: "x", tags: '["a"]' }),
+              override(product, b, { title: "Tente", seo_title: "x" }),
+              override(product, c, { seo_title: "x", "care.note": "" })
+            )
+            const before = (yield* valuesOn(a, product)).revision
+            const operations: ReadonlyArray<ReconcileOperation> = [
+              { entity_id: product, field: "title", winner_store_id: a.id },
+              // Back to the canonical value: overrides go.
+              { entity_id: product, field: "vendor", winner_store_id: b.id },
+              // All agree, though not with the canonical value.
+              { entity_id: product, field: "seo_title", value: "y" },
+              { entity_id: product, field: "care.note", value: "wet", store_id: c.id },
+              // Already done by the first one.
+              { entity_id: product, field: "title", winner_store_id: b.id },
+              { entity_id: product, field: "tags", value: "" }
+            ]
+            const { patched, results } = yield* reconcile("product", operations)
+            const [first] = byId(stores)
+            assert.deepStrictEqual(results, [
+              { entity_id: product, store_id: a.id, ok: true, patched_store_ids: [b.id, c.id] },
+              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [a.id] },
+              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [] },
+              { entity_id: product, store_id: c.id, ok: true, patched_store_ids: [c.id] },
+              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [] },
+              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [a.id] }
+            ])
+            assert.strictEqual(patched, 5)
+            const [onA, onB, onC] = yield* Effect.all([
+              valuesOn(a, product),
+              valuesOn(b, product),
+              valuesOn(c, product)
+            ])
+            assert.deepInclude(onA.values, { title: "Zelt", vendor: "", seo_title: "x", tags: "", "care.note": "dry" })
+            assert.deepStrictEqual(onA.overridden, ["seo_title", "title"])
+            assert.deepInclude(onB.values, { title: "Zelt", seo_title: "x", "care.note": "dry" })
+            assert.deepStrictEqual(onB.overridden, ["seo_title", "title"])
+            assert.deepInclude(onC.values, { title: "Zelt", "care.note": "wet" })
+            assert.strictEqual(onA.revision, before + 1)
+            // To the canonical value, given as such: the overrides go everywhere.
+            const again = yield* reconcile("product", [{ entity_id: product, field: "care.note", value: "dry" }])
+            assert.deepStrictEqual(again.results[0]?.patched_store_ids, [c.id])
+            assert.notInclude((yield* valuesOn(c, product)).overridden, "care.note")
+            // Deliberately empty where the canonical value is not.
+            yield* apply(override(product, b, { title: "Tente" }))
+            const emptied = yield* reconcile("product", [{ entity_id: product, field: "title", value: "" }])
+            assert.strictEqual(emptied.patched, 3)
+            assert.deepInclude((yield* valuesOn(c, product)).values, { title: "" })
+          })
+        )
+      )
+
+      it.effect("a reconcile that cannot be carried out fails alone, and says why", () =>
+        inShop(({ a, b, homeless, product, stores, variant }) =>
+          Effect.gen(function* () {
+            const theirs = yield* aShop
+            yield* apply(
+              override(product, b, { title: "Tente", status: "live" }),
+              override(variant, b, { price: "1.00" })
+            )
+            const [first = nowhere] = byId(stores)
+            const nil = StoreId.make(nilUuid)
+            const cases: ReadonlyArray<readonly [ReconcileOperation, StoreId, object]> = [
+              [{ entity_id: nobody, field: "title", value: "x" }, nil, absent],
+              [{ entity_id: theirs.product, field: "title", value: "x" }, nil, absent],
+              [{ entity_id: theirs.product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, absent],
+              [{ entity_id: variant, field: "title", value: "x" }, nil, absent],
+              [{ entity_id: product, field: "title", winner_store_id: nowhere }, nowhere, absent],
+              [{ entity_id: product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, absent],
+              [{ entity_id: product, field: "title", value: "x", store_id: nowhere }, nowhere, absent],
+              [{ entity_id: homeless, field: "title", winner_store_id: a.id }, a.id, absent],
+              [
+                { entity_id: product, field: "colour", winner_store_id: a.id },
+                a.id,
+                misfit(`field: is no attribute of a product; ${allowed.product}`)
+              ],
+              [
+                { entity_id: product, field: "options", value: "" },
+                first,
+                misfit(`field: is read-only; ${allowed.product}`)
+              ],
+              [{ entity_id: product, field: "title", value: "a\nb" }, first, misfit("value: must be one line of text")],
+              // What a store has may not fit either.
+              [
+                { entity_id: product, field: "status", winner_store_id: b.id },
+                b.id,
+                misfit("value: must be one of active, draft, archived")
+              ]
+            ]
+            const { patched, results } = yield* reconcile("product", [
+              ...cases.map(([operation]) => operation),
+              { entity_id: product, field: "title", winner_store_id: b.id },
+              { entity_id: homeless, field: "title", value: "x" }
+            ])
+            for (const [index, [{ entity_id }, store_id, error]] of cases.entries())
+              assert.deepStrictEqual(results[index], {
+                entity_id,
+                store_id,
+                ok: false,
+                patched_store_ids: [],
+                error
+              } as never)
+            assert.strictEqual(patched, 2)
+            assert.deepStrictEqual(results.slice(-1), [
+              { entity_id: homeless, store_id: nil, ok: true, patched_store_ids: [] }
+            ])
+            assert.deepStrictEqual(yield* reconcile("product", []), { patched: 0, results: [] })
+          })
+        )
+      )
+
+      it.effect("both are refused whole while an import keeps the account locked", () =>
+        inShop(({ a, accountId, product }) =>
+          Effect.gen(function* () {
+            const lock = yield* ImportLockRepo
+            const before = (yield* valuesOn(a, product)).revision
+            assert.isTrue(Option.isNone(yield* lock.take(accountId)))
+            yield* lock.keep(accountId, ImportId.make(nobody))
+            const refused = yield* Effect.all([
+              Effect.flip(fill("product", [{ entity_id: product, store_id: a.id, field: "vendor", value: "Tern" }])),
+              Effect.flip(reconcile("product", [{ entity_id: nobody, field: "vendor", value: "Tern" }]))
+            ])
+            assert.deepStrictEqual(
+              refused.map(({ _tag }) => _tag),
+              ["PimLocked", "PimLocked"]
+            )
+            yield* lock.keep(accountId, null)
+            assert.strictEqual((yield* valuesOn(a, product)).revision, before)
+          })
+        )
+      )
+
+      it.effect("the key that asked is in the history", () =>
+        inShop(({ a, accountId, product }) =>
+          Effect.gen(function* () {
+            const key = yield* (yield* ApiKeys).create(accountId, {
+              name: "Nightly",
+              scopes: ["pim:write"],
+              expiresAt: null
+            })
+            const actor: Actor = { _tag: "Key", accountId, keyId: key.id }
+            yield* fill("product", [{ entity_id: product, store_id: a.id, field: "vendor", value: "Tern" }]).pipe(
+              actingAs(actor)
+            )
+            const [newest] = yield* (yield* Drafts).history(product, 1)
+            assert.deepInclude(newest, {
+              actor: { kind: "key", id: key.id, name: "Nightly" },
+              action: "attributes",
+              store_id: a.id,
+              changes: [{ key: "vendor", old: null, new: "Tern" }]
+            })
+          })
+        )
+      )
+    })
+  })
+}

@@ -1,0 +1,263 @@
+import { isDeepStrictEqual } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Layer, Schema } from "effect"
+import * as fc from "fast-check"
+import { Transaction } from "../../../src/database/Transaction.ts"
+import { CurrentActor } from "../../../src/domain/Actor.ts"
+import {
+  HealthDimension,
+  HealthIssuePage,
+  HealthOverview,
+  HealthSection,
+  HealthSnapshot
+} from "../../../src/domain/Health.ts"
+import { type AccountId, ImportId, RecordId, type StoreId } from "../../../src/domain/Ids.ts"
+import { nameOf } from "../../../src/domain/Mirror.ts"
+import { HealthRepo } from "../../../src/repos/HealthRepo.ts"
+import { MirrorRepo } from "../../../src/repos/MirrorRepo.ts"
+import { StoresRepo } from "../../../src/repos/StoresRepo.ts"
+import { Accounts, CatalogChange, CatalogChanges, DataHealth, Stores } from "../../../src/testing/index.ts"
+import { report, seed } from "../../faults/Dice.ts"
+import { amount, isLong } from "../../support/Volume.ts"
+import { everySide, memorySide, type Plant, runOn, type Side, uuidsOf } from "../sidebyside/Sides.ts"
+import { history, locales, type Step, type Tongue, World } from "./Catalogs.ts"
+
+const catalogs = amount(3, 150)
+const plantedCatalogs = 60
+
+const exactly = <A, I>(schema: Schema.Schema<A, I>, value: unknown) =>
+  Effect.orDie(Schema.decodeUnknown(schema, { onExcessProperty: "error", errors: "all" })(value))
+
+/** Everything that data health says of an account: snapshots and all pages, of the account and of each store. */
+const observed = (storeIds: ReadonlyArray<StoreId>) =>
+  Effect.gen(function* () {
+    const health = yield* DataHealth
+    const scopes = [undefined, ...storeIds]
+    const overviews = yield* Effect.forEach(scopes, (storeId) =>
+      Effect.flatMap(health.overview(storeId), ({ text }) => exactly(Schema.parseJson(HealthOverview), text))
+    )
+    const sections = yield* Effect.forEach(scopes, (store_id) =>
+      Effect.forEach(HealthSection.literals, (section) =>
+        Effect.gen(function* () {
+          const pages: Array<HealthIssuePage> = []
+          do {
+            const page = yield* health.issues({ section, store_id, page: pages.length + 1, page_size: 7 })
+            pages.push(yield* exactly(HealthIssuePage, page))
+          } while (pages.at(-1)?.has_next)
+          return pages
+        })
+      )
+    )
+    const inGerman = yield* Effect.forEach(scopes, (store_id) =>
+      Effect.forEach(["translations-untranslated", "translations-outdated"] as const, (section) =>
+        health.issues({ section, store_id, page: 1, page_size: 3, locale: "de" })
+      )
+    )
+    const rows = yield* Effect.forEach(scopes, (store_id) =>
+      Effect.forEach(HealthSection.literals, (section) =>
+        Effect.all([health.countIssues({ section, store_id }), health.countIssues({ section, store_id, locale: "de" })])
+      )
+    )
+    return { overviews, sections, inGerman, rows }
+  })
+
+/** What the snapshots say of the pages. */
+const contradictions = (seen: Effect.Effect.Success<ReturnType<typeof observed>>) => [
+  ...contradictedCounts(seen),
+  ...contradictedPages(seen)
+]
+
+/** What is counted of a section is what its pages deliver. */
+const contradictedCounts = ({ rows, sections }: Effect.Effect.Success<ReturnType<typeof observed>>) =>
+  rows.flatMap((counts, scope) =>
+    counts.flatMap(([all, inGerman], index) => {
+      const delivered = sections[scope]?.[index]?.flatMap(({ data }) => data) ?? []
+      const german = delivered.filter(({ locale = "de" }) => locale === "de")
+      return all === delivered.length && inGerman === german.length
+        ? []
+        : [`scope ${scope}: ${HealthSection.literals[index]} is counted as ${all} and ${inGerman}`]
+    })
+  )
+
+const contradictedPages = ({ overviews, sections }: Effect.Effect.Success<ReturnType<typeof observed>>) =>
+  overviews.flatMap(({ dimensions }, scope) =>
+    dimensions.flatMap((snapshot) => {
+      if (!snapshot.scanned) return []
+      const { affected, by_section, by_store, checked, score } = snapshot.result
+      const wrong = by_section.filter(({ rows, section }) => {
+        const delivered = sections[scope]?.[HealthSection.literals.indexOf(section)]?.flatMap(({ data }) => data) ?? []
+        // A dimension that has one snapshot counts the rows of all stores.
+        return by_store.length <= 1 || scope === 0 ? delivered.length !== rows : delivered.length > rows
+      })
+      const expected = checked === 0 ? 100 : Math.floor((100 * (checked - affected)) / checked)
+      return [
+        ...wrong.map(({ rows, section }) => `scope ${scope}: ${section} has other rows than ${rows}`),
+        ...(score === expected ? [] : [`scope ${scope}: ${snapshot.dimension} scores ${score}`]),
+        ...(affected <= checked ? [] : [`scope ${scope}: ${snapshot.dimension} affected ${affected} of ${checked}`])
+      ]
+    })
+  )
+
+let started = 0
+const counted = { catalogs: 0, entities: 0, rows: {} as Record<string, number> }
+
+/** The mirrors of all stores, as their platforms would fill them. */
+const mirror = (accountId: AccountId, world: World, tongues: ReadonlyArray<Tongue>) =>
+  Effect.gen(function* () {
+    const repo = yield* MirrorRepo
+    const { apply } = yield* CatalogChanges
+    const transaction = yield* Transaction
+    const importId = ImportId.make(world.mint())
+    const said = tongues.flatMap((tongue) => world.mirrored(tongue) ?? [])
+    for (const { entityId, items, platformId, storeId } of said) {
+      yield* Effect.catchAll(apply([CatalogChange.Identify({ entityId, storeId, platformId })]), () => Effect.void)
+      yield* repo.stage(
+        accountId,
+        importId,
+        items.map((item) => ({ id: RecordId.make(world.mint()), name: nameOf(item), item }))
+      )
+    }
+    for (const storeId of world.storeIds) yield* transaction.run(repo.apply(accountId, importId, storeId))
+  })
+
+const compare = (
+  sides: ReadonlyArray<Side>,
+  {
+    afterwards,
+    first,
+    tongues
+  }: {
+    readonly tongues: ReadonlyArray<Tongue>
+    readonly first: ReadonlyArray<Step>
+    readonly afterwards: ReadonlyArray<Step>
+  }
+) =>
+  Effect.gen(function* () {
+    const name = `${seed} health ${started++}`
+    const answers = yield* Effect.forEach(sides, (side) => {
+      const on = runOn(side, uuidsOf(name))
+      return on(
+        Effect.gen(function* () {
+          const { id: accountId }: { readonly id: AccountId } = yield* (yield* Accounts).create("Health")
+          return yield* Effect.gen(function* () {
+            const stores = yield* Effect.forEach(["b.example", "a.example", "b-c.example"], (domain) =>
+              Effect.gen(function* () {
+                const { store } = yield* (yield* Stores).link({ domain })
+                yield* (yield* StoresRepo).link(accountId, { ...store, locales })
+                return store.id
+              })
+            )
+            const world = new World(stores, uuidsOf(`${name}, entities`))
+            const { apply } = yield* CatalogChanges
+            const health = yield* DataHealth
+            const carryOut = (steps: ReadonlyArray<Step>) =>
+              Effect.forEach(steps, (step) =>
+                // On some stores there is no version: the change is refused, on every side alike.
+                Effect.catchTags(apply(world.changesOf(step)), {
+                  NotFound: () => Effect.void,
+                  ValidationFailed: () => Effect.void
+                })
+              )
+            yield* carryOut(first)
+            yield* mirror(accountId, world, tongues)
+            const before = yield* observed(stores)
+            const scans = yield* Effect.forEach(HealthDimension.literals, (dimension) =>
+              Effect.flatMap(health.scan(dimension), ({ text }) => exactly(Schema.parseJson(HealthSnapshot), text))
+            )
+            const scanned = yield* observed(stores)
+            yield* carryOut(afterwards)
+            // The last snapshots stand until somebody scans.
+            const stale = yield* observed(stores)
+            yield* Effect.forEach(HealthDimension.literals, (dimension) => health.scan(dimension, stores[1]))
+            const narrowed = yield* observed(stores)
+            yield* (yield* Stores).unlink("b.example")
+            const unlinked = yield* observed(stores.slice(1))
+            return { before, scans, scanned, stale, narrowed, unlinked, entities: world.entities.length }
+          }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
+        })
+      )
+    })
+    const [mine, ...others] = answers
+    if (mine === undefined) return yield* Effect.dieMessage("there is no side")
+    for (const [index, other] of others.entries())
+      for (const moment of ["before", "scans", "scanned", "stale", "narrowed", "unlinked"] as const)
+        if (!isDeepStrictEqual(mine[moment], other[moment])) {
+          assert.deepStrictEqual(other[moment], mine[moment], `seed ${seed}: ${sides[index + 1]?.name}, ${moment}`)
+          return yield* Effect.dieMessage(`${moment} differs`)
+        }
+    const wrong = [mine.scanned, mine.unlinked].flatMap(contradictions)
+    if (wrong.length > 0) return yield* Effect.dieMessage(wrong.join("; "))
+    counted.catalogs += 1
+    counted.entities += mine.entities
+    for (const pages of mine.scanned.sections[0] ?? [])
+      for (const { data, section } of pages) counted.rows[section] = (counted.rows[section] ?? 0) + data.length
+  })
+
+const search = (sides: ReadonlyArray<Side>, numRuns: number, endOnFailure: boolean) =>
+  Effect.promise(() =>
+    Promise.resolve(
+      fc.check(
+        fc.asyncProperty(history, (steps) =>
+          Effect.runPromise(
+            Effect.mapErrorCause(compare(sides, steps), (cause) =>
+              Cause.die(new Error(Cause.pretty(cause, { renderErrorCause: true }).slice(0, 4_000)))
+            )
+          )
+        ),
+        { seed, numRuns, endOnFailure }
+      )
+    )
+  )
+
+/** Where it failed: the seed and the path repeat it, a whole catalog would fill pages. */
+const reasonOf = <Values>({ counterexamplePath, errorInstance }: fc.RunDetails<Values>) =>
+  `seed ${seed}, path ${counterexamplePath}: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`
+
+/** Memory twins that are wrong in one thing each. */
+const planted: Readonly<Record<string, Plant>> = {
+  "a store's scan left its snapshot as it was": Layer.effect(
+    HealthRepo,
+    Effect.map(HealthRepo, (repo) => ({
+      ...repo,
+      scan: (accountId, dimension, storeId) =>
+        storeId === null ? repo.scan(accountId, dimension, storeId) : repo.ticket
+    }))
+  ),
+  "a page began a row too late": Layer.effect(
+    HealthRepo,
+    Effect.map(HealthRepo, (repo) => ({
+      ...repo,
+      issues: (accountId, query) =>
+        repo.issues(accountId, query.page === 1 ? query : { ...query, page: query.page + 1 })
+    }))
+  )
+}
+
+describe("data health of random catalogs", () => {
+  it.scopedLive(
+    "is the same from plain functions and from SQL, every number and row",
+    () =>
+      Effect.gen(function* () {
+        const sides = yield* everySide
+        assert.isAbove(sides.length, 1)
+        const result = yield* search(sides, catalogs, true)
+        assert.isFalse(result.failed, reasonOf(result))
+        report("Health of random catalogs", { sides: sides.map(({ name }) => name), ...counted })
+        assert.strictEqual(counted.catalogs, catalogs)
+        if (isLong)
+          for (const section of HealthSection.literals)
+            assert.isAtLeast(counted.rows[section] ?? 0, catalogs / 3, section)
+      }),
+    isLong ? 3_600_000 : 300_000
+  )
+
+  for (const [difference, plant] of Object.entries(planted))
+    it.scopedLive(`would be told apart if ${difference}`, () =>
+      Effect.gen(function* () {
+        const sides = yield* Effect.all([memorySide("memory"), memorySide("wrong memory", plant)])
+        const result = yield* search(sides, plantedCatalogs, true)
+        assert.isTrue(result.failed, `seed ${seed}`)
+        assert.include(reasonOf(result), "wrong memory")
+      })
+    )
+})

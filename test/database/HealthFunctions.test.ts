@@ -1,0 +1,205 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
+import { fitsItsType } from "../../src/domain/AttributeRules.ts"
+import { isEmptyValue } from "../../src/domain/Emptiness.ts"
+import { report, seed } from "../faults/Dice.ts"
+import { engines } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+
+const texts = amount(3_000, 100_000)
+
+/** Every character of the basic plane that a text can hold, and some beyond. */
+const characters = [
+  ...Array.from({ length: 0xffff }, (_, code) => code + 1).filter((code) => code < 0xd800 || code > 0xdfff),
+  0x1f600,
+  0x10ffff
+].map((code) => String.fromCodePoint(code))
+
+const pieces = [
+  ..."<>/!-&; \t\n\u00a0\u200b\u3000'\"=a1é手",
+  "<p>",
+  "</p>",
+  "<br/>",
+  "<img",
+  "<IMG ",
+  "<img>",
+  "<!--",
+  "-->",
+  "&nbsp;",
+  "&#160;",
+  "&#Xa0;",
+  "&amp;",
+  "alt='>'"
+]
+
+const types = [
+  "single_line_text_field",
+  "multi_line_text_field",
+  "html",
+  "number_decimal",
+  "number_integer",
+  "boolean",
+  "url",
+  "json",
+  "date",
+  "list.single_line_text_field",
+  "list.number_integer",
+  "list.url",
+  "list.list.url",
+  // What objects have by themselves is no rule.
+  "constructor",
+  "list.toString",
+  "__proto__"
+]
+const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
+const values = [
+  "",
+  " ",
+  "a",
+  "two\nlines",
+  "a\rb",
+  "a\u0085b",
+  "true",
+  "TRUE",
+  "1",
+  "-1.5",
+  "1.",
+  ".5",
+  "1e3",
+  "٣",
+  "12345678901234",
+  "1.1234567890",
+  "9007199254740991",
+  "-9007199254740992",
+  "99999999999999999",
+  "http:a",
+  "https:///",
+  "https://a b",
+  "HTTPS://A",
+  "https://a\u00a0b",
+  "mailto:",
+  "tel:1",
+  "javascript:1",
+  "//a",
+  "[]",
+  " [ ] ",
+  '["a","b"]',
+  '["a", "b"]',
+  '["a\\nb"]',
+  '["\\u0041"]',
+  '["\\u0000"]',
+  '["\\ud800"]',
+  '["\\ud83d\\ude00"]',
+  '["a\tb"]',
+  '["\u0001"]',
+  '["",""]',
+  '["1","2"]',
+  '["1","x"]',
+  '["https://a.example","ftp://b"]',
+  "[1]",
+  '{"a":"b"}',
+  "null",
+  "nul",
+  "{",
+  "[1,]",
+  "01",
+  "-0",
+  "1e999",
+  "\ufeff[]",
+  '"\\u0000"',
+  '"\\ud800"',
+  '"\\x"',
+  nested(32),
+  nested(33),
+  nested(20_000),
+  `["${"[".repeat(40)}"]`,
+  `[${Array.from({ length: 40 }, () => "[]").join()}]`,
+  `{"a\\"[":${nested(32)}}`,
+  `{"a":${nested(32)},"a":1}`,
+  "x".repeat(255),
+  "x".repeat(256),
+  "🏔".repeat(127),
+  "🏔".repeat(128),
+  `${"🏔".repeat(50)}${"é".repeat(155)}`,
+  `${"🏔".repeat(50)}${"é".repeat(156)}`,
+  "active",
+  "live"
+]
+const keys: ReadonlyArray<readonly [EntityKind, string]> = [
+  ["product", "title"],
+  ["product", "handle"],
+  ["product", "status"],
+  ["variant", "sku"],
+  ["collection", "status"],
+  ["collection", "handle"],
+  ["media", "url"],
+  ["product", "spec.any"]
+]
+
+for (const engine of engines) {
+  describe.skipIf(engine.absent)(`what scans ask of a value, on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("white space is the same to the database and to us, character by character", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const rows = yield* sql`
+            SELECT is_empty_text(c) AS text, is_empty_html('<p>' || c || '</p>') AS html
+            FROM json_array_elements_text(${JSON.stringify(characters)}::json) WITH ORDINALITY AS t (c, n) ORDER BY n`
+          const wrong = characters.filter(
+            (character, index) =>
+              rows[index]?.text !== isEmptyValue("single_line_text_field", character) ||
+              rows[index]?.html !== isEmptyValue("html", `<p>${character}</p>`)
+          )
+          assert.deepStrictEqual(wrong, [])
+          assert.isAbove(characters.length, 63_000)
+        })
+      )
+
+      it.effect("and so is HTML without text or image", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const some = fc.sample(
+            fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join("")),
+            { numRuns: texts, seed }
+          )
+          const rows = yield* sql`
+            SELECT is_empty_html(c) AS html, is_empty_text(c) AS text
+            FROM json_array_elements_text(${JSON.stringify(some)}::json) WITH ORDINALITY AS t (c, n) ORDER BY n`
+          const wrong = some.filter(
+            (text, index) =>
+              rows[index]?.html !== isEmptyValue("html", text) || rows[index]?.text !== isEmptyValue("any", text)
+          )
+          const empty = rows.filter(({ html }) => html === true).length
+          report(`Empty HTML on ${engine.name}`, { texts: some.length, empty })
+          assert.isAbove(empty, texts / 50)
+          assert.deepStrictEqual(wrong, [], `seed ${seed}`)
+        })
+      )
+
+      it.effect("and so is what fits a type", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const all = keys.flatMap(([kind, key]) =>
+            types.flatMap((type) => values.map((value) => ({ kind, key, type, value })))
+          )
+          const rows = yield* sql`
+            SELECT attribute_fits(t.c ->> 'kind', t.c ->> 'key', (t.c - 'kind' - 'key')) AS fits
+            FROM jsonb_array_elements(${JSON.stringify(all)}::jsonb) WITH ORDINALITY AS t (c, n) ORDER BY n`
+          const wrong = all.filter(
+            ({ key, kind, type, value }, index) => rows[index]?.fits !== fitsItsType(kind, key, { type, value })
+          )
+          assert.deepStrictEqual(
+            wrong.map(({ value, ...rest }) => ({ ...rest, value: value.slice(0, 60) })),
+            []
+          )
+          const fitting = rows.filter(({ fits }) => fits === true).length
+          assert.isAbove(fitting, all.length / 10)
+          assert.isBelow(fitting, all.length)
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,122 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Stream } from "effect"
+import { demoChanges, demoStores } from "../../src/demo/DemoCatalog.ts"
+import { EntityKind } from "../../src/domain/Attribute.ts"
+import { ownersOf } from "../../src/domain/CatalogChange.ts"
+import type { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { CatalogRepo } from "../../src/repos/CatalogRepo.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { Demo } from "../../src/services/Demo.ts"
+import { layerWorkers } from "../../src/services/Publishing.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const aggregatesOf = (accountId: AccountId) =>
+  Effect.flatMap(DraftsRepo, ({ lock }) =>
+    Effect.map(
+      lock(accountId, [...new Set(demoChanges(demoStores(accountId)).flat().flatMap(ownersOf))], []),
+      ({ aggregates }) => [...aggregates.values()]
+    )
+  )
+
+/** What the shops hold that differs from what their stores accepted, and the other way round. */
+const differences = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const all = yield* aggregatesOf(accountId)
+    const found: Array<string> = []
+    let compared = 0
+    for (const { domain, id: storeId } of demoStores(accountId)) {
+      const shops = yield* DemoShops
+      const records = [...(yield* Stream.runCollect(shops.records({ accountId, storeId })))]
+      const byName = new Map(records.map((record) => [record.platformId, record]))
+      const named = (ids: ReadonlyArray<EntityId> = []) =>
+        ids.map((id) => records.find(({ entityId }) => entityId === id)?.platformId)
+      for (const { id, kind, parentId, versions } of all) {
+        const version = versions.find((each) => each.storeId === storeId)
+        const record = records.find(({ entityId }) => entityId === id)
+        if (version?.accepted === undefined || version.accepted === null) {
+          if (record !== undefined) found.push(`${domain} holds ${kind} ${id}, which it never accepted`)
+          continue
+        }
+        compared++
+        const { attributes, media, members, variants } = version.accepted
+        const inShop = records.filter((each) => each.parentId !== null && each.parentId === version.platformId)
+        const [expected, actual] = [
+          [
+            kind,
+            version.platformId,
+            parentId === null ? null : named([parentId])[0],
+            attributes,
+            named(media),
+            named(members)
+          ],
+          [record?.kind, record?.platformId, record?.parentId, record?.attributes, record?.media, record?.members]
+        ]
+        const sorted = (value: unknown) =>
+          JSON.stringify(value, (_, member: unknown) =>
+            typeof member === "object" && member !== null && !Array.isArray(member)
+              ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
+              : member
+          )
+        if (sorted(expected) !== sorted(actual)) found.push(`${domain}: ${kind} ${id} is another there`)
+        if (kind === "product" && inShop.map(({ entityId }) => entityId).join() !== (variants ?? []).join())
+          found.push(`${domain}: product ${id} has its variants in another order there`)
+        byName.delete(version.platformId ?? "")
+      }
+      found.push(...[...byName.keys()].map((name) => `${domain} holds ${name}, which nobody knows`))
+    }
+    return { found, compared }
+  })
+
+const statuses = (accountId: AccountId) =>
+  Effect.map(aggregatesOf(accountId), (all) => {
+    const by = new Map<string, Array<string>>()
+    for (const { id, versions } of all)
+      for (const { lastPublishStatus, storeId } of versions)
+        by.set(lastPublishStatus, [...(by.get(lastPublishStatus) ?? []), nameOf(id, storeId)])
+    return (status: string) => (by.get(status) ?? []).sort()
+  })
+
+/** Whether there are entities of any kind that wait for an outcome. */
+const open = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const { page } = yield* CatalogRepo
+    const pages = yield* Effect.forEach(EntityKind.literals, (kind) =>
+      page(accountId, kind, { status: "pending" }, 0, 1)
+    )
+    return pages.filter(({ rows }) => rows !== "").length
+  })
+
+const nameOf = (id: EntityId, storeId: StoreId) => `${id} ${storeId}`
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`the demo's shops on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("hold what their stores accepted; what is pending is published once somebody works", () =>
+        Effect.gen(function* () {
+          const { id } = (yield* (yield* Demo).create).account
+          const before = yield* differences(id)
+          assert.deepStrictEqual(before.found, [])
+          assert.isAtLeast(before.compared, 500)
+          const at = yield* statuses(id)
+          assert.isAtLeast(at("pending").length, 8)
+          assert.isAtLeast(at("failed").length, 8)
+          yield* Effect.scoped(
+            Effect.zipRight(
+              Layer.build(layerWorkers),
+              Effect.repeat(Effect.delay(open(id), "100 millis"), { until: (count) => count === 0 })
+            )
+          )
+          const later = yield* statuses(id)
+          assert.deepStrictEqual(later("pending"), [])
+          assert.deepStrictEqual(later("failed"), at("failed"))
+          assert.deepStrictEqual(later("never_published"), at("never_published"))
+          assert.deepStrictEqual(later("published"), [...at("published"), ...at("pending")].sort())
+          const after = yield* differences(id)
+          assert.deepStrictEqual(after.found, [])
+          assert.isAbove(after.compared, before.compared)
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,115 @@
+/**
+ * A process that publishes, and dies by SIGKILL at a named step. PUBLISH_DATABASE_URL says where; PUBLISH_ASK (JSON, a list of
+ * account, entity and store) what it asks for first, telling each answer on stdout; PUBLISH_STEP and PUBLISH_OCCURRENCE where
+ * it dies, if it does; PUBLISH_LEASE_MILLIS how long it keeps what it has, by default as the service does. PUBLISH_CARELESS
+ * plants the wrong variant: a key for each attempt.
+ */
+import { Config, Duration, Effect, Layer, Option, Schema } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { CurrentActor } from "../../src/domain/Actor.ts"
+import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { layerDemoPlatforms } from "../../src/platform/Platforms.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { PublicationsRepo } from "../../src/repos/PublicationsRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { defaultPublishingOptions, Publishing } from "../../src/services/Publishing.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
+import { StoreAccess } from "../../src/services/StoreAccess.ts"
+
+const Asks = Schema.parseJson(
+  Schema.Array(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))
+)
+
+const work = Effect.gen(function* () {
+  const publishing = yield* Publishing
+  const asks = yield* Schema.decode(Asks)(yield* Config.withDefault(Config.string("PUBLISH_ASK"), "[]"))
+  for (const { accountId, entityId, storeId } of asks) {
+    const asked = yield* publishing
+      .ask(entityId, storeId)
+      .pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
+    process.stdout.write(`${JSON.stringify({ entityId, storeId, ...asked })}\n`)
+  }
+  if (asks.length === 0) return yield* publishing.work
+})
+
+const Deadly = Layer.effect(
+  FaultInjector,
+  Effect.gen(function* () {
+    const deadly = yield* Config.option(Config.string("PUBLISH_STEP"))
+    const occurrence = yield* Config.withDefault(Config.integer("PUBLISH_OCCURRENCE"), 1)
+    let occurred = 0
+    return {
+      at: (step) =>
+        Effect.suspend(() => {
+          if (!Option.contains(deadly, step) || ++occurred < occurrence) return Effect.void
+          process.kill(process.pid, "SIGKILL")
+          return Effect.never
+        })
+    }
+  })
+)
+
+const Careless = Layer.effect(
+  PlatformClient,
+  Effect.map(PlatformClient, (platform) => ({
+    ...platform,
+    publish: (store, publication) => platform.publish(store, { ...publication, key: crypto.randomUUID() })
+  }))
+).pipe(Layer.provide(layerDemoPlatforms))
+
+const Platform = Layer.unwrapEffect(
+  Effect.map(Config.withDefault(Config.boolean("PUBLISH_CARELESS"), false), (careless) =>
+    careless ? Careless : layerDemoPlatforms
+  )
+)
+
+const Publisher = Layer.unwrapEffect(
+  Effect.map(Config.option(Config.integer("PUBLISH_LEASE_MILLIS")), (lease) =>
+    Publishing.layerWith(
+      Option.match(lease, {
+        onNone: () => defaultPublishingOptions,
+        onSome: (millis) => ({
+          ...defaultPublishingOptions,
+          // However often its processes die: what is judged is not how often somebody tries.
+          mostPushes: 100,
+          lease: Duration.millis(millis),
+          betweenRenewals: Duration.millis(millis / 5),
+          firstDelay: Duration.millis(20),
+          longestDelay: Duration.millis(200),
+          pollEvery: Duration.millis(50)
+        })
+      })
+    )
+  )
+)
+
+const DatabaseLive = Layer.unwrapEffect(
+  Effect.map(Config.redacted("PUBLISH_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 6 }))
+)
+
+// Whoever started this process and is gone cannot kill it any more.
+process.stdin.on("end", () => process.exit(1)).resume()
+
+const Everything = Publisher.pipe(
+  Layer.provide([Deadly, StoreAccess.layer]),
+  Layer.provide(SecretBox.layer),
+  Layer.provide(Platform),
+  Layer.provide(DemoShops.layer),
+  Layer.provide([DraftsRepo.layer, HistoryRepo.layer, ImportLockRepo.layer, PublicationsRepo.layer, StoresRepo.layer]),
+  Layer.provide(Transaction.layer),
+  Layer.provide(DatabaseLive)
+)
+
+Effect.runFork(
+  work.pipe(
+    Effect.provide(Everything),
+    Effect.tapErrorCause(Effect.logError),
+    Effect.onExit(() => Effect.sync((): void => process.exit(1)))
+  )
+)

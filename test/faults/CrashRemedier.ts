@@ -1,0 +1,102 @@
+/**
+ * A process that carries out one batch of remedies, and dies by SIGKILL at a named step: one of the service's own, or behind
+ * a step of every draft write (`locked`, `saved`, `recorded`, `raised`). REMEDY_DATABASE_URL, REMEDY_ACCOUNT, REMEDY_KIND,
+ * REMEDY_STORE, REMEDY_WINNER and REMEDY_ENTITIES say what it does, REMEDY_STEP where it dies; REMEDY_CARELESS plants the
+ * wrong variant, which writes without a transaction.
+ */
+import { Config, Effect, Layer, Option, Redacted } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { CurrentActor } from "../../src/domain/Actor.ts"
+import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { Remediation } from "../../src/services/Remediation.ts"
+
+const work = Effect.gen(function* () {
+  const remediation = yield* Remediation
+  const accountId = AccountId.make(yield* Config.string("REMEDY_ACCOUNT"))
+  const store_id = StoreId.make(yield* Config.string("REMEDY_STORE"))
+  const winner_store_id = StoreId.make(yield* Config.string("REMEDY_WINNER"))
+  const ids = (yield* Config.string("REMEDY_ENTITIES")).split(",").map((id) => EntityId.make(id))
+  const field = "vendor"
+  const batch =
+    (yield* Config.string("REMEDY_KIND")) === "fill"
+      ? remediation.fill(
+          "product",
+          ids.map((entity_id) => ({ entity_id, store_id, field, value: "by the batch" }))
+        )
+      : remediation.reconcile(
+          "product",
+          ids.map((entity_id) => ({ entity_id, field, winner_store_id }))
+        )
+  yield* Effect.provideService(Effect.asVoid<unknown, unknown, CurrentActor>(batch), CurrentActor, {
+    _tag: "Cli",
+    accountId
+  })
+})
+
+const dieAt = (step: string) =>
+  Effect.flatMap(Effect.orDie(Config.string("REMEDY_STEP")), (deadly) => {
+    if (step !== deadly) return Effect.void
+    process.kill(process.pid, "SIGKILL")
+    return Effect.never
+  })
+
+const Deadly = Layer.succeed(FaultInjector, { at: dieAt })
+
+const DeadlyDrafts = Layer.effect(
+  DraftsRepo,
+  Effect.map(DraftsRepo, (drafts) => ({
+    ...drafts,
+    lock: (...request: Parameters<typeof drafts.lock>) => Effect.zipLeft(drafts.lock(...request), dieAt("locked")),
+    save: (...request: Parameters<typeof drafts.save>) => Effect.zipLeft(drafts.save(...request), dieAt("saved")),
+    raise: (...request: Parameters<typeof drafts.raise>) => Effect.zipLeft(drafts.raise(...request), dieAt("raised"))
+  }))
+).pipe(Layer.provide(DraftsRepo.layer))
+
+const DeadlyHistory = Layer.effect(
+  HistoryRepo,
+  Effect.map(HistoryRepo, (history) => ({
+    ...history,
+    record: (...request: Parameters<typeof history.record>) =>
+      Effect.zipLeft(history.record(...request), dieAt("recorded"))
+  }))
+).pipe(Layer.provide(HistoryRepo.layer))
+
+const Careless = Layer.succeed(Transaction, { run: (effect) => effect })
+
+const Transactions = Layer.unwrapEffect(
+  Effect.map(Config.withDefault(Config.boolean("REMEDY_CARELESS"), false), (careless) =>
+    careless ? Careless : Transaction.layer
+  )
+)
+
+const DatabaseLive = Layer.unwrapEffect(
+  Effect.map(Config.string("REMEDY_DATABASE_URL"), (url) =>
+    Database.layer({ url: Option.some(Redacted.make(url)), dataDirectory: "", maxConnections: 2 })
+  )
+)
+
+// Whoever started this process and is gone cannot kill it any more.
+process.stdin.on("end", () => process.exit(1)).resume()
+
+const Remedying = Remediation.layer.pipe(
+  Layer.provideMerge(CatalogChanges.layer),
+  Layer.provide(Deadly),
+  Layer.provide(Layer.mergeAll(DeadlyDrafts, DeadlyHistory, ImportLockRepo.layer, Transactions)),
+  Layer.provide(DatabaseLive)
+)
+
+const end = Effect.sync((): void => process.exit(1))
+
+Effect.runFork(
+  work.pipe(
+    Effect.provide(Remedying),
+    Effect.tapErrorCause(Effect.logError),
+    Effect.onExit(() => end)
+  )
+)

@@ -1,0 +1,294 @@
+import type { ChildProcess } from "node:child_process"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Array as Arr, Effect, Layer, Redacted, Schedule } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { DropId, EntityId } from "../../src/domain/Ids.ts"
+import { plusMicros, Timestamp } from "../../src/domain/Timestamp.ts"
+import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
+import { DropsRepo } from "../../src/repos/DropsRepo.ts"
+import type { FaultStep } from "../../src/services/FaultInjector.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { bundledProgram, startProgram } from "./BundledProgram.ts"
+import { report } from "./Dice.ts"
+import { layerDatabase } from "./ServerServices.ts"
+
+const program = bundledProgram("test/faults/DropsExecutor.ts")
+
+const executors = 3
+/** Drops come together, in so many groups; each goes when all have come. */
+const groups = 5
+const betweenGroups = 600
+const accounts = 5
+const millionMicros = 1_000_000
+
+/** Time stands still until the test moves it. A node whose own clock is an hour ahead asks in the schema `fast`. */
+const stopClock = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.unsafe(`
+    CREATE TABLE test_clock (start timestamptz, seconds integer);
+    INSERT INTO test_clock VALUES (date_trunc('second', clock_timestamp()), 0);
+    CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT start + seconds * interval '1 second' FROM public.test_clock $$;
+    CREATE SCHEMA fast;
+    CREATE FUNCTION fast.app_now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT public.app_now() + interval '1 hour' $$;`)
+})
+
+const setClock = (seconds: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${seconds}`)
+
+/** Products that a demo store has, each with a drop that gives it another title for a while. */
+const schedule = (count: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* setClock(0)
+    const repo = yield* DropsRepo
+    const start = Timestamp.make((yield* repo.now) as string)
+    const after = (seconds: number) => plusMicros(start, seconds * millionMicros)
+    const accountIds: Array<string> = []
+    for (const place of Arr.range(1, accounts)) {
+      const { accountId, actor } = yield* anAccount()
+      accountIds.push(accountId)
+      const { store } = yield* (yield* Stores)
+        .link({ domain: `s${place}-${accountId.slice(0, 8)}.demo.example`, platform: "demo" })
+        .pipe(actingAs(actor))
+      const products = yield* Effect.replicateEffect(mintId(EntityId), count / accounts)
+      yield* (yield* CatalogChanges)
+        .apply(
+          products.flatMap((id, index) => [
+            CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: `Product ${index}` } }),
+            CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
+            CatalogChange.AcceptPublish({ entityId: id, storeId: store.id }),
+            CatalogChange.Identify({ entityId: id, storeId: store.id, platformId: demoPlatformId("product", id) }),
+            // A draft that no drop may bring.
+            CatalogChange.SetAttributes({ entityId: id, values: { vendor: "Draft" } })
+          ])
+        )
+        .pipe(actingAs(actor))
+      yield* Effect.forEach(
+        products,
+        (id, index) =>
+          Effect.flatMap(mintId(DropId), (dropId) =>
+            repo.insert(
+              accountId,
+              dropId,
+              {
+                name: `Drop ${index}`,
+                starts_at: after((1 + (index % groups)) * betweenGroups),
+                ends_at: after((1 + groups + (index % groups)) * betweenGroups),
+                timezone: "UTC",
+                changes: [
+                  { entity_id: id, entity_type: "product", store_id: store.id, field: "title", value: `Sale ${index}` }
+                ]
+              },
+              actor
+            )
+          ),
+        { discard: true }
+      )
+    }
+    // So that a run counts nobody's drops but its own.
+    const mine = sql.in("account_id", accountIds)
+    return { mine }
+  })
+type Scheduled = Effect.Effect.Success<ReturnType<typeof schedule>>
+
+interface Death {
+  readonly step: FaultStep
+  readonly occurrence: number
+}
+
+const isAlive = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null
+
+/** Drops that are due, and of which something remains to be done. */
+const due = ({ mine }: Scheduled) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql`
+        SELECT count(*) AS count FROM drop
+        WHERE ${mine} AND (next_step IN ('settle_start', 'settle_end')
+          OR next_step = 'start' AND starts_at <= app_now() OR next_step = 'end' AND ends_at <= app_now())`,
+      ([row]) => Number(row?.count)
+    )
+  )
+
+/**
+ * Lets three processes carry the drops out while time goes on, a group at a time, and kills the first where it is told to.
+ * Within a group time goes on a little, for the leases of who was killed. `patienceTicks`: after so many looks a group is left as
+ * it is, which is for planted variants, of which some never come to their end.
+ */
+const race = (
+  scheduled: Scheduled,
+  death: Death,
+  {
+    patienceTicks = Number.POSITIVE_INFINITY,
+    planted,
+    search
+  }: { patienceTicks?: number; planted?: string; search?: string } = {}
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const url = new URL(Redacted.value(yield* TestDatabaseUrl))
+      const environment = (index: number) => {
+        const own = new URL(url)
+        if (search !== undefined && index === 1) own.searchParams.set("options", `-c search_path=${search}`)
+        return {
+          DROPS_DATABASE_URL: own.href,
+          DROPS_PLANTED: planted ?? "none",
+          ...(index === 0 ? { DROPS_STEP: death.step, DROPS_OCCURRENCE: String(death.occurrence) } : {})
+        }
+      }
+      const children = yield* Effect.forEach(Arr.range(0, executors - 1), (index) =>
+        startProgram(program, environment(index))
+      )
+      for (const group of Arr.range(1, 2 * groups)) {
+        let tick = 0
+        yield* Effect.suspend(() => setClock(group * betweenGroups + Math.min(tick++, betweenGroups - 10))).pipe(
+          Effect.zipRight(due(scheduled)),
+          Effect.repeat({
+            until: (left) => left === 0 || !children.some(isAlive) || tick >= patienceTicks,
+            schedule: Schedule.spaced("200 millis")
+          })
+        )
+      }
+      return {
+        killed: children.filter(({ signalCode }) => signalCode === "SIGKILL").length,
+        alive: children.filter(isAlive).length
+      }
+    })
+  )
+
+/** What reached the shops, judged by the shops' own records and the times at which they were written. */
+const judge = ({ mine }: Scheduled) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql`
+      WITH arrived AS (
+        SELECT d.account_id, d.id,
+               count(*) FILTER (WHERE p.content #>> '{fields,title,value}' = c.value) AS came,
+               count(*) FILTER (WHERE p.content #>> '{fields,title,value}' <> c.value) AS went,
+               bool_or(CASE WHEN p.content #>> '{fields,title,value}' = c.value
+                         THEN f.applied_at < d.starts_at ELSE f.applied_at < d.ends_at END) AS early
+        FROM drop d
+        JOIN drop_change c ON c.account_id = d.account_id AND c.drop_id = d.id
+        LEFT JOIN demo_shop_effect f ON f.account_id = c.account_id AND f.entity_id = c.entity_id
+        LEFT JOIN publication p ON p.account_id = f.account_id AND p.id = f.key::uuid
+        WHERE d.${mine}
+        GROUP BY d.account_id, d.id
+      )
+      SELECT (SELECT count(*) FROM arrived) AS drops,
+             (SELECT coalesce(sum(came + went), 0) FROM arrived) AS effects,
+             (SELECT count(*) FROM arrived WHERE early) AS early,
+             (SELECT count(*) FROM arrived WHERE came > 1 OR went > 1) AS double,
+             (SELECT count(*) FROM arrived WHERE came < 1 OR went < 1) AS missed,
+             (SELECT count(*) FROM drop WHERE ${mine} AND status = 'reverted' AND next_step IS NULL) AS reverted,
+             (SELECT count(*) FROM entity e
+              JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+              WHERE e.${mine} AND (v.overrides <> '{}' OR v.accepted #>> '{attributes,title,value}' NOT LIKE 'Product %'
+                                   OR v.accepted #> '{attributes,vendor}' IS NOT NULL)) AS changed`
+    return Object.fromEntries(Object.entries(row ?? {}).map(([key, value]) => [key, Number(value)]))
+  })
+
+const TestLayer = Services.pipe(
+  Layer.provideMerge(RepositoriesOnDatabase),
+  Layer.provideMerge(layerDatabase(4)),
+  Layer.tap((context) => Effect.orDie(Effect.provide(stopClock, context)))
+)
+
+describe.skipIf(!serverAnswers)("drops over three processes, of which one is killed", () => {
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    const drops = amount(1_000, 5_000)
+    const longest = amount(3_000_000, 3_600_000)
+
+    it.effect(
+      "none comes early, none twice, none not at all",
+      () =>
+        Effect.gen(function* () {
+          const scheduled = yield* schedule(drops)
+          const processes = yield* race(scheduled, { step: "dropMoving", occurrence: 40 })
+          const judged = yield* judge(scheduled)
+          report("Drops", { ...judged, ...processes })
+          assert.deepStrictEqual(processes, { killed: 1, alive: executors - 1 })
+          assert.deepStrictEqual(judged, {
+            drops,
+            effects: 2 * drops,
+            early: 0,
+            double: 0,
+            missed: 0,
+            reverted: drops,
+            changed: 0
+          })
+        }),
+      longest
+    )
+
+    for (const step of ["dropMoved", "dropSettling", "dropSettled"] as const)
+      it.effect(
+        `nor when it is killed at ${step}`,
+        () =>
+          Effect.gen(function* () {
+            const scheduled = yield* schedule(100)
+            const processes = yield* race(scheduled, { step, occurrence: 5 })
+            const judged = yield* judge(scheduled)
+            assert.deepStrictEqual(processes, { killed: 1, alive: executors - 1 })
+            assert.deepInclude(judged, {
+              drops: 100,
+              effects: 200,
+              early: 0,
+              double: 0,
+              missed: 0,
+              reverted: 100,
+              changed: 0
+            })
+          }),
+        longest
+      )
+
+    it.effect(
+      "a claim outside the transaction of its effects loses those of who is killed (planted)",
+      () =>
+        Effect.gen(function* () {
+          const scheduled = yield* schedule(100)
+          yield* race(scheduled, { step: "dropMoving", occurrence: 5 }, { planted: "outside", patienceTicks: 60 })
+          const judged = yield* judge(scheduled)
+          report("Drops, claimed outside (planted)", judged)
+          assert.isAtLeast(judged.missed ?? 0, 1)
+        }),
+      longest
+    )
+
+    it.effect(
+      "a claim that is not unique carries drops out twice (planted)",
+      () =>
+        Effect.gen(function* () {
+          const scheduled = yield* schedule(100)
+          yield* race(scheduled, { step: "dropMoving", occurrence: 1_000 }, { planted: "again", patienceTicks: 60 })
+          const judged = yield* judge(scheduled)
+          report("Drops, claimed again (planted)", judged)
+          assert.isAtLeast(judged.double ?? 0, 1)
+        }),
+      longest
+    )
+
+    it.effect(
+      "a process that goes by a clock of its own is early (planted)",
+      () =>
+        Effect.gen(function* () {
+          const scheduled = yield* schedule(100)
+          yield* race(
+            scheduled,
+            { step: "dropMoving", occurrence: 1_000 },
+            { search: "fast,public", patienceTicks: 30 }
+          )
+          const judged = yield* judge(scheduled)
+          report("Drops, by another clock (planted)", judged)
+          assert.isAtLeast(judged.early ?? 0, 1)
+        }),
+      longest
+    )
+  })
+})

@@ -1,0 +1,118 @@
+/**
+ * A process that carries out drops and publications of every account. DROPS_DATABASE_URL says where; DROPS_STEP and
+ * DROPS_OCCURRENCE where it dies by SIGKILL; DROPS_PLANTED plants a wrong variant: `outside` claims in a transaction of its
+ * own, `again` beside that takes no notice of a claim.
+ */
+import { SqlClient } from "@effect/sql"
+import { Config, Context, Effect, Layer, Logger } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import { makeDemoPlatform } from "../../src/platform/demo/DemoPlatform.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { CatalogRepo } from "../../src/repos/CatalogRepo.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { DropsRepo } from "../../src/repos/DropsRepo.ts"
+import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
+import { PublicationsRepo } from "../../src/repos/PublicationsRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
+import { Drops } from "../../src/services/Drops.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { layerWorkers, Publishing } from "../../src/services/Publishing.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
+import { StoreAccess } from "../../src/services/StoreAccess.ts"
+
+const Deadly = Layer.effect(
+  FaultInjector,
+  Effect.gen(function* () {
+    const deadly = yield* Config.withDefault(Config.string("DROPS_STEP"), "never")
+    const occurrence = yield* Config.withDefault(Config.integer("DROPS_OCCURRENCE"), 1)
+    let occurred = 0
+    return {
+      at: (step) =>
+        Effect.suspend(() => {
+          if (step !== deadly || ++occurred < occurrence) return Effect.void
+          process.kill(process.pid, "SIGKILL")
+          return Effect.never
+        })
+    }
+  })
+)
+
+const outside = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.mapInputContext(
+    effect,
+    (context: Context.Context<R>) =>
+      Context.omit(SqlClient.TransactionConnection)(
+        context as Context.Context<R | SqlClient.TransactionConnection>
+      ) as Context.Context<R>
+  )
+
+const Planted = Layer.effect(
+  DropsRepo,
+  Effect.gen(function* () {
+    const planted = yield* Config.withDefault(Config.string("DROPS_PLANTED"), "none")
+    const repo = yield* DropsRepo
+    const sql = yield* SqlClient.SqlClient
+    switch (planted) {
+      case "outside":
+        return { ...repo, hold: (due) => outside(repo.hold(due)) }
+      case "again":
+        return {
+          ...repo,
+          hold: (due) =>
+            outside(
+              sql`
+                DELETE FROM drop_claim
+                WHERE account_id = ${due.accountId} AND drop_id = ${due.id} AND step = ${due.step}`.pipe(
+                Effect.orDie,
+                Effect.zipRight(repo.hold(due))
+              )
+            )
+        }
+      default:
+        return repo
+    }
+  })
+)
+
+const DatabaseLive = Layer.unwrapEffect(
+  Effect.map(Config.redacted("DROPS_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 4 }))
+)
+
+const Repositories = Layer.mergeAll(
+  CatalogRepo.layer,
+  DraftsRepo.layer,
+  Planted.pipe(Layer.provide(DropsRepo.layer)),
+  HistoryRepo.layer,
+  ImportLockRepo.layer,
+  OperationsRepo.layer,
+  PublicationsRepo.layer,
+  StoresRepo.layer,
+  Layer.effect(PlatformClient, makeDemoPlatform).pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
+  Transaction.layer
+)
+
+// Whoever started this process and is gone cannot kill it any more.
+process.stdin.on("end", () => process.exit(1)).resume()
+
+const Executing = Layer.merge(Drops.layer, layerWorkers).pipe(
+  Layer.provide(Publishing.layer),
+  Layer.provide(Deadly),
+  Layer.provide(Layer.merge(CatalogChanges.layer, StoreAccess.layer)),
+  Layer.provide(SecretBox.layer),
+  Layer.provide(Repositories),
+  Layer.provide(DatabaseLive),
+  Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
+)
+
+Effect.runFork(
+  Effect.flatMap(Drops, ({ work }) => work).pipe(
+    Effect.provide(Executing),
+    Effect.tapErrorCause(Effect.logError),
+    Effect.onExit(() => Effect.sync((): void => process.exit(1)))
+  )
+)

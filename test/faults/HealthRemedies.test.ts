@@ -1,0 +1,354 @@
+import { once } from "node:events"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Array as Arr, Context, Effect, Layer, Redacted, Ref } from "effect"
+import { RepositoriesOnDatabase } from "../../src/App.ts"
+import type { CurrentActor } from "../../src/domain/Actor.ts"
+import { CatalogChange, type Locked } from "../../src/domain/CatalogChange.ts"
+import type { PimLocked } from "../../src/domain/Errors.ts"
+import { EntityId, type StoreId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import { Remediation } from "../../src/services/Remediation.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
+import { Stores } from "../../src/services/Stores.ts"
+import { Accounts, ApiKeys, actingAs, anAccount, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { bundledProgram, startProgram } from "./BundledProgram.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { countingLocks, LockCalls } from "./LockCalls.ts"
+import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon, untilQuiet } from "./ServerServices.ts"
+
+/** Products on two stores, all with the same values, in changes of at most 1,000 entities. */
+const products = (stores: ReadonlyArray<{ readonly id: StoreId }>, count: number) =>
+  Effect.gen(function* () {
+    const ids = yield* Effect.replicateEffect(mintId(EntityId), count)
+    const { apply } = yield* CatalogChanges
+    yield* Effect.forEach(
+      Arr.chunksOf(ids, 250),
+      (some) =>
+        apply(
+          some.flatMap((id) => [
+            CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "Tent" } }),
+            ...stores.map((store) => CatalogChange.AddToStore({ entityId: id, storeId: store.id }))
+          ])
+        ),
+      { discard: true }
+    )
+    return ids
+  }).pipe(Effect.orDie)
+
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const [a, b] = stores
+  return { accountId, actor, stores, a: a.id, b: b.id }
+})
+
+/** On a connection of its own, outside the transaction that the caller is in: its locks are gone when it answers. */
+const outside = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.mapInputContext(effect, (context: Context.Context<never>) =>
+    Context.omit(SqlClient.TransactionConnection)(context as Context.Context<SqlClient.TransactionConnection>)
+  )
+
+/** A planted variant: what is there is read, and then written, without a lock in between. */
+const selectThenUpdate = Layer.effect(
+  DraftsRepo,
+  Effect.map(DraftsRepo, (drafts) => ({ ...drafts, lock: (...request) => outside(drafts.lock(...request)) }))
+).pipe(Layer.provide(DraftsRepo.layer))
+
+const counted = countingLocks.pipe(Layer.provide(DraftsRepo.layer))
+
+/** A planted variant: rows are locked one by one, in the order of the operations. */
+const inGivenOrder = Layer.effect(
+  DraftsRepo,
+  Effect.map(DraftsRepo, (drafts) => ({
+    ...drafts,
+    lock: (accountId, owners, references) =>
+      Effect.map(
+        Effect.forEach(owners, (id) => drafts.lock(accountId, [id], references)),
+        (each): Locked => {
+          const [first] = each
+          if (first === undefined) throw new Error("nothing to lock")
+          return {
+            ...first,
+            aggregates: new Map(each.flatMap(({ aggregates }) => [...aggregates])),
+            revisions: new Map(each.flatMap(({ revisions }) => [...revisions]))
+          }
+        }
+      )
+  }))
+).pipe(Layer.provide(counted))
+
+const servicesOn = <R>(drafts: Layer.Layer<DraftsRepo, never, R>, connections: number) =>
+  Layer.mergeAll(Drafts.layer, Remediation.layer).pipe(
+    Layer.provide(FaultInjector.layer),
+    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, Stores.layer)),
+    Layer.provide(SecretBox.layer),
+    Layer.provideMerge(drafts),
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provide(layerPool(connections))
+  )
+
+const races = amount(500, 10_000)
+const racesAtOnce = 50
+const humans = 6
+
+/** A person and a batch, each about to give the same empty field a value. */
+const race = (name: string, rounds: number) =>
+  Effect.gen(function* () {
+    const { a, actor, stores } = yield* aShop
+    return yield* raceIn(name, rounds, a, stores).pipe(actingAs(actor))
+  })
+
+const raceIn = (name: string, rounds: number, a: StoreId, stores: ReadonlyArray<{ readonly id: StoreId }>) =>
+  Effect.gen(function* () {
+    const drafts = yield* Drafts
+    const remediation = yield* Remediation
+    const dice = new Dice(name)
+    const tally = { races: 0, batchWon: 0, personWon: 0 }
+    const wrong: Array<string> = []
+    for (let round = 0; round < rounds; round++) {
+      const ids = yield* products(stores, racesAtOnce)
+      const batch = Effect.sleep(`${dice.below(60)} millis`).pipe(
+        Effect.zipRight(
+          remediation.fill(
+            "product",
+            dice.shuffle(ids).map((entity_id) => ({ entity_id, store_id: a, field: "vendor", value: "by the batch" }))
+          )
+        )
+      )
+      const edit = (id: EntityId) =>
+        drafts
+          .updateVersionAttributes(id, a, {
+            draft_revision: 1,
+            attributes: [{ key: "vendor", value: "by a person" }]
+          })
+          .pipe(
+            Effect.as([id, true] as const),
+            Effect.catchTag("RevisionConflict", () => Effect.succeed([id, false] as const))
+          )
+      const [{ filled, results }, edits] = yield* Effect.all(
+        [batch, Effect.forEach(dice.shuffle(ids), edit, { concurrency: humans })],
+        { concurrency: "unbounded" }
+      )
+      const wasAccepted = new Map(edits)
+      for (const { entity_id, filled, ok } of results) {
+        tally.races += 1
+        const accepted = wasAccepted.get(entity_id)
+        if (filled) tally.batchWon += 1
+        if (accepted) tally.personWon += 1
+        const { attributes } = yield* drafts.get(entity_id, a)
+        const value = attributes.find(({ key }) => key === "vendor")?.value
+        if (!ok) wrong.push(`${entity_id} failed`)
+        if (filled === accepted) wrong.push(`${entity_id}: filled ${filled}, and the person ${accepted}`)
+        if (accepted && value !== "by a person") wrong.push(`${entity_id}: a person's value was replaced`)
+        if (filled && value !== "by the batch" && !accepted) wrong.push(`${entity_id}: filled, and it is ${value}`)
+      }
+      if (filled !== results.filter((result) => result.filled).length) wrong.push("other count")
+    }
+    report(name, { ...tally, wrong: wrong.length })
+    return { ...tally, wrong }
+  })
+
+const Database = layerDatabase(2)
+
+describe.skipIf(!serverAnswers)("a batch of fills and people who edit the same fields", () => {
+  layer(Database, { excludeTestServices: true })((it) => {
+    it.effect(
+      "have one winner each, who is told so, and no person's value is replaced",
+      () =>
+        Effect.gen(function* () {
+          yield* dwell({ writeMillis: 2, commitMillis: 1 })
+          const { batchWon, personWon, races: raced, wrong } = yield* race("Remedies", races / racesAtOnce)
+          assert.deepStrictEqual(wrong.slice(0, 5), [], `seed ${seed}`)
+          assert.strictEqual(raced, races)
+          assert.strictEqual(batchWon + personWon, races)
+          assert.isAtLeast(batchWon, races / 20)
+          assert.isAtLeast(personWon, races / 20)
+        }).pipe(Effect.provide(servicesOn(DraftsRepo.layer, humans + 4))),
+      amount(120_000, 3_600_000)
+    )
+  })
+
+  layer(Database, { excludeTestServices: true })((it) => {
+    it.effect("lose values when rows are read, and then written", () =>
+      Effect.gen(function* () {
+        yield* dwell({ writeMillis: 5, commitMillis: 2 })
+        const { wrong } = yield* race("Remedies, planted", 6)
+        assert.isNotEmpty(wrong, `seed ${seed}`)
+      }).pipe(Effect.provide(servicesOn(selectThenUpdate, 2 * humans + 6)))
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("overlapping batches of 500 operations", () => {
+  const batches = 16
+
+  const overlap = (name: string, count: number, operationsEach: number) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* noticeDeadlocksSoon
+      const { a, actor, b, stores } = yield* aShop
+      const ids = yield* products(stores, 600).pipe(actingAs(actor))
+      const calls = yield* LockCalls
+      yield* Ref.set(calls, 0)
+      const remediation = yield* Remediation
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: count }, (_, batch) => batch),
+        (batch) => {
+          const dice = new Dice(`${name}, batch ${batch}`)
+          const chosen = dice.shuffle(ids).slice(0, operationsEach)
+          return Effect.exit<unknown, PimLocked, CurrentActor>(
+            batch % 2 === 0
+              ? remediation.fill(
+                  "product",
+                  chosen.map((entity_id) => ({
+                    entity_id,
+                    store_id: dice.pick([a, b]),
+                    field: "vendor",
+                    value: `${batch}`
+                  }))
+                )
+              : remediation.reconcile(
+                  "product",
+                  chosen.map((entity_id) => ({ entity_id, field: "vendor", winner_store_id: dice.pick([a, b]) }))
+                )
+          )
+        },
+        { concurrency: "unbounded" }
+      ).pipe(actingAs(actor))
+      const [row] = yield* sql`SELECT count(*) AS revisions FROM entity WHERE draft_revision > 1`
+      return {
+        failures: outcomes.filter(({ _tag }) => _tag === "Failure"),
+        lockCalls: yield* Ref.get(calls),
+        written: Number(row?.revisions)
+      }
+    })
+
+  const Counted = Layer.provideMerge(Database, Layer.effect(LockCalls, Ref.make(0)))
+
+  layer(Counted, { excludeTestServices: true })((it) => {
+    it.effect("never deadlock, and none of them is repeated", () =>
+      Effect.gen(function* () {
+        const { failures, lockCalls, written } = yield* overlap("Overlap", batches, 500).pipe(
+          Effect.provide(servicesOn(counted, batches))
+        )
+        const record = { batches, failures: failures.length, lockCalls, written, deadlocks: yield* deadlocks }
+        report("Overlap", record)
+        assert.deepStrictEqual(record, { batches, failures: 0, lockCalls: batches, written: 600, deadlocks: 0 })
+      })
+    )
+  })
+
+  layer(Counted, { excludeTestServices: true })((it) => {
+    it.effect("deadlock when rows are locked in the order of the operations", () =>
+      Effect.gen(function* () {
+        yield* overlap("Overlap, planted", 6, 60).pipe(Effect.provide(servicesOn(inGivenOrder, batches)))
+        const seen = yield* deadlocks
+        report("Overlap, planted", { deadlocks: seen })
+        assert.isAbove(seen, 0, `seed ${seed}`)
+      })
+    )
+  })
+})
+
+const program = bundledProgram("test/faults/CrashRemedier.ts")
+
+/** Steps at which a process dies, and whether its batch is there afterwards. */
+const deaths: Readonly<Record<string, boolean>> = {
+  batchBegun: false,
+  locked: false,
+  saved: false,
+  recorded: false,
+  raised: false,
+  batchWritten: false,
+  batchCommitted: true
+}
+
+describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
+  const operations = 60
+
+  /** What a batch would have changed, of each of its entities. */
+  const stateOf = (ids: ReadonlyArray<EntityId>) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* sql`
+        SELECT (SELECT count(*) FROM store_version v
+                WHERE v.entity_id = e.id AND v.overrides #>> '{vendor,value}' = 'by the batch') AS filled,
+               e.draft_revision - 1 AS revisions,
+               (SELECT count(*) FROM entity_history h WHERE h.entity_id = e.id AND h.draft_revision > 1) AS recorded
+        FROM entity e WHERE e.id = ANY(${ids}::uuid[])`
+      return rows.map(({ filled, recorded, revisions }) => `${filled} ${revisions} ${recorded}`)
+    })
+
+  const die = (kind: "fill" | "reconcile", step: string, more: Readonly<Record<string, string>> = {}) =>
+    Effect.gen(function* () {
+      const { a, accountId, actor, b, stores } = yield* aShop
+      const ids = yield* products(stores, operations).pipe(actingAs(actor))
+      if (kind === "reconcile")
+        yield* (yield* CatalogChanges)
+          .apply(
+            ids.map((entityId) =>
+              CatalogChange.SetOverrides({ entityId, storeId: b, values: { vendor: "by the batch" } })
+            )
+          )
+          .pipe(actingAs(actor))
+      const before = yield* stateOf(ids)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const child = yield* startProgram(program, {
+            REMEDY_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
+            REMEDY_ACCOUNT: accountId,
+            REMEDY_KIND: kind,
+            REMEDY_STORE: a,
+            REMEDY_WINNER: b,
+            REMEDY_ENTITIES: ids.join(),
+            REMEDY_STEP: step,
+            ...more
+          })
+          if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
+          assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step}`)
+        })
+      )
+      yield* untilQuiet
+      const after = yield* stateOf(ids)
+      assert.strictEqual(new Set(before).size, 1)
+      return { isNothing: after.every((state) => state === before[0]), states: new Set(after) }
+    })
+
+  layer(
+    CatalogChanges.layer.pipe(
+      Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, Stores.layer)),
+      Layer.provide(SecretBox.layer),
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(layerDatabase(4))
+    ),
+    { excludeTestServices: true }
+  )((it) => {
+    it.effect("is there as a whole or not at all, whichever step it died at", () =>
+      Effect.gen(function* () {
+        const found: Array<string> = []
+        for (const [step, isDone] of Object.entries(deaths))
+          for (const kind of ["fill", "reconcile"] as const) {
+            const { isNothing, states } = yield* die(kind, step)
+            found.push(`${kind} ${step} ${isNothing ? "nothing" : [...states].join(" | ")}`)
+            assert.strictEqual(isNothing, !isDone, `${kind} at ${step}`)
+            if (isDone) assert.deepStrictEqual([...states], [kind === "fill" ? "1 1 1" : "2 2 2"])
+          }
+        report("Remedies killed", found)
+        assert.lengthOf(found, 14)
+      })
+    )
+
+    it.effect("is there in part when it is written without a transaction", () =>
+      Effect.gen(function* () {
+        const { isNothing, states } = yield* die("fill", "saved", { REMEDY_CARELESS: "true" })
+        report("Remedies killed, planted", [...states])
+        assert.isFalse(isNothing)
+        assert.deepStrictEqual([...states], ["1 0 0"])
+      })
+    )
+  })
+})

@@ -1,0 +1,396 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Chunk, Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { RepositoriesOnDatabase } from "../../src/App.ts"
+import { EntityKind } from "../../src/domain/Attribute.ts"
+import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/domain/CatalogChange.ts"
+import {
+  defaultRules,
+  HealthDimension,
+  type HealthIssue,
+  HealthSnapshot,
+  type HealthSnapshot as Snapshot,
+  sectionsOf
+} from "../../src/domain/Health.ts"
+import { scan } from "../../src/domain/HealthScan.ts"
+import { EntityId } from "../../src/domain/Ids.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HealthRepo } from "../../src/repos/HealthRepo.ts"
+import { DataHealth } from "../../src/services/DataHealth.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import { SecretBox } from "../../src/services/SecretBox.ts"
+import { Accounts, ApiKeys, actingAs, anAccount, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { layerDatabase, layerPool } from "./ServerServices.ts"
+
+const writers = 3
+const writesEach = amount(60, 600)
+const scannedWhileWritten = HealthDimension.literals.filter((dimension) => dimension !== "translations")
+
+const servicesOn = (health: Layer.Layer<HealthRepo, never, Layer.Layer.Context<typeof HealthRepo.layer>>) =>
+  DataHealth.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, Stores.layer)),
+    Layer.provide(SecretBox.layer),
+    Layer.provideMerge(health),
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provide(layerPool(12))
+  )
+
+const Database = layerDatabase(2)
+
+const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
+
+/** Products with a variant each, on two stores; every write is noted with the version that it made. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const ids = yield* Effect.replicateEffect(Effect.all([mintId(EntityId), mintId(EntityId)]), 12)
+  const changes = ids.flatMap(([product, variant]) => [
+    CatalogChange.CreateEntity({ id: product, kind: "product", parentId: null, values: { title: "Tent" } }),
+    CatalogChange.CreateEntity({ id: variant, kind: "variant", parentId: product, values: { sku: product } }),
+    ...[product, variant].flatMap((entityId) =>
+      stores.map((store) => CatalogChange.AddToStore({ entityId, storeId: store.id }))
+    )
+  ])
+  yield* (yield* CatalogChanges).apply(changes).pipe(actingAs(actor))
+  return { accountId, actor, storeIds: stores.map(({ id }) => id), ids }
+})
+
+type Shop = Effect.Effect.Success<typeof aShop>
+
+/** A write that always changes something, so that each makes a version of its own. */
+const aWrite = (dice: Dice, { ids, storeIds }: Shop, nonce: string): CatalogChange => {
+  const [product, variant] = dice.pick(ids)
+  const storeId = dice.pick(storeIds)
+  return dice.pick([
+    CatalogChange.SetOverrides({ entityId: product, storeId, values: { vendor: nonce } }),
+    CatalogChange.SetOverrides({ entityId: product, storeId, values: { title: ` ${nonce}`, seo_title: null } }),
+    CatalogChange.SetAttributes({ entityId: product, values: { description_html: `<p>${nonce}</p>` } }),
+    CatalogChange.SetAttributes({ entityId: product, values: { product_type: nonce, status: nonce } }),
+    CatalogChange.SetAttributes({ entityId: variant, values: { sku: dice.pick(["A", "B"]), price: nonce } }),
+    CatalogChange.SetOverrides({ entityId: variant, storeId, values: { barcode: nonce } })
+  ])
+}
+
+/** The version of an account, inside the transaction that made it. */
+const versionOf = (accountId: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* Effect.orDie(sql`SELECT version FROM account WHERE id = ${accountId}`)
+    return Number(row?.version)
+  })
+
+/** What a scan answered: the snapshot, and all rows of its sections in one read of the same scan. */
+interface Scanned {
+  readonly snapshot: Extract<Snapshot, { readonly scanned: true }>
+  readonly rows: ReadonlyArray<HealthIssue>
+}
+
+/** Writers and a scanner at once; the scans that do not say what the plain functions say of the version they read. */
+const contradictions = (shop: Shop, name: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const health = yield* DataHealth
+    const changes = yield* CatalogChanges
+    const drafts = yield* DraftsRepo
+    const asOwner = actingAs(shop.actor)
+    const written = yield* Ref.make(new Map<number, CatalogChange>())
+
+    const writeOne = (change: CatalogChange) =>
+      Effect.gen(function* () {
+        yield* changes.apply([change])
+        // Its own: the counter's row stays locked until the commit.
+        return yield* versionOf(shop.accountId)
+      }).pipe(
+        sql.withTransaction,
+        asOwner,
+        Effect.flatMap((version) => Ref.update(written, (all) => new Map(all).set(version, change)))
+      )
+
+    let writing = writers
+    const write = (writer: number) =>
+      Effect.gen(function* () {
+        const dice = new Dice(`${name}, writer ${writer}`)
+        for (let n = 0; n < writesEach; n++) yield* writeOne(aWrite(dice, shop, `${writer}x${n}`))
+      }).pipe(Effect.ensuring(Effect.sync(() => writing--)))
+
+    const beginning = yield* sql.withTransaction(
+      drafts.lock(
+        shop.accountId,
+        shop.ids.map(([product]) => product),
+        []
+      )
+    )
+
+    const scanOne = (dimension: HealthDimension) =>
+      Effect.gen(function* () {
+        const { text } = yield* health.scan(dimension)
+        const snapshot = yield* decodeSnapshot(text)
+        const pages = yield* Effect.forEach(sectionsOf(dimension), (section) =>
+          health.issues({ section, page: 1, page_size: 100 })
+        )
+        assert(snapshot.scanned)
+        // A scan that came between would have another time.
+        const isOfOne = pages.every(({ scanned_at }) => scanned_at === snapshot.scanned_at)
+        return isOfOne ? [{ snapshot, rows: pages.flatMap(({ data }) => data) } satisfies Scanned] : []
+      }).pipe(asOwner)
+
+    const scans: Array<Scanned> = []
+    const scanAll = Effect.gen(function* () {
+      for (let n = 0; writing > 0; n++)
+        scans.push(...(yield* scanOne(scannedWhileWritten[n % scannedWhileWritten.length] ?? "sync")))
+    })
+    yield* Effect.all([scanAll, ...Array.from({ length: writers }, (_, writer) => write(writer))], {
+      concurrency: "unbounded"
+    })
+
+    // What was there at each version: the changes again, in the order of the versions that they made.
+    const history = [...(yield* Ref.get(written))].sort(([left], [right]) => left - right)
+    const known: Array<readonly [version: number, state: Locked]> = [[0, beginning]]
+    for (const [version, change] of history) {
+      const before = known.at(-1)?.[1] ?? beginning
+      known.push([version, carriedOut(before, yield* planChanges(before, [change]))])
+    }
+
+    const wrong: Array<string> = []
+    let compared = 0
+    for (const { rows, snapshot } of scans) {
+      // Scans raise the version too: the newest state that is not newer than what was read.
+      const [version, state] = known.findLast(([each]) => each <= snapshot.as_of_version) ?? [0, beginning]
+      compared += 1
+      const [expected] = scan(
+        snapshot.dimension,
+        {
+          aggregates: [...state.aggregates.values()],
+          stores: shop.storeIds.map((id) => ({ id, locales: ["en"] })),
+          rules: defaultRules,
+          sources: [],
+          translations: []
+        },
+        Option.none()
+      )
+      const said = JSON.stringify(snapshot.result)
+      if (said !== JSON.stringify(expected?.result)) wrong.push(`${snapshot.dimension} at ${version}: other numbers`)
+      const rowsOf = (items: ReadonlyArray<string>) => [...items].sort().join("\n")
+      const found = rowsOf(rows.map((row) => `${row.entity_id} ${row.store_id} ${row.title} ${row.fields.join()}`))
+      const wanted = rowsOf(
+        (expected?.findings ?? []).map(
+          ({ entityId, fields, storeId, title }) => `${entityId} ${storeId} ${title} ${fields.join()}`
+        )
+      )
+      if (found !== wanted) wrong.push(`${snapshot.dimension} at ${version}: other rows`)
+    }
+    return { scans: scans.length, compared, writes: history.length, wrong }
+  })
+
+/** A planted variant: what was looked at is counted in a statement after the one that finds. */
+const twoReads = Layer.effect(
+  HealthRepo,
+  Effect.gen(function* () {
+    const repo = yield* HealthRepo
+    const sql = yield* SqlClient.SqlClient
+    return {
+      ...repo,
+      scan: (accountId, dimension, storeId) =>
+        Effect.gen(function* () {
+          const run = yield* repo.scan(accountId, dimension, storeId)
+          yield* Effect.sleep("5 millis")
+          yield* Effect.orDie(sql`
+            UPDATE health_snapshot s SET as_of_version = a.version
+            FROM account a
+            WHERE s.account_id = ${accountId} AND s.dimension = ${dimension} AND a.id = s.account_id`)
+          return run
+        })
+    } satisfies typeof repo
+  })
+).pipe(Layer.provide(HealthRepo.layer))
+
+describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
+  layer(Database, { excludeTestServices: true })((it) => {
+    it.effect("say what the plain functions say of the version that they read", () =>
+      Effect.gen(function* () {
+        const shop = yield* aShop
+        const { wrong, ...record } = yield* contradictions(shop, "Scans")
+        report("Scans under writes", { ...record, wrong: wrong.length })
+        assert.strictEqual(record.writes, writers * writesEach)
+        assert.isAtLeast(record.compared, amount(15, 200))
+        assert.deepStrictEqual(wrong, [], `seed ${seed}`)
+      }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
+    )
+  })
+
+  layer(Database, { excludeTestServices: true })((it) => {
+    it.effect("are caught when their version is read after what it stands for", () =>
+      Effect.gen(function* () {
+        const shop = yield* aShop
+        const { wrong, ...record } = yield* contradictions(shop, "Scans, planted")
+        report("Scans under writes, planted", { ...record, wrong: wrong.length })
+        assert.isNotEmpty(wrong, `seed ${seed}`)
+      }).pipe(Effect.provide(servicesOn(twoReads)))
+    )
+  })
+})
+
+/** Counts runs, and lets each take a while: those who ask meanwhile must not wait in vain, nor run one more. */
+class Runs extends Context.Tag("test/Runs")<Runs, Ref.Ref<Chunk.Chunk<number>>>() {}
+
+const counted = Layer.effect(
+  HealthRepo,
+  Effect.gen(function* () {
+    const repo = yield* HealthRepo
+    const runs = yield* Runs
+    return {
+      ...repo,
+      scan: (accountId, dimension, storeId) =>
+        Effect.gen(function* () {
+          const run = yield* repo.scan(accountId, dimension, storeId)
+          yield* Ref.update(runs, Chunk.append(run))
+          yield* Effect.sleep("150 millis")
+          return run
+        })
+    } satisfies typeof repo
+  })
+).pipe(Layer.provide(HealthRepo.layer))
+
+/** A planted variant: any scan will do, the one from before too. */
+const stale = Layer.effect(
+  HealthRepo,
+  Effect.map(HealthRepo, (repo) => ({ ...repo, ticket: Effect.succeed(0) }))
+).pipe(Layer.provide(counted))
+
+/** A planted variant: what others have scanned is not looked at. */
+const unshared = Layer.effect(
+  HealthRepo,
+  Effect.map(HealthRepo, (repo) => ({ ...repo, lastRun: () => Effect.succeed(0) }))
+).pipe(Layer.provide(counted))
+
+describe.skipIf(!serverAnswers)("50 requests for a scan at once", () => {
+  /** Askers in several processes: each has services and a pool of its own on the one database. */
+  const askAll = (health: typeof counted, processes: number, askersEach: number) =>
+    Effect.gen(function* () {
+      const runs = yield* Ref.make(Chunk.empty<number>())
+      const Counting = Layer.succeed(Runs, runs)
+      const { actor, shop } = yield* Effect.map(aShop, (shop) => ({ shop, actor: shop.actor })).pipe(
+        Effect.provide(servicesOn(HealthRepo.layer))
+      )
+      const everyProcess = yield* Effect.replicateEffect(
+        Layer.build(Layer.fresh(servicesOn(health.pipe(Layer.provide(Counting))))),
+        processes
+      )
+      const [someProcess = assert.fail("no process")] = everyProcess
+      yield* Effect.flatMap(DataHealth, (health) => health.scan("sync")).pipe(
+        actingAs(actor),
+        Effect.provide(someProcess)
+      )
+      yield* Ref.set(runs, Chunk.empty())
+      const answers = yield* Effect.forEach(
+        everyProcess.flatMap((context) => Array.from({ length: askersEach }, () => context)),
+        (context, asker) =>
+          Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const [product] = shop.ids[asker % shop.ids.length] ?? assert.fail("no product")
+            // Each asks right after a write of its own, which its answer must show.
+            yield* apply([CatalogChange.SetAttributes({ entityId: product, values: { [`own.n${asker}`]: "x" } })])
+            const version = yield* versionOf(shop.accountId)
+            return { version }
+          }).pipe(actingAs(actor), Effect.provide(context)),
+        { concurrency: 8 }
+      ).pipe(
+        Effect.flatMap((written) =>
+          Effect.forEach(
+            written,
+            ({ version }, index) => {
+              const context = everyProcess[Math.floor(index / askersEach)] ?? assert.fail("no process")
+              return Effect.flatMap(DataHealth, (health) => health.scan("sync")).pipe(
+                Effect.flatMap(({ text }) => decodeSnapshot(text)),
+                Effect.map((snapshot) => ({ version, snapshot })),
+                actingAs(actor),
+                Effect.provide(context)
+              )
+            },
+            { concurrency: "unbounded" }
+          )
+        )
+      )
+      return { answers, runs: Chunk.size(yield* Ref.get(runs)) }
+    })
+
+  layer(Database, { excludeTestServices: true })((it) => {
+    const isTrue = ({ snapshot, version }: Effect.Effect.Success<ReturnType<typeof askAll>>["answers"][number]) =>
+      snapshot.scanned && snapshot.as_of_version >= version
+
+    it.scoped("run at most two, in two processes, and each answer knows what its asker wrote before", () =>
+      Effect.gen(function* () {
+        const { answers, runs } = yield* askAll(counted, 2, 25)
+        report("Scans at once", { asked: answers.length, runs })
+        assert.lengthOf(answers, 50)
+        assert.isAtLeast(runs, 1)
+        assert.isAtMost(runs, 2)
+        assert.isTrue(answers.every(isTrue))
+      })
+    )
+
+    it.scoped("run more when nobody looks at what others have scanned", () =>
+      Effect.gen(function* () {
+        const { runs } = yield* askAll(unshared, 5, 2)
+        report("Scans at once, planted", { runs })
+        assert.isAbove(runs, 2)
+      })
+    )
+
+    it.scoped("know less when any scan will do", () =>
+      Effect.gen(function* () {
+        const { answers } = yield* askAll(stale, 2, 10)
+        report("Scans at once, planted", { stale: answers.filter((answer) => !isTrue(answer)).length })
+        assert.isFalse(answers.every(isTrue))
+      })
+    )
+  })
+})
+
+/** The rules of all kinds, changed at once, again and again: the kinds whose change was lost. */
+const lostRules = (rounds: number) =>
+  Effect.gen(function* () {
+    const health = yield* DataHealth
+    const { actor } = yield* aShop
+    const lost = yield* Effect.forEach(Array.from({ length: rounds }), (_, round) =>
+      Effect.gen(function* () {
+        const fieldOf = (kind: EntityKind) => `${kind}.round_${round}`
+        yield* Effect.forEach(
+          EntityKind.literals,
+          (kind) => health.changeRules(kind, { recommended: [fieldOf(kind)] }),
+          { concurrency: "unbounded" }
+        )
+        const rules = yield* health.rules
+        return EntityKind.literals.filter((kind) => !rules[kind].recommended.includes(fieldOf(kind)))
+      })
+    ).pipe(actingAs(actor))
+    return lost.flat()
+  })
+
+/** A planted variant: the rules are read before they are written, and nothing keeps others out meanwhile. */
+const unlocked = Layer.effect(
+  HealthRepo,
+  Effect.map(HealthRepo, (repo) => ({ ...repo, lockRules: repo.rules }))
+).pipe(Layer.provide(HealthRepo.layer))
+
+describe.skipIf(!serverAnswers)("rules of several kinds, changed at once", () => {
+  const rounds = amount(20, 500)
+
+  layer(Database, { excludeTestServices: true })((it) => {
+    it.effect("all count", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* lostRules(rounds), [])
+      }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
+    )
+
+    it.effect("are lost when they are read without a lock", () =>
+      Effect.gen(function* () {
+        const lost = yield* lostRules(rounds)
+        report("Rules at once, planted", { lost: lost.length })
+        assert.isNotEmpty(lost)
+      }).pipe(Effect.provide(servicesOn(unlocked)))
+    )
+  })
+})

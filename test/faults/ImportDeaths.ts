@@ -1,0 +1,57 @@
+import { once } from "node:events"
+import { SqlClient } from "@effect/sql"
+import { assert } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import type { FaultStep } from "../../src/services/FaultInjector.ts"
+import { actingAs, CatalogChanges } from "../../src/testing/index.ts"
+import { TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { bundledProgram, startProgram } from "./BundledProgram.ts"
+
+const program = bundledProgram("test/faults/CrashImporter.ts")
+
+export const leaseSeconds = 60
+
+export const setClock = (secondsAfterStart: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${secondsAfterStart}`)
+
+/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
+export const stopClock = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.unsafe(`
+    CREATE TABLE test_clock (start timestamptz, seconds integer);
+    INSERT INTO test_clock VALUES (clock_timestamp(), 0);
+    CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
+      AS $$ SELECT start + seconds * interval '1 second' FROM test_clock $$;
+  `)
+})
+
+/** Where a process dies. */
+export interface Death {
+  readonly step: FaultStep
+  readonly occurrence: number
+}
+
+/** A process that begins an import, or takes one over, and dies where it should. */
+export const dies = (accountId: AccountId, { occurrence, step }: Death, more: Readonly<Record<string, string>>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const child = yield* startProgram(program, {
+        IMPORT_DATABASE_URL: Redacted.value(yield* TestDatabaseUrl),
+        IMPORT_ACCOUNT: accountId,
+        IMPORT_STEP: step,
+        IMPORT_OCCURRENCE: String(occurrence),
+        ...more
+      })
+      if (child.exitCode === null && child.signalCode === null) yield* Effect.promise(() => once(child, "exit"))
+      assert.strictEqual(child.signalCode, "SIGKILL", `it came past ${step} ${occurrence}`)
+    })
+  )
+
+/** Whether a draft write is refused; nothing is changed by asking. */
+export const refusesWrites = (accountId: AccountId) =>
+  Effect.flatMap(CatalogChanges, ({ apply }) => apply([])).pipe(
+    Effect.as(false),
+    Effect.catchTag("PimLocked", () => Effect.succeed(true)),
+    actingAs({ _tag: "Cli", accountId })
+  )

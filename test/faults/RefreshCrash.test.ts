@@ -1,0 +1,184 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Option } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import type { PlatformRecord } from "../../src/domain/PlatformRecord.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs, anAccount, Stores } from "../../src/testing/index.ts"
+import { held } from "../support/ShopRecords.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { report } from "./Dice.ts"
+import { type Death, dies, leaseSeconds, refusesWrites, setClock, stopClock } from "./ImportDeaths.ts"
+import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
+import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+
+/** Products of four entities each, their files by themselves: all files and some products fill the first transaction. */
+const products = 300
+const inBase = 20
+const items = 2 * products
+const inFirst = Math.floor((1_000 - products) / 3)
+
+const quiet = () => Effect.void
+
+const shopOf = (count: number, price: string): ReadonlyArray<PlatformRecord> =>
+  Array.from({ length: count }, (_, index) => [
+    held("media", `file/${index}`, { url: `https://cdn.example/${index}.jpg` }),
+    held(
+      "product",
+      `product/${index}`,
+      { handle: `p-${index}`, title: `Product ${index}` },
+      { media: [`file/${index}`] }
+    ),
+    ...["S", "M"].map((size) =>
+      held(
+        "variant",
+        `variant/${index}/${size}`,
+        { sku: `${size}-${index}`, option1: size, title: size, price },
+        { parentId: `product/${index}` }
+      )
+    )
+  ]).flat()
+
+/** An account with two shops, of which one was imported: some of what the other has changes it. */
+const aMerchant = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  const { link } = yield* Stores
+  const imports = yield* Imports
+  const shops = yield* DemoShops
+  yield* Effect.gen(function* () {
+    const { store: all } = yield* link({ domain: "a.example", platform: "demo" })
+    const { store: base } = yield* link({ domain: "b.example", platform: "demo" })
+    yield* shops.put({ accountId, storeId: all.id }, shopOf(products, "10.00"))
+    yield* shops.put({ accountId, storeId: base.id }, shopOf(inBase, "9.00"))
+    yield* Effect.flatMap(imports.refresh("b.example", quiet), ({ id }) => imports.accept(id, quiet))
+  }).pipe(actingAs(actor))
+  return accountId
+})
+
+const cli = (accountId: AccountId) => actingAs({ _tag: "Cli", accountId })
+
+/** The import of the shop that the killed processes read. */
+const runOf = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const run = (yield* (yield* Imports).list).find(({ storeDomain }) => storeDomain === "a.example")
+    assert(run !== undefined)
+    return run
+  }).pipe(cli(accountId))
+
+const undisturbed = (counters: boolean) =>
+  Effect.gen(function* () {
+    const accountId = yield* aMerchant
+    const imports = yield* Imports
+    yield* Effect.flatMap(imports.refresh("a.example", quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+      cli(accountId)
+    )
+    return yield* catalogOf(accountId, { counters })
+  })
+
+const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
+  Effect.gen(function* () {
+    const run = yield* runOf(accountId)
+    assert.deepInclude(run, { phase: "applied", applied: items, error: null })
+    assert.deepInclude(run.summary, { created: products - inBase, updated: inBase, conflicts: 0, unlinked: 0 })
+    const found = yield* catalogOf(accountId, { counters: true })
+    assert.deepStrictEqual(judgeImport(found, expected), { lost: [], twice: [], different: [] })
+    assert.deepStrictEqual([found.version, found.changeSeq], [expected.version, expected.changeSeq])
+    assert.isFalse(yield* refusesWrites(accountId))
+  })
+
+const TestLayer = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6)))
+
+describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    const deaths: ReadonlyArray<readonly [death: Death, applied: number]> = [
+      [{ step: "written", occurrence: 1 }, 0],
+      [{ step: "marked", occurrence: 2 }, products + inFirst],
+      [{ step: "committed", occurrence: 1 }, products + inFirst],
+      [{ step: "unlocked", occurrence: 1 }, items]
+    ]
+    let expected: ImportedCatalog | undefined
+    for (const [index, [death, applied]] of deaths.entries())
+      it.effect(
+        `while it is applied (${death.step}) goes on at the first item that is not done, each written once`,
+        () =>
+          Effect.gen(function* () {
+            if (index === 0) yield* stopClock
+            yield* setClock(2 * index * leaseSeconds)
+            expected ??= yield* undisturbed(true)
+            assert.lengthOf(expected.entities, 4 * products)
+            const accountId = yield* aMerchant
+            yield* dies(accountId, death, { IMPORT_REFRESH: "a.example" })
+            yield* untilQuiet
+            const imports = yield* Imports
+            assert.deepInclude(yield* runOf(accountId), { phase: "applying", applied })
+            assert.isTrue(yield* refusesWrites(accountId))
+            yield* setClock((2 * index + 1) * leaseSeconds)
+            assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
+            yield* assertUndisturbed(accountId, expected)
+            report("Refresh killed while it was applied", { step: death.step, entities: expected.entities.length })
+          })
+      )
+
+    it.effect("loses products when they are marked as done in a transaction of their own", () =>
+      Effect.gen(function* () {
+        yield* setClock(10 * leaseSeconds)
+        const whole = yield* undisturbed(false)
+        const accountId = yield* aMerchant
+        yield* dies(
+          accountId,
+          { step: "marked", occurrence: 2 },
+          { IMPORT_REFRESH: "a.example", IMPORT_CARELESS: "true" }
+        )
+        yield* untilQuiet
+        yield* setClock(11 * leaseSeconds)
+        assert.strictEqual(yield* (yield* Imports).resume(Option.some(accountId)), 1)
+        const { lost } = judgeImport(yield* catalogOf(accountId, { counters: false }), whole)
+        // Products come in the order of what the shop calls them; those of the other shop were here before.
+        const inOrder = Array.from({ length: products }, (_, index) => String(index)).sort()
+        assert.lengthOf(lost, 3 * inOrder.slice(inFirst).filter((index) => Number(index) >= inBase).length)
+      })
+    )
+
+    const early: ReadonlyArray<Death> = [
+      { step: "created", occurrence: 1 },
+      { step: "pulled", occurrence: 2 },
+      { step: "fetched", occurrence: 1 },
+      { step: "staged", occurrence: 2 }
+    ]
+    for (const death of early)
+      it.effect(`while it reads the store (${death.step}) locks nothing, and is failed when its lease ran out`, () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* setClock(12 * leaseSeconds)
+          const accountId = yield* aMerchant
+          const before = yield* catalogOf(accountId, { counters: true })
+          yield* dies(accountId, death, { IMPORT_REFRESH: "a.example" })
+          yield* untilQuiet
+          assert.strictEqual((yield* runOf(accountId)).phase, "fetching")
+          assert.isFalse(yield* refusesWrites(accountId))
+          yield* setClock(13 * leaseSeconds)
+          const imports = yield* Imports
+          assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
+          assert.deepInclude(yield* runOf(accountId), {
+            phase: "failed",
+            error: "The process that read the store ended; refresh it again."
+          })
+          for (const table of ["import_record", "import_conflict"])
+            assert.deepStrictEqual(yield* sql`SELECT ordinal FROM ${sql(table)} WHERE account_id = ${accountId}`, [])
+          assert.deepStrictEqual(
+            yield* sql`
+              SELECT i.ordinal FROM import_item i JOIN import_run r ON r.account_id = i.account_id AND r.id = i.run_id
+              WHERE i.account_id = ${accountId} AND r.phase = 'failed'`,
+            []
+          )
+          assert.deepStrictEqual(yield* catalogOf(accountId, { counters: true }), before)
+          yield* setClock(13 * leaseSeconds + 1)
+          const again = yield* imports.refresh("a.example", quiet).pipe(cli(accountId))
+          assert.deepInclude(again.summary, { created: products - inBase, updated: inBase })
+          yield* imports.discard(again.id).pipe(cli(accountId))
+        })
+      )
+  })
+})

@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  cutBatch,
+  cutPage,
+  cutRecord,
+  cutRows,
+  longestAskedValue,
+  longestValue,
+  mostBatchCharacters,
+  mostCharacters
+} from "../../src/mcp/Answers.ts"
+
+const size = (value: unknown) => JSON.stringify(value).length
+const text = (length: number, of = "x") => of.repeat(length)
+const attribute = (key: string, length: number) => ({ key, value: text(length), type: "html" })
+
+describe("answers that are too long", () => {
+  it("B10 a record keeps what fits; longer values are cut and named", () => {
+    const record = {
+      master_id: "m",
+      attributes: [attribute("title", 10), attribute("description_html", 4_001), attribute("care.washing", 4_000)]
+    }
+    const cut = cutRecord(record, longestValue)
+    assert.deepStrictEqual(cut.truncated_keys, ["description_html"])
+    assert.deepStrictEqual(cut.attributes, [
+      attribute("title", 10),
+      attribute("description_html", 4_000),
+      attribute("care.washing", 4_000)
+    ])
+    assert.deepStrictEqual(cutRecord({ master_id: "m" }, longestValue), { master_id: "m" })
+  })
+
+  it("B10 a value that is asked for by name comes whole, up to what an answer holds", () => {
+    const asked = { attributes: [attribute("description_html", 49_000)] }
+    assert.deepStrictEqual(cutRecord(asked, longestAskedValue), asked)
+    const longer = cutRecord({ attributes: [attribute("description_html", 80_000)] }, longestAskedValue)
+    assert.deepStrictEqual(longer.truncated_keys, ["description_html"])
+    assert.isAtLeast(size(longer), longestAskedValue)
+  })
+
+  it("B10 a text is never cut within a character", () => {
+    const record = cutRecord({ title: `x${"👟".repeat(3_000)}` }, longestValue)
+    assert.isTrue(String(record.title).isWellFormed())
+    assert.strictEqual(String(record.title).length, 3_999)
+  })
+
+  it("B10 whatever a record holds, it fits", () => {
+    const json = fc.letrec((tie) => ({
+      value: fc.oneof(
+        fc.string({ maxLength: 50 }),
+        fc.nat(70_000).map((length) => text(length, '"')),
+        fc.array(tie("value"), { maxLength: 8 }),
+        fc.nat(4_000).map((count) => Array.from({ length: count }, (_, index) => `0190b4f0-0000-7000-8000-${index}`)),
+        fc.dictionary(fc.string({ maxLength: 20 }), tie("value"), { maxKeys: 6 })
+      )
+    })).value
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom("a", "b", "c", "d"), json), fc.boolean(), (record, isAsked) => {
+        assert.isAtMost(size(cutRecord(record, isAsked ? longestAskedValue : longestValue)), mostCharacters)
+      }),
+      { numRuns: 100 }
+    )
+  })
+
+  it("B10 lists are cut between rows, and their pages together are the list", () => {
+    const rows = Array.from({ length: 90 }, (_, index) => ({
+      id: index,
+      text: text(index % 7 === 0 ? 3_000 : 300 * (index % 5))
+    }))
+    const answer = { locale: "en", first: rows.slice(0, 40), second: rows.slice(40), next_cursor: null }
+    for (const limit of [7, 25, 1_000]) {
+      const seen: Array<unknown> = []
+      let pages = 0
+      for (let from = 0, more = true; more; pages++) {
+        const cut = cutRows(answer, ["first", "second"], { from, limit, longest: longestValue })
+        assert.isAtMost(size(cut.answer), mostCharacters)
+        assert.strictEqual(cut.answer.locale, "en")
+        const { first, second } = cut.answer as { first: ReadonlyArray<unknown>; second: ReadonlyArray<unknown> }
+        assert.isAtMost(first.length + second.length, limit)
+        assert.strictEqual(first.length + second.length, cut.taken)
+        assert.isAtLeast(cut.taken, 1)
+        seen.push(...first, ...second)
+        from += cut.taken
+        more = cut.more
+      }
+      assert.deepStrictEqual(seen, rows)
+      assert.isAtLeast(pages, 2)
+    }
+  })
+
+  it("B10 a row that alone is too long is cut to fit, so that every list goes on", () => {
+    const long = {
+      id: "0190b4f0-0000-7000-8000-000000000001",
+      changes: Array.from({ length: 5_000 }, (_, index) => ({ field: "price", value: `${index}` }))
+    }
+    const cut = cutRows({ data: [long, long] }, ["data"], { from: 0, limit: 25, longest: longestValue })
+    assert.strictEqual(cut.taken, 1)
+    assert.isTrue(cut.more)
+    assert.isAtMost(size(cut.answer), mostCharacters)
+    const [row] = cut.answer.data as ReadonlyArray<typeof long & { truncated_keys: ReadonlyArray<string> }>
+    assert.deepStrictEqual(row?.truncated_keys, ["changes"])
+    assert.strictEqual(row?.id, long.id)
+  })
+
+  it("B10 a page by number keeps every row", () => {
+    const rows = Array.from({ length: 50 }, (_, index) => ({
+      master_id: `${index}`,
+      title: text(2_000),
+      fields: Array.from({ length: 40 }, () => text(300))
+    }))
+    const cut = cutPage({ data: rows, page: 1 }, ["data"], longestValue)
+    assert.isAtMost(size(cut), mostCharacters)
+    assert.strictEqual((cut.data as ReadonlyArray<unknown>).length, 50)
+  })
+
+  it("B10 a batch answers every operation, and says in short why one failed", () => {
+    const failed = (message: string, field = "title") => ({
+      master_id: "0190b4f0-0000-7000-8000-000000000001",
+      channel_id: "0190b4f0-0000-7000-8000-000000000002",
+      field,
+      ok: false,
+      filled: false,
+      error: { code: "validation_failed", message }
+    })
+    const results = Array.from({ length: 500 }, () => failed(text(1_000)))
+    const cut = cutBatch({ filled: 0, results }) as { results: ReadonlyArray<ReturnType<typeof failed>> }
+    assert.strictEqual(cut.results.length, 500)
+    for (const { error } of cut.results) assert.isAtMost(error.message.length, 120)
+    assert.isAtMost(size(cut), mostBatchCharacters)
+    const long = cutBatch({ results: results.map(() => failed(text(1_000), text(320))) })
+    assert.isAtMost(size(long), mostBatchCharacters)
+    assert.strictEqual((long.results as ReadonlyArray<unknown>).length, 500)
+  })
+})

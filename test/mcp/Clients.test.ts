@@ -1,0 +1,123 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import { Users } from "../../src/services/Users.ts"
+import { clientMemory, consentIn } from "../oauth/ClientMemory.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { ask, later } from "../oauth/PagesServer.ts"
+import { aConnection, ample, baseUrlOf, connectorWith, message, portOf, send } from "./Connector.ts"
+import { DemoSamples } from "./Samples.ts"
+import { connected, type SdkClient, sdks, withToken } from "./SdkClients.ts"
+import { allToolNames } from "./ToolNames.ts"
+
+const call = (client: SdkClient, tool: string, args: Readonly<Record<string, unknown>>) =>
+  Effect.promise(() => client.callTool({ name: tool, arguments: { ...args } }))
+
+const assertListsAll = (client: SdkClient) =>
+  Effect.gen(function* () {
+    const { nextCursor, tools } = yield* Effect.promise(() => client.listTools())
+    assert.deepStrictEqual(tools.map((tool) => tool.name).sort(), [...allToolNames].sort())
+    assert.isUndefined(nextCursor)
+  })
+
+/** Calls every tool with good arguments. */
+const assertCallsAll = (client: SdkClient) =>
+  Effect.gen(function* () {
+    const samples = yield* DemoSamples
+    for (const tool of allToolNames) {
+      const { structuredContent } = yield* call(client, "get_master_v1", { master_id: samples.product })
+      const { draft_revision } = structuredContent as { draft_revision: number }
+      const result = yield* call(client, tool, samples.argsOf(tool, draft_revision))
+      assert.notStrictEqual(result.isError, true, `${tool}: ${JSON.stringify(result.content)}`)
+      assert.isObject(result.structuredContent)
+    }
+  })
+
+const cookieOf = ({ headers }: { readonly headers: Headers }) => headers.get("set-cookie")?.split(";")[0] ?? ""
+
+/** A user of the account who has set a password, and the browser in which they signed in with it. */
+const signedIn = (accountId: AccountId, email: string) =>
+  Effect.gen(function* () {
+    const password = "tern over tarn 1"
+    const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
+    yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
+    const { hidden } = sectionsOf((yield* ask("/sign-in")).text, "/sign-in")
+    const answer = yield* ask("/sign-in", { form: { ...hidden, email, password } })
+    assert.strictEqual(answer.status, 303, answer.text)
+    return cookieOf(answer)
+  })
+
+const nameOf = (error: unknown) => (error instanceof Error ? error.constructor.name : String(error))
+
+/** What a client fails with. */
+const refusal = (attempt: () => Promise<unknown>) =>
+  Effect.promise(() =>
+    attempt().then(
+      () => assert.fail("was served"),
+      (error: unknown) => error
+    )
+  )
+
+layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
+  excludeTestServices: true,
+  timeout: "120 seconds"
+})("the SDK's own clients", (it) => {
+  for (const [name, sdk] of Object.entries(sdks)) {
+    it.scoped(`${name} lists the tools and calls every one, and reads a refusal`, () =>
+      Effect.gen(function* () {
+        const samples = yield* DemoSamples
+        const { token } = yield* aConnection(samples.accountId)
+        const client = yield* connected(sdk, new URL(`${yield* baseUrlOf}/mcp`), withToken(token))
+        yield* assertListsAll(client)
+        yield* assertCallsAll(client)
+        const refused = yield* call(client, "get_master_v1", { master_id: "x" })
+        assert.isTrue(refused.isError)
+        assert.match(JSON.stringify(refused.content), /master_id: must be a UUID/)
+      })
+    )
+
+    it.scoped(
+      `${name} with nothing but the address: registers, is consented to, works, refreshes, is disconnected`,
+      () =>
+        Effect.gen(function* () {
+          const { accountId, product } = yield* DemoSamples
+          const cookie = yield* signedIn(accountId, `${name.replaceAll(/[^a-z0-9]+/gi, "-")}@example.com`)
+          const url = new URL(`${yield* baseUrlOf}/mcp`)
+          const { kept, provider } = clientMemory()
+          const credentials = { authProvider: provider }
+          assert.strictEqual(nameOf(yield* refusal(() => sdk.connect(url, credentials))), "UnauthorizedError")
+          assert.notProperty(kept, "tokens")
+          const asked = kept.url ?? assert.fail("no address to authorize at")
+          assert.strictEqual(asked.searchParams.get("scope"), "pim:read pim:write pim:publish")
+          assert.strictEqual(asked.searchParams.get("resource"), url.href)
+          const { searchParams } = yield* consentIn(cookie, asked, "pim:publish")
+          yield* Effect.promise(() => sdk.finish(url, credentials, searchParams))
+
+          const client = yield* connected(sdk, url, credentials)
+          yield* assertListsAll(client)
+          yield* assertCallsAll(client)
+          const first = kept.tokens
+          // An hour and a second on, the access token has expired: the client finds that out by the next refusal.
+          yield* later(3_601, call(client, "get_master_v1", { master_id: product }))
+          assert.notStrictEqual(kept.tokens?.access_token, first?.access_token)
+          assert.notStrictEqual(kept.tokens?.refresh_token, first?.refresh_token)
+          yield* assertListsAll(client)
+          yield* assertCallsAll(client)
+
+          const token = kept.tokens?.access_token
+          const shown = yield* ask("/settings/connections", { cookie })
+          const { hidden } = sectionsOf(shown.text, "/settings/connections/disconnect")
+          assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)
+          const get = { name: "get_master_v1", arguments: { master_id: product } }
+          const answer = yield* send(yield* portOf, { token, ...message("modern", "tools/call", get) })
+          assert.strictEqual(answer.status, 401, answer.text)
+          assert.match(answer.headers["www-authenticate"] ?? "", /^Bearer error="invalid_token"/)
+          // Its refresh token is dead too: the client asks its user again.
+          delete kept.url
+          assert.strictEqual(nameOf(yield* refusal(() => client.callTool(get))), "UnauthorizedError")
+          assert.isDefined(kept.url)
+          assert.notProperty(kept, "tokens")
+        })
+    )
+  }
+})

@@ -1,0 +1,209 @@
+import { request as nodeRequest } from "node:http"
+import { HttpServer } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
+import { assert } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { ServicesOnDatabase, serverOf } from "../../src/App.ts"
+import { readAppConfig } from "../../src/AppConfig.ts"
+import { type AccountId, ClientId, ConnectionId, UserId } from "../../src/domain/Ids.ts"
+import type { SecretKind } from "../../src/domain/OpaqueToken.ts"
+import type { Tier } from "../../src/domain/Tier.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import { hashOf, mintSecret } from "../../src/services/Secrets.ts"
+import { layerEmbeddedEmpty } from "../support/TestDatabase.ts"
+
+export const allowedOrigin = "https://allowed.example"
+
+const settings = { PORT: "0", ALLOWED_ORIGINS: `${allowedOrigin}, https://other.example` }
+
+/** The whole server as it is run, on a free port, over the services and the database that it is provided with. */
+export const serverWith = (more: Readonly<Record<string, string>> = {}) =>
+  Layer.unwrapEffect(
+    Effect.map(
+      Effect.withConfigProvider(
+        readAppConfig,
+        ConfigProvider.fromMap(new Map(Object.entries({ ...settings, ...more })))
+      ),
+      serverOf
+    )
+  ).pipe(Layer.orDie)
+
+/** The same with its services, on the embedded engine in memory. */
+export const connectorWith = (more: Readonly<Record<string, string>> = {}) =>
+  serverWith(more).pipe(Layer.provideMerge(ServicesOnDatabase), Layer.provideMerge(layerEmbeddedEmpty), Layer.orDie)
+
+/** Budgets that no test reaches by chance. */
+export const ample = { RATE_LIMIT_PER_KEY: "100000", RATE_LIMIT_PER_ACCOUNT: "100000" }
+
+export const portOf = Effect.map(HttpServer.HttpServer, ({ address }) =>
+  address._tag === "TcpAddress" ? address.port : assert.fail("not on TCP")
+)
+
+/** As the server calls itself: the address that it listens on. */
+export const baseUrlOf = Effect.map(portOf, (port) => `http://127.0.0.1:${port}`)
+
+/**
+ * A connection of an account to the service at `base`, as consent would have made it, and a token of it that opens
+ * something, or does not.
+ */
+export const aConnectionTo = (
+  base: string,
+  accountId: AccountId,
+  tier: Tier = "pim:publish",
+  {
+    kind = "access",
+    minutes = 60,
+    tokenTier = tier
+  }: {
+    readonly kind?: Extract<SecretKind, "access" | "refresh">
+    readonly minutes?: number
+    readonly tokenTier?: Tier
+  } = {}
+) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const resource = `${base}/mcp`
+    const [userId, clientId, connectionId] = yield* Effect.all([mintId(UserId), mintId(ClientId), mintId(ConnectionId)])
+    const token = yield* mintSecret(kind)
+    yield* sql`INSERT INTO app_user (account_id, id, email) VALUES (${accountId}, ${userId}, ${`${userId}@user.example`})`
+    yield* sql`
+      INSERT INTO oauth_client (id, name, redirect_uris)
+      VALUES (${clientId}, 'Test agent', ARRAY['https://agent.example/callback'])`
+    yield* sql`
+      INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
+      VALUES (${accountId}, ${connectionId}, ${userId}, ${clientId}, 'Test agent', 'agent.example', ${tier}, ${resource})`
+    yield* sql`
+      INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, expires_at)
+      VALUES (${accountId}, ${Buffer.from(hashOf(token), "hex")}, ${connectionId}, ${kind}, ${tokenTier},
+              app_now() + make_interval(mins => ${minutes}))`
+    return { token, connectionId, userId }
+  }).pipe(Effect.orDie)
+
+/** A connection to the service that a test runs. */
+export const aConnection = (
+  accountId: AccountId,
+  tier: Tier = "pim:publish",
+  more: NonNullable<Parameters<typeof aConnectionTo>[3]> = {}
+) => Effect.flatMap(baseUrlOf, (base) => aConnectionTo(base, accountId, tier, more))
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly text: string
+}
+
+export interface Sent {
+  readonly method?: string
+  readonly path?: string
+  readonly token?: string | undefined
+  readonly headers?: Readonly<Record<string, string | undefined>>
+  /** In several pieces: chunked. */
+  readonly body?: string | Uint8Array | ReadonlyArray<string | Uint8Array>
+}
+
+const usual = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream"
+}
+
+/** Sends one request as it is; undefined headers are left out. */
+export const send = (port: number, { body, headers = {}, method = "POST", path = "/mcp", token }: Sent = {}) =>
+  Effect.async<Answer>((resume) => {
+    const all: Record<string, string | undefined> = {
+      ...usual,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(typeof body === "string" || body instanceof Uint8Array
+        ? { "content-length": String(Buffer.byteLength(body)) }
+        : {}),
+      ...headers
+    }
+    const sent = nodeRequest({
+      host: "127.0.0.1",
+      port,
+      path,
+      method,
+      agent: false,
+      headers: Object.fromEntries(
+        Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+      )
+    })
+    sent.on("response", (received) => {
+      const chunks: Array<Buffer> = []
+      received.on("data", (chunk: Buffer) => chunks.push(chunk))
+      received.on("end", () =>
+        resume(
+          Effect.succeed({
+            status: received.statusCode ?? 0,
+            headers: received.headers as Answer["headers"],
+            text: Buffer.concat(chunks).toString()
+          })
+        )
+      )
+    })
+    // Harmless once the answer is here; without one, the test sees it.
+    sent.on("error", (error) => resume(Effect.die(error)))
+    const pieces = body === undefined ? [] : typeof body === "string" || body instanceof Uint8Array ? [body] : body
+    for (const piece of pieces) sent.write(piece)
+    sent.end()
+  })
+
+export const modern = "2026-07-28"
+export const legacy = "2025-11-25"
+export type Era = "modern" | "legacy"
+
+const envelope = {
+  "io.modelcontextprotocol/protocolVersion": modern,
+  "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {}
+}
+
+/** A message of either era, with the headers that go with it. */
+export const message = (
+  era: Era,
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  id: string | number = 1
+): { readonly body: string; readonly headers: Readonly<Record<string, string>> } =>
+  era === "modern"
+    ? {
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta: envelope } }),
+        headers: {
+          "mcp-protocol-version": modern,
+          "mcp-method": method,
+          ...(typeof params.name === "string" && { "mcp-name": params.name })
+        }
+      }
+    : {
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+        headers: { "mcp-protocol-version": legacy }
+      }
+
+/** The message in an answer, as JSON or as the one event of a stream. */
+export const messageIn = ({ headers, text }: Answer) => {
+  const [, data = text] = headers["content-type"]?.startsWith("text/event-stream")
+    ? (/^event: message\ndata: (.*)\n\n$/s.exec(text) ?? assert.fail(`no event: ${text.slice(0, 200)}`))
+    : []
+  return JSON.parse(data)
+}
+
+/** What a tool answered. */
+export interface Result {
+  readonly isError?: boolean
+  readonly content: ReadonlyArray<{ readonly type: string; readonly text: string }>
+  // biome-ignore lint/suspicious/noExplicitAny: what it holds is what the test looks at.
+  readonly structuredContent?: any
+  readonly _meta?: Readonly<Record<string, { readonly code: string; readonly request_id: string }>>
+}
+
+/** Calls a tool with a token; the call must come through as far as the tool. */
+export const callWith = (token: string, era: Era = "modern") => {
+  return (name: string, args: unknown = {}) =>
+    Effect.gen(function* () {
+      const { body, headers } = message(era, "tools/call", { name, arguments: args })
+      const answer = yield* send(yield* portOf, { token, body, headers })
+      assert.strictEqual(answer.status, 200, answer.text)
+      const { error, result } = messageIn(answer)
+      assert.isUndefined(error, JSON.stringify(error))
+      return result as Result
+    })
+}

@@ -1,0 +1,248 @@
+import { SqlClient } from "@effect/sql"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { isRecord, type JsonSchema } from "../../src/api/openapi/OpenApiSchemas.ts"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import { tools } from "../../src/mcp/Calls.ts"
+import { aConnection, ample, connectorWith, message, messageIn, portOf, send } from "./Connector.ts"
+import { DemoSamples } from "./Samples.ts"
+
+type Args = Readonly<Record<string, unknown>>
+
+const nul = "\u0000"
+const lone = "\ud800"
+const megabyte = "x".repeat(1_000_000)
+
+const typesOf = ({ type }: JsonSchema): ReadonlyArray<unknown> => (Array.isArray(type) ? type : [type])
+
+/** Values of every JSON type that a schema does not allow. */
+const wrongFor = (schema: JsonSchema): ReadonlyArray<unknown> => {
+  const types = typesOf(schema)
+  const samples: ReadonlyArray<readonly [string, unknown]> = [
+    ["string", "text"],
+    ["integer", 7],
+    ["number", 7.5],
+    ["boolean", true],
+    ["null", null],
+    ["array", []],
+    ["object", {}]
+  ]
+  return samples.flatMap(([type, value]) => {
+    // An empty list where one is allowed is no wrong type.
+    if (types.includes(type) || (type === "integer" && types.includes("number"))) return []
+    return [value]
+  })
+}
+
+/** Values that no text argument may have. */
+const badTexts = [`a${nul}b`, `a${lone}b`, lone, megabyte]
+
+interface Case {
+  readonly what: string
+  readonly args: Args
+  /** The argument that the refusal must name. */
+  readonly names: string
+}
+
+/** Every way in which each argument of a tool can be wrong. */
+const casesOf = (
+  schema: { readonly properties: Readonly<Record<string, JsonSchema>>; readonly required: ReadonlyArray<string> },
+  good: Args
+): ReadonlyArray<Case> => [
+  ...schema.required.map((name) => {
+    const { [name]: _, ...args } = good
+    return { what: "missing", args, names: name }
+  }),
+  { what: "unknown", args: { ...good, unheard_of: 1 }, names: "unheard_of" },
+  { what: "unknown, as REST calls it", args: { ...good, entity_id: "x" }, names: "entity_id" },
+  {
+    what: "__proto__",
+    args: JSON.parse(`{"__proto__":1,${JSON.stringify(good).slice(1)}`.replace(",}", "}")),
+    names: "__proto__"
+  },
+  { what: "a name of 1 MB", args: { ...good, [megabyte]: 1 }, names: "xxx" },
+  { what: "a name that is no text", args: { ...good, [`a${lone}${nul}`]: 1 }, names: "known" },
+  ...Object.entries(schema.properties).flatMap(
+    ([name, property]): ReadonlyArray<Case> => [
+      ...wrongFor(property).map((value) => ({
+        what: JSON.stringify(value),
+        args: { ...good, [name]: value },
+        names: name
+      })),
+      ...badTexts.map((value) => ({ what: "bad text", args: { ...good, [name]: value }, names: name })),
+      ...(typesOf(property).includes("array")
+        ? [[nul], [lone], [megabyte], [null], [{ unheard_of: 1 }], Array.from({ length: 10_000 }, () => "x")].map(
+            (value) => ({
+              what: "bad items",
+              args: { ...good, [name]: value },
+              names: name
+            })
+          )
+        : []),
+      ...casesOfItems(name, property.items, good)
+    ]
+  )
+]
+
+const isObjectSchema = (schema: unknown): schema is Parameters<typeof casesOf>[0] =>
+  isRecord(schema) && isRecord(schema.properties) && Array.isArray(schema.required)
+
+/** Every way in which a member of a list's first item can be wrong. */
+const casesOfItems = (name: string, items: unknown, good: Args): ReadonlyArray<Case> => {
+  if (!isObjectSchema(items) || !Array.isArray(good[name])) return []
+  const [first] = good[name] as ReadonlyArray<Args>
+  const withItem = (item: Args) => ({ ...good, [name]: [item] })
+  const { properties, required } = items
+  return [
+    ...required.map((member) => {
+      const { [member]: _, ...item } = first ?? {}
+      return { what: "missing in an item", args: withItem(item), names: `${name}[0].${member}` }
+    }),
+    { what: "unknown in an item", args: withItem({ ...first, unheard_of: 1 }), names: `${name}[0].unheard_of` },
+    { what: "a name of 1 MB in an item", args: withItem({ ...first, [megabyte]: 1 }), names: `${name}[0].xxx` },
+    ...Object.entries(properties).flatMap(([member, inner]) =>
+      [...wrongFor(inner), ...badTexts].map((value) => ({
+        what: `bad ${member}`,
+        args: withItem({ ...first, [member]: value }),
+        names: `${name}[0].${member}`
+      }))
+    )
+  ]
+}
+
+const eras = ["modern", "legacy"] as const
+
+const versionOf = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql`SELECT version FROM account WHERE id = ${accountId}`
+    return row?.version
+  }).pipe(Effect.orDie)
+
+layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
+  excludeTestServices: true,
+  timeout: "300 seconds"
+})("arguments", (it) => {
+  it.effect(
+    "B5 each tool, each argument missing, of a wrong type, unknown, 1 MB long, with U+0000 and lone surrogates: isError that names it",
+    () =>
+      Effect.gen(function* () {
+        const samples = yield* DemoSamples
+        const { token } = yield* aConnection(samples.accountId)
+        const port = yield* portOf
+        const cases = tools.flatMap(({ listed }) =>
+          casesOf(listed.inputSchema, samples.argsOf(listed.name, 1)).flatMap((each) =>
+            eras.map((era) => ({ ...each, era, tool: listed.name }))
+          )
+        )
+        const before = yield* versionOf(samples.accountId)
+        yield* Effect.forEach(
+          cases,
+          ({ args, era, names, tool, what }) =>
+            Effect.gen(function* () {
+              const { body, headers } = message(era, "tools/call", { name: tool, arguments: args })
+              const answer = yield* send(port, { token, body, headers })
+              const about = `${era} ${tool} ${names} ${what.slice(0, 40)}: ${answer.text.slice(0, 300)}`
+              assert.strictEqual(answer.status, 200, about)
+              const { result } = messageIn(answer)
+              assert.isTrue(result?.isError, about)
+              assert.include(result.content[0].text, names, about)
+              assert.isAtMost(answer.text.length, 10_000, about)
+              assert.isUndefined(result.structuredContent)
+            }),
+          { concurrency: 8, discard: true }
+        )
+        assert.isAtLeast(cases.length, 1_600)
+        assert.strictEqual(yield* versionOf(samples.accountId), before)
+      }),
+    300_000
+  )
+
+  it.effect("B6 a tool's name that is none: 1 MB long, with U+0000, with lone surrogates, of another type", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      for (const era of eras)
+        for (const name of [...badTexts, `list_products_v1${nul}`, "", "__proto__", 7, null, [], {}]) {
+          const sent = message(era, "tools/call", { name, arguments: {} })
+          // A header cannot hold these.
+          const { "mcp-name": _, ...headers } = sent.headers as Readonly<Record<string, string>>
+          const answer = yield* send(yield* portOf, { token, body: sent.body, headers })
+          const about = `${era} ${String(name).slice(0, 40)}: ${answer.text.slice(0, 300)}`
+          assert.include([200, 400, 404], answer.status, about)
+          const { error, result } = messageIn(answer)
+          assert.isUndefined(result, about)
+          assert.include(era === "modern" ? [-32_602, -32_020] : [-32_602], error.code, about)
+          assert.isAtMost(answer.text.length, 10_000, era)
+        }
+    })
+  )
+
+  it.effect(
+    "a method and a revision of 1 MB, with U+0000, with lone surrogates: an error that does not repeat them",
+    () =>
+      Effect.gen(function* () {
+        const samples = yield* DemoSamples
+        const { token } = yield* aConnection(samples.accountId)
+        for (const era of eras)
+          for (const text of badTexts) {
+            const { body, headers } = message(era, "tools/list")
+            const sent = JSON.parse(body)
+            const revision = { ...sent.params._meta, "io.modelcontextprotocol/protocolVersion": text }
+            for (const bad of [
+              { ...sent, method: text },
+              { ...sent, jsonrpc: text },
+              { ...sent, params: { ...sent.params, cursor: [text] } },
+              { ...sent, params: { _meta: revision } }
+            ]) {
+              const answer = yield* send(yield* portOf, { token, body: JSON.stringify(bad), headers })
+              const about = `${era} ${answer.text.slice(0, 300)}`
+              assert.isBelow(answer.status, 500, about)
+              assert.notStrictEqual(messageIn(answer).error?.code, -32_603, about)
+              if (messageIn(answer).error !== undefined) assert.isAtMost(answer.text.length, 10_000, about)
+            }
+          }
+      })
+  )
+
+  it.effect("parameters of tools/list of a wrong type are the client's mistake, named", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      for (const era of eras) {
+        const answer = yield* send(yield* portOf, { token, ...message(era, "tools/list", { cursor: 7 }) })
+        const { error } = messageIn(answer)
+        assert.deepStrictEqual(error, {
+          code: -32_602,
+          message: "Invalid params: params.cursor: Invalid input: expected string, received number",
+          data: { code: "validation_failed", request_id: answer.headers["x-request-id"] }
+        })
+      }
+    })
+  )
+
+  it.effect("arguments that are no object, or missing where none is required", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      for (const era of eras) {
+        for (const args of ["text", 7, null, [], [1]]) {
+          const answer = yield* send(yield* portOf, {
+            token,
+            ...message(era, "tools/call", { name: "get_master_v1", arguments: args })
+          })
+          assert.isBelow(answer.status, 500)
+          const { error } = messageIn(answer)
+          if (error !== undefined) assert.strictEqual(error.code, -32_602, answer.text)
+        }
+        const without = yield* send(yield* portOf, {
+          token,
+          ...message(era, "tools/call", { name: "list_markets_v1" })
+        })
+        assert.isUndefined(messageIn(without).result.isError)
+        const missing = yield* send(yield* portOf, { token, ...message(era, "tools/call", { name: "get_master_v1" }) })
+        assert.include(messageIn(missing).result.content[0].text, "master_id: is missing; it must be a UUID")
+      }
+    })
+  )
+})

@@ -1,0 +1,72 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { Connections } from "../../src/services/Connections.ts"
+import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { layerPool } from "../faults/ServerServices.ts"
+import { serveCatalog } from "../support/CommandLine.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { aConnectionTo, type Era, message, messageIn, send } from "./Connector.ts"
+import { freePort } from "./FreePort.ts"
+
+/** Where clients reach all processes, whichever answers. */
+const base = "http://catalog.example"
+
+const Live = ServicesOnDatabase.pipe(Layer.provideMerge(layerPool(4)), Layer.provideMerge(layerServerUrl), Layer.orDie)
+
+const aProcess = Effect.acquireRelease(
+  Effect.gen(function* () {
+    const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+    const port = yield* Effect.promise(freePort)
+    const server = yield* Effect.promise(() =>
+      serveCatalog({ DATABASE_URL, BASE_URL: base, HOST: "127.0.0.1", PORT: String(port), LOG_FORMAT: "logfmt" })
+    )
+    return { port, stop: server.stop }
+  }),
+  ({ stop }) => Effect.promise(() => stop())
+)
+
+describe.skipIf(!serverAnswers)("several processes", () => {
+  layer(Live, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    it.scoped(
+      "A25 A26 serve a client in turn, and after a restart; H2 one that was disconnected by none of them",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          const product = yield* anEntity("product", { title: "Boots" }).pipe(actingAs(actor))
+          const { connectionId, token } = yield* aConnectionTo(base, accountId, "pim:read")
+          const ask = (port: number, era: Era) =>
+            send(port, {
+              token,
+              ...withHost(message(era, "tools/call", { name: "list_products_v1", arguments: { fields: ["title"] } }))
+            })
+          const [one, other] = yield* Effect.all([aProcess, aProcess], { concurrency: 2 })
+          for (let turn = 0; turn < 40; turn++) {
+            const answer = yield* ask((turn % 2 === 0 ? one : other).port, turn % 4 < 2 ? "modern" : "legacy")
+            assert.strictEqual(answer.status, 200, answer.text)
+            assert.deepStrictEqual(messageIn(answer).result.structuredContent.data, [
+              { master_id: product, title: "Boots" }
+            ])
+          }
+          assert.strictEqual(yield* Effect.promise(() => one.stop()), 0)
+          const again = yield* aProcess
+          const both = [again.port, other.port]
+          for (const port of both) assert.strictEqual((yield* ask(port, "modern")).status, 200)
+
+          yield* (yield* Connections).disconnect(accountId, connectionId)
+          for (const port of both)
+            for (const era of ["modern", "legacy"] as const) {
+              const refused = yield* ask(port, era)
+              assert.strictEqual(refused.status, 401)
+              assert.match(refused.headers["www-authenticate"] ?? "", /^Bearer error="invalid_token"/)
+            }
+        }),
+      300_000
+    )
+  })
+})
+
+const withHost = ({ body, headers }: ReturnType<typeof message>) => ({
+  body,
+  headers: { ...headers, host: "catalog.example" }
+})

@@ -1,0 +1,478 @@
+import { SqlClient } from "@effect/sql"
+import { assert, layer } from "@effect/vitest"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import addFormats from "ajv-formats"
+import { Effect, Layer } from "effect"
+import { ImportId } from "../../src/domain/Ids.ts"
+import { tools, toolsByName } from "../../src/mcp/Calls.ts"
+import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { DemoFailures } from "../../src/services/DemoFailures.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import {
+  aConnection,
+  ample,
+  baseUrlOf,
+  callWith,
+  connectorWith,
+  message,
+  messageIn,
+  portOf,
+  type Result,
+  send
+} from "./Connector.ts"
+import { DemoSamples, demoSamples } from "./Samples.ts"
+import { allToolNames, toolNames } from "./ToolNames.ts"
+
+const ajv = new Ajv2020({ allErrors: true })
+addFormats.default(ajv)
+const validators = new Map(
+  tools.map(({ listed }) => [listed.name, ajv.compile({ ...listed.outputSchema, $id: `https://test/${listed.name}` })])
+)
+
+/** A success as it was promised: both forms the same, and of the tool's own shape. */
+const assertAnswer = (name: string, { _meta, content, isError, structuredContent }: Result) => {
+  const [first, ...others] = content
+  assert.notStrictEqual(isError, true, `${name}: ${first?.text}`)
+  assert.strictEqual(others.length, 0)
+  assert.strictEqual(first?.text, JSON.stringify(structuredContent), name)
+  assert.isAtMost(first?.text.length ?? 0, 60_000, name)
+  const validate = validators.get(name) ?? assert.fail(name)
+  assert.isTrue(validate(structuredContent), `${name}: ${JSON.stringify(validate.errors)} ${first?.text.slice(0, 300)}`)
+  assert.isUndefined(_meta?.error)
+}
+
+/** A refusal: it says what, names tools that exist, and carries its code and no answer. */
+const assertRefusal = (base: string, { _meta, content, isError, structuredContent }: Result, code: string) => {
+  const text = content[0]?.text ?? ""
+  assert.isTrue(isError, text)
+  assert.isUndefined(structuredContent)
+  assert.strictEqual(_meta?.[`${base}/error`]?.code, code, text)
+  assert.match(_meta?.[`${base}/error`]?.request_id ?? "", /^req_/)
+  for (const named of text.match(/\w+_v\d+/g) ?? []) assert.include(allToolNames, named)
+  return text
+}
+
+/** Everything in the database but what looking at it moves. */
+const fingerprint = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+      AND relname NOT IN ('oauth_grant', 'oauth_token') ORDER BY 1`
+  const prints = yield* Effect.forEach(tables, ({ name }) =>
+    sql.unsafe(`SELECT md5(coalesce(string_agg(t::text, '' ORDER BY t::text), '')) AS print FROM "${name}" t`)
+  )
+  assert.isAtLeast(tables.length, 20)
+  return prints.map((rows, index) => `${tables[index]?.name} ${JSON.stringify(rows)}`)
+})
+
+const unused = "00000000-0000-4000-8000-000000000001"
+
+layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
+  excludeTestServices: true,
+  timeout: "120 seconds"
+})("what tools answer", (it) => {
+  it.effect("B4 every tool, in both protocols: an answer of its shape, the same in both forms", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      for (const era of ["modern", "legacy"] as const) {
+        const call = callWith(token, era)
+        for (const name of allToolNames) {
+          const { structuredContent } = yield* call("get_master_v1", { master_id: samples.product })
+          const result = yield* call(name, samples.argsOf(name, structuredContent.draft_revision))
+          assertAnswer(name, result)
+          if (name.startsWith("list_") || name === "get_master_related_v1")
+            assert.isAtLeast(JSON.stringify(result.structuredContent).length, 60, `${name} has nothing to show`)
+        }
+      }
+    })
+  )
+
+  it.effect("B6 an unknown tool: -32602", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* anAccount()
+      const { token } = yield* aConnection(accountId)
+      for (const era of ["modern", "legacy"] as const)
+        for (const name of ["unheard_of_v1", "", "list_products", "__proto__", "constructor"]) {
+          const answer = yield* send(yield* portOf, { token, ...message(era, "tools/call", { name, arguments: {} }) })
+          assert.strictEqual(messageIn(answer).error.code, -32_602)
+          assert.include([200, 400], answer.status)
+        }
+    })
+  )
+
+  it.effect("B7 not found, conflict, locked, invalid: what failed, on which value, and what to call next", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const samples = yield* demoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      const call = callWith(token)
+      const absent = assertRefusal(base, yield* call("get_master_v1", { master_id: unused }), "not_found")
+      assert.strictEqual(
+        absent,
+        `Not found: master_id ${unused} names nothing of this account. Call list_masters_v1 for ids that exist.`
+      )
+      const elsewhere = assertRefusal(
+        base,
+        yield* call("get_projection_v1", { master_id: samples.product, channel_id: unused }),
+        "not_found"
+      )
+      assert.include(elsewhere, `channel_id ${unused}`)
+      assert.include(elsewhere, "get_master_v1")
+      for (const [name, args, source] of [
+        ["get_market_v1", { market_id: unused }, "list_markets_v1"],
+        ["get_drop_v1", { drop_id: unused }, "list_drops_v1"],
+        ["list_metaobject_entries_v1", { definition_id: unused }, "list_metaobject_definitions_v1"],
+        ["list_store_sales_channels_v1", { channel_id: unused }, "get_master_v1"],
+        ["get_data_health_v1", { channel_id: unused }, "get_master_v1"],
+        ["list_products_v1", { collection_id: unused }, "list_collections_v1"],
+        [
+          "update_projection_attributes_v1",
+          {
+            master_id: unused,
+            channel_id: samples.channel,
+            draft_revision: 1,
+            attributes: [{ key: "title", value: "x" }]
+          },
+          "list_masters_v1"
+        ]
+      ] as const) {
+        const text = assertRefusal(base, yield* call(name, args), "not_found")
+        assert.include(text, source, name)
+      }
+
+      const { structuredContent: master } = yield* call("get_master_v1", { master_id: samples.product })
+      const stale = assertRefusal(
+        base,
+        yield* call("update_master_attributes_v1", {
+          master_id: samples.product,
+          draft_revision: master.draft_revision - 1,
+          attributes: [{ key: "title", value: "x" }]
+        }),
+        "revision_conflict"
+      )
+      assert.include(
+        stale,
+        `draft_revision ${master.draft_revision - 1} is not the current one, which is ${master.draft_revision}`
+      )
+      assert.include(stale, "Call get_master_v1")
+
+      const misfit = assertRefusal(
+        base,
+        yield* call("update_master_attributes_v1", {
+          master_id: samples.product,
+          draft_revision: master.draft_revision,
+          attributes: [{ key: "status", value: "sold" }]
+        }),
+        "validation_failed"
+      )
+      assert.include(misfit, "attributes.status: must be one of active, draft, archived")
+      for (const [name, kinds] of [
+        ["get_master_translations_v1", "products and collections"],
+        ["list_master_drops_v1", "products, variants and collections"]
+      ] as const) {
+        const text = assertRefusal(base, yield* call(name, { master_id: samples.media }), "validation_failed")
+        assert.include(text, kinds)
+        assert.include(text, "master_id")
+      }
+
+      const unpublished = assertRefusal(
+        base,
+        yield* call("publish_master_v1", {
+          master_id: samples.product,
+          draft_revision: master.draft_revision,
+          channel_ids: [samples.channel, unused]
+        }),
+        "not_found"
+      )
+      assert.include(unpublished, `channel_ids ${samples.channel}, ${unused}`)
+
+      yield* (yield* DemoFailures)
+        .fail(samples.domain, { kind: "error", percent: 100, delayMillis: 0 })
+        .pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }))
+      const failed = assertRefusal(
+        base,
+        yield* call("list_store_sales_channels_v1", { channel_id: samples.channel }),
+        "platform_unavailable"
+      )
+      assert.match(failed, /^Failed: .+ Call list_store_sales_channels_v1 again later\.$/)
+
+      yield* (yield* ImportLockRepo).keep(samples.accountId, ImportId.make(unused))
+      for (const name of [...toolNames["pim:write"], ...toolNames["pim:publish"]]) {
+        if (name === "run_data_health_scan_v1") continue
+        const locked = assertRefusal(base, yield* call(name, samples.argsOf(name, master.draft_revision)), "pim_locked")
+        assert.include(locked, `Call ${name} again when the review is finished`)
+      }
+    })
+  )
+
+  it.effect("B8 tools that read change nothing", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      const call = callWith(token)
+      const before = yield* fingerprint
+      for (const name of toolNames["pim:read"]) {
+        const result = yield* call(name, samples.argsOf(name, 1))
+        assert.notStrictEqual(result.isError, true, `${name}: ${result.content[0]?.text}`)
+      }
+      assert.deepStrictEqual(yield* fingerprint, before)
+      yield* call("run_data_health_scan_v1", { dimension: "media" })
+      assert.notDeepEqual(yield* fingerprint, before)
+    })
+  )
+
+  it.effect("B9 B10 paging gives every row once; limits are clamped, and what is no number or cursor is refused", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      const call = callWith(token)
+      const walk = (name: string, args: object, lists: ReadonlyArray<string>, key: (row: never) => string) =>
+        Effect.gen(function* () {
+          const seen: Array<string> = []
+          let pages = 0
+          for (let cursor: string | undefined; ; pages++) {
+            const result = yield* call(name, { ...args, ...(cursor !== undefined && { cursor }) })
+            assertAnswer(name, result)
+            for (const list of lists) seen.push(...result.structuredContent[list].map(key))
+            if (result.structuredContent.next_cursor === null) return { seen, pages: pages + 1 }
+            cursor = result.structuredContent.next_cursor
+          }
+        })
+      const byId = ({ master_id }: { master_id: string }) => master_id
+      const masters = yield* walk("list_masters_v1", { limit: 40 }, ["data"], byId)
+      assert.isAtLeast(masters.pages, 3)
+      assert.strictEqual(new Set(masters.seen).size, masters.seen.length)
+      const ofKinds = yield* Effect.forEach(["product", "variant", "collection", "media"], (master_type) =>
+        walk("list_masters_v1", { limit: 100, master_type }, ["data"], byId)
+      )
+      assert.sameMembers(
+        ofKinds.flatMap(({ seen }) => seen),
+        masters.seen
+      )
+      const all = ["variants", "media", "collections", "products"]
+      const related = yield* walk("get_master_related_v1", { master_id: samples.product, limit: 1 }, all, byId)
+      const { structuredContent: product } = yield* call("get_master_v1", { master_id: samples.product })
+      assert.deepStrictEqual(related.seen, [...product.variant_ids, ...product.media_ids, ...product.collection_ids])
+      assert.isAtLeast(related.pages, 3)
+      const projections = yield* walk(
+        "list_projections_v1",
+        { master_id: samples.product, limit: 1 },
+        ["data"],
+        ({ channel_id }: { channel_id: string }) => channel_id
+      )
+      assert.deepStrictEqual(
+        projections.seen,
+        product.channels.map(({ channel_id }: { channel_id: string }) => channel_id)
+      )
+
+      const rows = (args: object) =>
+        Effect.map(call("list_masters_v1", args), ({ structuredContent }) => structuredContent.data.length)
+      assert.strictEqual(yield* rows({}), 25)
+      assert.strictEqual(yield* rows({ limit: 100_000 }), 100)
+      assert.strictEqual(yield* rows({ limit: -3 }), 1)
+      for (const limit of ["25", 2.5, null, [25], true])
+        assert.include(
+          assertRefusal(base, yield* call("list_masters_v1", { limit }), "validation_failed"),
+          "limit: must be a whole number"
+        )
+      const { structuredContent: first } = yield* call("list_products_v1", { limit: 1 })
+      for (const [name, args] of [
+        ["list_products_v1", { cursor: "forged" }],
+        ["list_products_v1", { cursor: `${first.next_cursor}x` }],
+        ["list_products_v1", { cursor: first.next_cursor, status: "failed" }],
+        ["list_variants_v1", { cursor: first.next_cursor }],
+        ["list_masters_v1", { cursor: first.next_cursor }],
+        ["list_projections_v1", { master_id: samples.product, cursor: first.next_cursor }],
+        ["list_markets_v1", { cursor: "forged" }],
+        ["get_data_health_v1", { cursor: "forged" }],
+        ["get_drop_v1", { drop_id: samples.drop, cursor: "forged" }]
+      ] as const)
+        assert.include(assertRefusal(base, yield* call(name, args), "validation_failed"), "cursor", name)
+    })
+  )
+
+  it.effect(
+    "B10 fields: members of rows, attributes by key; a long value is cut, named, and whole when it is asked for",
+    () =>
+      Effect.gen(function* () {
+        const base = yield* baseUrlOf
+        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+        const long = `<p>${"ä".repeat(30_000)}</p>`
+        const product = yield* anEntity(
+          "product",
+          { title: "Boots", description_html: long, "care.washing": "by hand" },
+          { on: stores }
+        ).pipe(actingAs(actor))
+        const { token } = yield* aConnection(accountId)
+        const call = callWith(token)
+        const rows = yield* call("list_products_v1", { fields: ["title"] })
+        assert.deepStrictEqual(rows.structuredContent.data, [{ master_id: product, title: "Boots" }])
+        assertAnswer("list_products_v1", rows)
+        assert.include(
+          assertRefusal(base, yield* call("list_products_v1", { fields: ["titel"] }), "validation_failed"),
+          "fields[0]: must be of: master_id, master_type, title"
+        )
+
+        const valueOf = ({ attributes }: { attributes: ReadonlyArray<{ key: string; value: string }> }, key: string) =>
+          attributes.find((each) => each.key === key)?.value
+        const whole = yield* call("get_master_v1", { master_id: product })
+        assertAnswer("get_master_v1", whole)
+        assert.strictEqual(valueOf(whole.structuredContent, "description_html"), long.slice(0, 4_000))
+        assert.deepStrictEqual(whole.structuredContent.truncated_keys, ["description_html"])
+        const asked = yield* call("get_master_v1", { master_id: product, fields: ["description_html"] })
+        assertAnswer("get_master_v1", asked)
+        assert.deepStrictEqual(asked.structuredContent.attributes, [
+          { key: "description_html", value: long, type: "html" }
+        ])
+        assert.isUndefined(asked.structuredContent.truncated_keys)
+        const projections = yield* call("list_projections_v1", {
+          master_id: product,
+          fields: ["description_html", "care.washing"]
+        })
+        assertAnswer("list_projections_v1", projections)
+        assert.strictEqual(projections.structuredContent.data.length, 1)
+        assert.isString(projections.structuredContent.next_cursor)
+        assert.include(
+          assertRefusal(
+            base,
+            yield* call("get_master_v1", { master_id: product, fields: ["descripton"] }),
+            "validation_failed"
+          ),
+          "fields: there is no descripton here; there are title, handle"
+        )
+        const next = yield* call("list_projections_v1", {
+          master_id: product,
+          fields: ["description_html", "care.washing"],
+          cursor: projections.structuredContent.next_cursor
+        })
+        assert.deepStrictEqual(
+          [projections, next].map(({ structuredContent }) => structuredContent.data[0].channel_id),
+          stores.map(({ id }) => id)
+        )
+      })
+  )
+
+  it.effect("B10 a page of long rows is cut between rows, with a cursor that goes on", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
+      yield* Effect.gen(function* () {
+        const changes = yield* CatalogChanges
+        for (let index = 0; index < 60; index++)
+          yield* changes.apply([
+            CatalogChange.CreateEntity({
+              id: `00000000-0000-4000-9000-${String(index).padStart(12, "0")}` as never,
+              kind: "product",
+              parentId: null,
+              values: { title: `${index} ${"x".repeat(3_000)}` }
+            })
+          ])
+      }).pipe(actingAs(actor))
+      assert.strictEqual(stores.length, 1)
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const seen: Array<string> = []
+      let pages = 0
+      for (let cursor: string | null | undefined; cursor !== null; pages++) {
+        const result = yield* call("list_products_v1", { limit: 100, ...(cursor !== undefined && { cursor }) })
+        assertAnswer("list_products_v1", result)
+        seen.push(...result.structuredContent.data.map(({ title }: { title: string }) => title.split(" ")[0]))
+        cursor = result.structuredContent.next_cursor
+      }
+      assert.deepStrictEqual(
+        seen,
+        Array.from({ length: 60 }, (_, index) => String(index))
+      )
+      assert.isAtLeast(pages, 4)
+    })
+  )
+
+  it.effect("B10 a batch of 500 operations answers 500 results, in its contract's members, within its size", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      const call = callWith(token)
+      const operations = Array.from({ length: 500 }, (_, index) => ({
+        master_id: index % 2 === 0 ? samples.product : unused,
+        channel_id: samples.channel,
+        field: index % 3 === 0 ? "seo_title" : `unknown field ${"x".repeat(200)}`,
+        value: "v"
+      }))
+      const filled = yield* call("fill_completeness_gaps_v1", { master_type: "product", operations })
+      assert.notStrictEqual(filled.isError, true, filled.content[0]?.text)
+      assert.strictEqual(filled.structuredContent.results.length, 500)
+      assert.isAtMost(filled.content[0]?.text.length ?? 0, 160_000)
+      for (const result of filled.structuredContent.results)
+        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "field", "ok", "filled"])
+        else assert.isAtMost(result.error.message.length, 120)
+      const reconciled = yield* call("reconcile_value_divergence_v1", {
+        master_type: "product",
+        operations: operations.map(({ master_id }) => ({ master_id, field: "title", value: "v" }))
+      })
+      assert.strictEqual(reconciled.structuredContent.results.length, 500)
+      assert.isAtMost(reconciled.content[0]?.text.length ?? 0, 160_000)
+      for (const result of reconciled.structuredContent.results)
+        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "ok"])
+      const over = yield* call("fill_completeness_gaps_v1", {
+        master_type: "product",
+        operations: [...operations, operations[0]]
+      })
+      assert.isTrue(over.isError)
+      assert.include(over.content[0]?.text, "operations")
+    })
+  )
+
+  it.effect("B10 issues: at most 50 rows a page, no values, at most 40 fields a row", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+      yield* Effect.gen(function* () {
+        const changes = yield* CatalogChanges
+        for (let index = 0; index < 60; index++) {
+          const id = yield* anEntity("product", { title: "Boots" }, { on: stores })
+          yield* changes.apply([
+            CatalogChange.SetOverrides({
+              entityId: id,
+              storeId: stores[0].id,
+              values: Object.fromEntries(Array.from({ length: 50 }, (_, field) => [`long.key${field}`, "x"]))
+            })
+          ])
+        }
+      }).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      assertAnswer("run_data_health_scan_v1", yield* call("run_data_health_scan_v1", { dimension: "divergence" }))
+      const page = yield* call("list_data_health_issues_v1", { section: "divergence", page_size: 100 })
+      assertAnswer("list_data_health_issues_v1", page)
+      const { compared, data, has_next } = page.structuredContent
+      assert.strictEqual(compared, 60)
+      assert.strictEqual(data.length, 50)
+      assert.isTrue(has_next)
+      for (const row of data) {
+        assert.notProperty(row, "values")
+        assert.isAtMost(row.fields.length, 40)
+      }
+    })
+  )
+
+  it.effect("B11 another account's ids look unknown", () =>
+    Effect.gen(function* () {
+      const ours = yield* DemoSamples
+      const theirs = yield* demoSamples
+      const { token } = yield* aConnection(ours.accountId)
+      const call = callWith(token)
+      const forget = (text: string, id: string) => text.replaceAll(id, "ID")
+      for (const { listed } of toolsByName.values()) {
+        const args = theirs.argsOf(listed.name, 1)
+        const ids = Object.entries(args).filter(([name]) => name.endsWith("_id"))
+        if (ids.length === 0) continue
+        const unknown = Object.fromEntries(Object.keys(Object.fromEntries(ids)).map((name) => [name, unused]))
+        const foreign = yield* call(listed.name, args)
+        const absent = yield* call(listed.name, { ...args, ...unknown })
+        assert.isTrue(foreign.isError, listed.name)
+        const text = ids.reduce((text, [, id]) => forget(text, String(id)), foreign.content[0]?.text ?? "")
+        assert.strictEqual(text, forget(absent.content[0]?.text ?? "", unused), listed.name)
+      }
+    })
+  )
+})

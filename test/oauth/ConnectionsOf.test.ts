@@ -1,0 +1,194 @@
+import { SqlClient } from "@effect/sql"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Option } from "effect"
+import { NotFound } from "../../src/domain/Errors.ts"
+import { ConnectionId } from "../../src/domain/Ids.ts"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Connections } from "../../src/services/Connections.ts"
+import { sectionsOf } from "./Html.ts"
+import { aConnection, ask, assertErrorPage, aUser, later, PagesServer, refresh, withinAMinute } from "./PagesServer.ts"
+
+const authenticate = (token: string) =>
+  Effect.gen(function* () {
+    return yield* (yield* Connections).authenticate(token, `${yield* BaseUrl}/mcp`)
+  })
+const opens = (token: string) => Effect.map(authenticate(token), Option.isSome)
+
+/** The connections page, and what its forms send. */
+const page = (cookie: string) => ask("/settings/connections", { cookie })
+
+layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
+  it.effect("a token names its account, connection, user, client and tier, and the account's version", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { accountId, cookie, userId } = yield* aUser()
+      const { access } = yield* aConnection(cookie, "pim:write", "Desk Agent")
+      const [connection] = yield* (yield* Connections).list(accountId)
+      yield* sql`UPDATE account SET version = 42 WHERE id = ${accountId}`
+      const { resource: _, ...credential } = { resource: undefined, ...Option.getOrThrow(yield* authenticate(access)) }
+      assert.deepStrictEqual(credential, {
+        accountId,
+        connectionId: connection?.id,
+        userId,
+        clientName: "Desk Agent",
+        tier: "pim:write",
+        accountVersion: 42,
+        useUnrecorded: true
+      })
+    })
+  )
+
+  it.effect("H1 are listed with client, destination, tier, when they were made and last used", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, email } = yield* aUser()
+      const stranger = yield* aUser()
+      const { access } = yield* aConnection(cookie, "pim:write", "Desk Agent")
+      yield* aConnection(stranger.cookie, "pim:read", "Stranger's")
+      const [before, ...others] = yield* (yield* Connections).list(accountId)
+      assert.lengthOf(others, 0)
+      assert.include(before, {
+        clientName: "Desk Agent",
+        redirectHost: "agent.example",
+        tier: "pim:write",
+        userEmail: email,
+        lastUsedAt: null,
+        endedAt: null,
+        endReason: null
+      })
+      const shown = yield* page(cookie)
+      for (const text of [
+        "<h3>Desk Agent</h3>",
+        "<dd>agent.example</dd>",
+        "<dd>Read and edit drafts</dd>",
+        "<dt>Last used</dt><dd>never</dd>",
+        `<time datetime="${before?.createdAt}"`
+      ])
+        assert.include(shown.text, text)
+      assert.notInclude(shown.text, "Stranger")
+      yield* Effect.gen(function* () {
+        assert.isTrue(yield* opens(access))
+        const used = yield* (yield* Connections)
+          .list(accountId)
+          .pipe(Effect.repeat({ until: ([connection]) => connection?.lastUsedAt !== null }))
+        assert.isString(used[0]?.lastUsedAt)
+        // By the minute: the next use of the same minute is no write.
+        assert.isFalse(Option.getOrThrow(yield* authenticate(access)).useUnrecorded)
+      }).pipe(withinAMinute)
+      assert.isTrue(Option.getOrThrow(yield* later(190, authenticate(access))).useUnrecorded)
+    })
+  )
+
+  it.effect(
+    "H2 disconnecting bites on the next call, also of a process that has just let it pass; H6 the record stays",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, cookie } = yield* aUser()
+        const { access, clientId, ...tokens } = yield* aConnection(cookie)
+        const kept = yield* aConnection(cookie, "pim:read", "Another")
+        const other = yield* Layer.build(Layer.fresh(Connections.layer))
+        const elsewhere = (token: string) => Effect.provide(opens(token), other)
+        assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [true, true])
+        const shown = yield* page(cookie)
+        const forms = shown.text.split("<li").filter((text) => text.includes("<h3>Agent</h3>"))
+        const { hidden } = sectionsOf(forms[0] ?? "", "/settings/connections/disconnect")
+        const answer = yield* ask("/settings/connections/disconnect", { cookie, form: hidden })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("location")],
+          [303, "/settings/connections?ended=one"]
+        )
+        assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [false, false])
+        assert.strictEqual((yield* refresh(clientId, tokens.refresh)).status, 400)
+        assert.isTrue(yield* opens(kept.access))
+        const listed = yield* (yield* Connections).list(accountId)
+        assert.deepStrictEqual(
+          listed.map(({ clientName, endReason }) => [clientName, endReason]),
+          [
+            ["Another", null],
+            ["Agent", "disconnected"]
+          ]
+        )
+        const after = yield* ask("/settings/connections?ended=one", { cookie })
+        assert.include(after.text, "The connection is ended: its next call is refused.")
+        assert.include(after.text, "It was disconnected here.")
+        assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
+        // Twice is fine, and keeps the first end.
+        assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)
+        const ends = (connections: typeof listed) => connections.map(({ endedAt, id }) => [id, endedAt])
+        assert.deepStrictEqual(ends(yield* (yield* Connections).list(accountId)), ends(listed))
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("H3 revoking all ends every connection, and nothing else", () =>
+    Effect.gen(function* () {
+      const { apiKey, cookie } = yield* aUser()
+      const stranger = yield* aUser()
+      const ours = yield* Effect.all([aConnection(cookie), aConnection(cookie), aConnection(cookie)])
+      const theirs = yield* aConnection(stranger.cookie)
+      const { hidden } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect-all")
+      const answer = yield* ask("/settings/connections/disconnect-all", { cookie, form: hidden })
+      assert.strictEqual(answer.headers.get("location"), "/settings/connections?ended=all")
+      for (const { access } of ours) assert.isFalse(yield* opens(access))
+      assert.isTrue(yield* opens(theirs.access))
+      assert.strictEqual((yield* page(cookie)).status, 200)
+      const headers = { authorization: `Bearer ${apiKey}` }
+      assert.strictEqual((yield* ask("/api/v1/ping", { headers })).status, 200)
+    })
+  )
+
+  it.effect("H5 connecting again makes another connection, and those before live on", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aUser()
+      const first = yield* aConnection(cookie)
+      const second = yield* aConnection(cookie)
+      assert.isTrue(yield* opens(first.access))
+      assert.isTrue(yield* opens(second.access))
+      assert.lengthOf(yield* (yield* Connections).list(accountId), 2)
+    })
+  )
+
+  it.effect("another account's connection cannot be ended, and reads as an absent one", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aUser()
+      const stranger = yield* aUser()
+      const { access } = yield* aConnection(stranger.cookie)
+      const connections = yield* Connections
+      const [theirs] = yield* connections.list(stranger.accountId)
+      assert(theirs !== undefined)
+      const absent = ConnectionId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10")
+      for (const id of [theirs.id, absent])
+        assert.instanceOf(yield* Effect.flip(connections.disconnect(accountId, id)), NotFound)
+      yield* aConnection(cookie)
+      const { hidden } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect")
+      for (const id of [theirs.id, absent, "x"])
+        assertErrorPage(
+          yield* ask("/settings/connections/disconnect", { cookie, form: { ...hidden, id } }),
+          404,
+          /There is no such record/
+        )
+      assert.isTrue(yield* opens(access))
+    })
+  )
+
+  it.effect("a form without the browser's own proof ends nothing", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const stranger = yield* aUser()
+      const { access } = yield* aConnection(cookie)
+      yield* aConnection(stranger.cookie)
+      const { hidden } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect")
+      const theirs = sectionsOf((yield* page(stranger.cookie)).text, "/settings/connections/disconnect").hidden
+      for (const path of ["/settings/connections/disconnect", "/settings/connections/disconnect-all"]) {
+        const refused = (form: Readonly<Record<string, string>>, headers = {}) =>
+          Effect.map(ask(path, { cookie, form, headers }), (answer) =>
+            assertErrorPage(answer, 403, /did not come from/)
+          )
+        yield* refused({ id: String(hidden.id) })
+        yield* refused({ id: String(hidden.id), csrf: String(theirs.csrf) })
+        yield* refused(hidden, { origin: "https://evil.example" })
+        yield* refused(hidden, { "sec-fetch-site": "cross-site" })
+        assert.strictEqual((yield* ask(path, { form: hidden })).headers.get("location"), "/sign-in?return_to=%2F")
+      }
+      assert.isTrue(yield* opens(access))
+    })
+  )
+})

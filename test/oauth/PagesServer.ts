@@ -1,0 +1,282 @@
+import { hash, randomBytes } from "node:crypto"
+import { HttpServer } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
+import { assert } from "@effect/vitest"
+import { Context, Effect, Layer, Logger, Option, Redacted } from "effect"
+import { ServicesOnDatabase, surfaceOf } from "../../src/App.ts"
+import type * as Database from "../../src/database/Database.ts"
+import type { Tier } from "../../src/domain/Tier.ts"
+import { BaseUrl, listeningOn } from "../../src/http/BaseUrl.ts"
+import { Readiness } from "../../src/http/Health.ts"
+import * as Http from "../../src/http/Http.ts"
+import { UsersRepo } from "../../src/repos/UsersRepo.ts"
+import { RateBudget } from "../../src/services/RateBudget.ts"
+import { Sessions } from "../../src/services/Sessions.ts"
+import { Users } from "../../src/services/Users.ts"
+import { anAccount } from "../../src/testing/index.ts"
+import { layerEmbeddedEmpty, layerServerEmpty, serverAnswers } from "../support/TestDatabase.ts"
+import { sectionsOf } from "./Html.ts"
+
+/** What a test may set of the service. */
+export interface Settings {
+  readonly registrationsPerHour?: number
+  readonly trustedProxies?: number
+  readonly baseUrl?: string
+}
+
+/** A node of the service as it is run, on a free port, without its database and services. */
+export const nodeOf = ({ baseUrl, registrationsPerHour = 100_000, trustedProxies = 0 }: Settings = {}) =>
+  Layer.unwrapEffect(
+    Effect.map(
+      surfaceOf({
+        allowedOrigins: [],
+        baseUrl: Option.fromNullable(baseUrl),
+        registrationsPerHour,
+        trustedProxies
+      }),
+      (surface) => Http.layer({ host: "127.0.0.1", port: 0, surface })
+    )
+  ).pipe(
+    Layer.provide(Readiness.layer(Effect.void)),
+    Layer.provide(RateBudget.layerProcess({ perKey: 100_000, perAccount: 100_000 }))
+  )
+
+/** What a node calls itself. */
+export const addressOf = (settings: Settings = {}) => BaseUrl.layer(Option.fromNullable(settings.baseUrl))
+
+/** An empty database: of the server, which is ready sooner, or else the embedded one. */
+const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServerEmpty : layerEmbeddedEmpty
+
+/** A node with its services, on a database of its own. */
+export const pagesServer = (settings: Settings = {}, database: Layer.Layer<Database.Database, unknown> = anyDatabase) =>
+  addressOf(settings).pipe(
+    Layer.provideMerge(nodeOf(settings)),
+    Layer.provideMerge(ServicesOnDatabase),
+    Layer.provideMerge(database),
+    Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
+    Layer.orDie
+  )
+
+export const PagesServer = pagesServer()
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export interface Asked {
+  readonly method?: string
+  readonly form?: Readonly<Record<string, string>> | string
+  readonly json?: unknown
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Of the browser that asks. */
+  readonly cookie?: string
+}
+
+/** Where requests go: a node other than the suite's own. */
+export class Node extends Context.Reference<Node>()("test/Node", {
+  defaultValue: (): string | undefined => undefined
+}) {}
+
+/** Sends a request to the node, and follows no redirect. */
+export const ask = (path: string, { body, cookie, form, headers = {}, json, method }: Asked = {}) =>
+  Effect.gen(function* () {
+    const base = (yield* Node) ?? listeningOn((yield* HttpServer.HttpServer).address)
+    const content =
+      form !== undefined
+        ? {
+            type: "application/x-www-form-urlencoded",
+            body: typeof form === "string" ? form : `${new URLSearchParams(form)}`
+          }
+        : json !== undefined
+          ? { type: "application/json", body: JSON.stringify(json) }
+          : { type: undefined, body }
+    return yield* Effect.promise(async (): Promise<Answer> => {
+      const response = await fetch(new URL(path, base), {
+        method: method ?? (content.body === undefined ? "GET" : "POST"),
+        redirect: "manual",
+        headers: {
+          ...(content.type === undefined ? {} : { "content-type": content.type }),
+          ...(cookie === undefined ? {} : { cookie }),
+          ...headers
+        },
+        ...(content.body === undefined ? {} : { body: content.body })
+      })
+      return { status: response.status, headers: response.headers, text: await response.text() }
+    })
+  })
+
+/** The body of an answer that is JSON. */
+export const bodyOf = ({ text }: Answer) => JSON.parse(text) as Readonly<Record<string, unknown>>
+
+let users = 0
+
+/** A user of a new account, and a browser that is signed in as them. */
+export const aUser = (name = "Tarn & Tern") =>
+  Effect.gen(function* () {
+    const { accountId, token } = yield* anAccount({ name })
+    const email = `user-${++users}@example.com`
+    return { accountId, apiKey: token, email, ...(yield* aBrowser(accountId, email)) }
+  })
+
+/** A browser of a user of the account, who is added if need be. */
+export const aBrowser = (accountId: Parameters<Users["Type"]["invite"]>[0], email: string) =>
+  Effect.gen(function* () {
+    yield* Effect.orDie((yield* Users).invite(accountId, email))
+    const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
+    const token = yield* (yield* Sessions).start(user)
+    return { userId: user.id, cookie: `catalog_session=${Redacted.value(token)}` }
+  })
+
+export const redirectUri = "https://agent.example/callback?from=catalog"
+
+/** Registers a client. */
+export const aClient = (
+  metadata: Readonly<Record<string, unknown>> = { client_name: "Agent", redirect_uris: [redirectUri] }
+) =>
+  Effect.map(ask("/oauth/register", { json: metadata }), (answer) => {
+    assert.strictEqual(answer.status, 201, answer.text)
+    return String(bodyOf(answer).client_id)
+  })
+
+export const newVerifier = () => randomBytes(32).toString("base64url")
+export const challengeOf = (verifier: string) => hash("sha256", verifier, "base64url")
+
+export interface Request {
+  readonly clientId: string
+  readonly verifier: string
+  /** In place of, or beside, what is usual; undefined: left out. */
+  readonly with?: Readonly<Record<string, string | undefined>>
+}
+
+/** The path of a request to authorize. */
+export const authorizePath = ({ clientId, verifier, with: others = {} }: Request) => {
+  const usual = {
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    state: "of the client's",
+    code_challenge: challengeOf(verifier),
+    code_challenge_method: "S256"
+  }
+  const given = Object.entries({ ...usual, ...others }).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]]
+  )
+  return `/oauth/authorize?${new URLSearchParams(given)}`
+}
+
+/** The consent form that a browser is shown: its hidden fields, and the tiers that it offers. */
+export const consentForm = (cookie: string, request: Request) =>
+  Effect.map(ask(authorizePath(request), { cookie }), (page) => {
+    assert.strictEqual(page.status, 200, page.text)
+    const { choices, hidden } = sectionsOf(page.text, "/oauth/authorize/decision")
+    return { page, hidden, tiers: choices }
+  })
+
+/** Posts a decision; where it leads. */
+export const decide = (cookie: string, form: Readonly<Record<string, string>>) =>
+  ask("/oauth/authorize/decision", { cookie, form })
+
+/** The parameters that an answer sends to the client. */
+export const sentBack = (answer: Answer) => {
+  const location = answer.headers.get("location") ?? assert.fail(`no redirect: ${answer.status} ${answer.text}`)
+  assert.strictEqual(answer.status, 303)
+  const { searchParams } = new URL(location)
+  return { location, parameters: Object.fromEntries(searchParams) }
+}
+
+/** A code that the user consented to. */
+export const aCode = (cookie: string, request: Request, tier: Tier = "pim:publish") =>
+  Effect.gen(function* () {
+    const { hidden } = yield* consentForm(cookie, request)
+    const { parameters } = sentBack(yield* decide(cookie, { ...hidden, tier, decision: "allow" }))
+    return parameters.code ?? assert.fail(JSON.stringify(parameters))
+  })
+
+/** The token endpoint, as a client asks it for a code. */
+export const redeem = (
+  { clientId, verifier }: Pick<Request, "clientId" | "verifier">,
+  code: string,
+  others: Readonly<Record<string, string>> = {}
+) =>
+  ask("/oauth/token", {
+    form: {
+      grant_type: "authorization_code",
+      client_id: clientId,
+      code,
+      code_verifier: verifier,
+      redirect_uri: redirectUri,
+      ...others
+    }
+  })
+
+export const refresh = (clientId: string, token: string, others: Readonly<Record<string, string>> = {}) =>
+  ask("/oauth/token", {
+    form: { grant_type: "refresh_token", client_id: clientId, refresh_token: token, ...others }
+  })
+
+export interface Tokens {
+  readonly access: string
+  readonly refresh: string
+  readonly scope: string
+}
+
+/** Tokens of an answer that must be one. */
+export const tokensOf = (answer: Answer): Tokens => {
+  assert.strictEqual(answer.status, 200, answer.text)
+  const { access_token, refresh_token, scope } = bodyOf(answer)
+  return { access: String(access_token), refresh: String(refresh_token), scope: String(scope) }
+}
+
+/** A connection from beginning to end: a registered client, the user's consent, its tokens. */
+export const aConnection = (cookie: string, tier: Tier = "pim:publish", clientName = "Agent") =>
+  Effect.gen(function* () {
+    const clientId = yield* aClient({ client_name: clientName, redirect_uris: [redirectUri] })
+    const verifier = newVerifier()
+    const code = yield* aCode(cookie, { clientId, verifier }, tier)
+    return { clientId, verifier, code, ...tokensOf(yield* redeem({ clientId, verifier }, code)) }
+  })
+
+/** A refusal of the token or registration endpoint: its status, error, and that it says why. */
+export const assertRefused = (answer: Answer, status: number, error: string) => {
+  assert.strictEqual(answer.status, status, answer.text)
+  const body = bodyOf(answer)
+  assert.strictEqual(body.error, error, answer.text)
+  assert.isAtLeast(String(body.error_description).length, 10)
+  assert.sameMembers(Object.keys(body), ["error", "error_description"])
+  assert.strictEqual(answer.headers.get("cache-control"), "no-store")
+}
+
+/** A page that says why it does not go on: never a redirect. */
+export const assertErrorPage = (answer: Answer, status: number, message: RegExp) => {
+  assert.strictEqual(answer.status, status, answer.text)
+  assert.isNull(answer.headers.get("location"))
+  assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8")
+  assert.match(answer.text, message)
+}
+
+/** Moves the time of the database; by nothing at the end of the effect. */
+export const later = <A, E, R>(seconds: number, effect: Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    setClock(seconds),
+    () => effect,
+    () => setClock(0)
+  )
+
+/** At the tenth second of a minute: what takes less than 50 s is in it. */
+export const withinAMinute = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* Effect.orDie(sql`SELECT floor(extract(second FROM clock_timestamp()))::int AS second`)
+    return yield* later(70 - Number(row?.second), effect)
+  })
+
+const setClock = (seconds: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.orDie(
+      sql.unsafe(`CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
+        AS $$ SELECT clock_timestamp() + make_interval(secs => ${seconds}) $$`)
+    )
+  )

@@ -1,0 +1,223 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Connections } from "../../src/services/Connections.ts"
+import { engines } from "../support/TestDatabase.ts"
+import {
+  aClient,
+  aCode,
+  aConnection,
+  ask,
+  assertRefused,
+  aUser,
+  bodyOf,
+  later,
+  newVerifier,
+  pagesServer,
+  redeem,
+  redirectUri,
+  tokensOf
+} from "./PagesServer.ts"
+
+/** Whether an access token opens something. */
+const opens = (token: string) =>
+  Effect.gen(function* () {
+    const resource = `${yield* BaseUrl}/mcp`
+    return Option.isSome(yield* (yield* Connections).authenticate(token, resource))
+  })
+
+/** A code on its way to a client. */
+const issued = Effect.gen(function* () {
+  const user = yield* aUser()
+  const clientId = yield* aClient()
+  const verifier = newVerifier()
+  return { ...user, clientId, verifier, code: yield* aCode(user.cookie, { clientId, verifier }) }
+})
+
+for (const { absent, empty, name } of engines)
+  describe.skipIf(absent)(`the token endpoint (${name})`, () => {
+    layer(pagesServer({}, empty), { excludeTestServices: true })((it) => {
+      it.effect(
+        "E1 answers a code with a bearer token for an hour, a refresh token and the scope, for nobody to keep",
+        () =>
+          Effect.gen(function* () {
+            const { code, ...client } = yield* issued
+            const answer = yield* redeem(client, code, { resource: `${yield* BaseUrl}/mcp` })
+            assert.strictEqual(answer.status, 200, answer.text)
+            const { access_token, refresh_token, ...rest } = bodyOf(answer)
+            assert.deepStrictEqual(rest, {
+              token_type: "Bearer",
+              expires_in: 3_600,
+              scope: "pim:read pim:write pim:publish"
+            })
+            assert.match(String(access_token), /^pim_at_[A-Za-z0-9_-]{43}$/)
+            assert.match(String(refresh_token), /^pim_rt_[A-Za-z0-9_-]{43}$/)
+            assert.strictEqual(answer.headers.get("content-type"), "application/json")
+            assert.strictEqual(answer.headers.get("cache-control"), "no-store")
+            assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
+            assert.isTrue(yield* opens(String(access_token)))
+            assert.isTrue(yield* later(3_590, opens(String(access_token))))
+            assert.isFalse(yield* later(3_601, opens(String(access_token))))
+          })
+      )
+
+      it.effect("E2 a wrong verifier is refused and uses the code up", () =>
+        Effect.gen(function* () {
+          for (const wrong of [newVerifier(), "short", "x".repeat(129)]) {
+            const { code, ...client } = yield* issued
+            assertRefused(yield* redeem({ ...client, verifier: wrong }, code), 400, "invalid_grant")
+            assertRefused(yield* redeem(client, code), 400, "invalid_grant")
+          }
+        })
+      )
+
+      it.effect("E3 a code that is used again is refused, and the tokens of its first use die", () =>
+        Effect.gen(function* () {
+          const { accountId, code, ...client } = yield* issued
+          const tokens = tokensOf(yield* redeem(client, code))
+          assert.isTrue(yield* opens(tokens.access))
+          assertRefused(yield* redeem(client, code), 400, "invalid_grant")
+          assert.isFalse(yield* opens(tokens.access))
+          const [connection] = yield* (yield* Connections).list(accountId)
+          assert.strictEqual(connection?.endReason, "code_replayed")
+          // Minutes later too.
+          const late = yield* issued
+          const lateTokens = tokensOf(yield* redeem(late, late.code))
+          assertRefused(yield* later(600, redeem(late, late.code)), 400, "invalid_grant")
+          assert.isFalse(yield* opens(lateTokens.access))
+        })
+      )
+
+      it.effect("E4 an expired code", () =>
+        Effect.gen(function* () {
+          const { code, ...client } = yield* issued
+          assertRefused(yield* later(61, redeem(client, code)), 400, "invalid_grant")
+          assert.strictEqual((yield* later(30, redeem(client, code))).status, 200)
+        })
+      )
+
+      it.effect("E5 another client's code", () =>
+        Effect.gen(function* () {
+          const { code, ...client } = yield* issued
+          const other = yield* aClient()
+          assertRefused(yield* redeem({ ...client, clientId: other }, code), 400, "invalid_grant")
+          assert.strictEqual((yield* redeem(client, code)).status, 200)
+        })
+      )
+
+      it.effect("E6 another redirect; one that is not named again is as OAuth 2.1 has it", () =>
+        Effect.gen(function* () {
+          const { code, ...client } = yield* issued
+          assertRefused(yield* redeem(client, code, { redirect_uri: `${redirectUri}x` }), 400, "invalid_grant")
+          assert.strictEqual((yield* redeem(client, code, { redirect_uri: "" })).status, 200)
+        })
+      )
+
+      it.effect("E7 another resource", () =>
+        Effect.gen(function* () {
+          const { code, ...client } = yield* issued
+          assertRefused(yield* redeem(client, code, { resource: "https://other.example/mcp" }), 400, "invalid_target")
+          assert.strictEqual((yield* redeem(client, code, { resource: `${yield* BaseUrl}/` })).status, 200)
+        })
+      )
+
+      for (const grant_type of [
+        "password",
+        "client_credentials",
+        "implicit",
+        "urn:ietf:params:oauth:grant-type:jwt-bearer"
+      ])
+        it.effect(`E8 ${grant_type}`, () =>
+          Effect.gen(function* () {
+            const client_id = yield* aClient()
+            assertRefused(
+              yield* ask("/oauth/token", { form: { grant_type, client_id } }),
+              400,
+              "unsupported_grant_type"
+            )
+          })
+        )
+
+      it.effect("E9 JSON, a parameter given twice, one that is missing, and what is no form", () =>
+        Effect.gen(function* () {
+          const { clientId, code, verifier } = yield* issued
+          const whole = {
+            grant_type: "authorization_code",
+            client_id: clientId,
+            code,
+            code_verifier: verifier,
+            redirect_uri: redirectUri
+          }
+          assertRefused(yield* ask("/oauth/token", { json: whole }), 400, "invalid_request")
+          assertRefused(yield* ask("/oauth/token", { method: "POST" }), 400, "invalid_request")
+          const twice = `${new URLSearchParams(whole)}&code=${code}`
+          assertRefused(yield* ask("/oauth/token", { form: twice }), 400, "invalid_request")
+          for (const name of ["grant_type", "client_id", "code", "code_verifier"]) {
+            const rest = Object.fromEntries(Object.entries(whole).filter(([each]) => each !== name))
+            assertRefused(yield* ask("/oauth/token", { form: rest }), 400, "invalid_request")
+            assertRefused(yield* ask("/oauth/token", { form: { ...rest, [name]: "" } }), 400, "invalid_request")
+          }
+          const refreshing = { grant_type: "refresh_token", client_id: clientId }
+          assertRefused(yield* ask("/oauth/token", { form: refreshing }), 400, "invalid_request")
+          assertRefused(yield* ask("/oauth/token", { form: "grant_type=%FF" }), 400, "invalid_request")
+          assertRefused(yield* ask("/oauth/token", { form: "grant_type=%" }), 400, "invalid_request")
+          assertRefused(yield* ask("/oauth/token", { form: { ...whole, code: `${code}\u0000` } }), 400, "invalid_grant")
+          assertRefused(yield* ask("/oauth/token", { form: { x: "y".repeat(20_000) } }), 413, "invalid_request")
+          assert.strictEqual((yield* ask("/oauth/token", { form: whole })).status, 200)
+        })
+      )
+
+      it.effect("E10 an unknown client", () =>
+        Effect.gen(function* () {
+          const { code, verifier } = yield* issued
+          for (const clientId of ["5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "agent", "\u0000"])
+            assertRefused(yield* redeem({ clientId, verifier }, code), 401, "invalid_client")
+        })
+      )
+
+      it.effect("E11 GET", () =>
+        Effect.gen(function* () {
+          const answer = yield* ask("/oauth/token?grant_type=authorization_code")
+          assert.strictEqual(answer.status, 405)
+          assert.strictEqual(answer.headers.get("allow"), "OPTIONS, POST")
+          assert.strictEqual(bodyOf(answer).error, "invalid_request")
+        })
+      )
+
+      it.effect(
+        "G2, G1 a refresh token, a code, a random or a malformed token open nothing; G3 nor one for elsewhere",
+        () =>
+          Effect.gen(function* () {
+            const { cookie } = yield* aUser()
+            const { access, code, refresh } = yield* aConnection(cookie)
+            assert.isTrue(yield* opens(access))
+            for (const token of [
+              refresh,
+              code,
+              `pim_at_${"x".repeat(43)}`,
+              refresh.replace("pim_rt_", "pim_at_"),
+              `${access}x`,
+              access.slice(0, -1),
+              "",
+              "\u0000"
+            ])
+              assert.isFalse(yield* opens(token), token)
+            const { authenticate } = yield* Connections
+            assert.isTrue(Option.isNone(yield* authenticate(access, "https://other.example/mcp")))
+          })
+      )
+
+      it.effect("G4 a token of a connection does not open the REST API", () =>
+        Effect.gen(function* () {
+          const { apiKey, cookie } = yield* aUser()
+          const { access } = yield* aConnection(cookie)
+          const ping = (token: string) =>
+            Effect.map(ask("/api/v1/ping", { headers: { authorization: `Bearer ${token}` } }), ({ status }) => status)
+          assert.strictEqual(yield* ping(access), 401)
+          assert.strictEqual(yield* ping(apiKey), 200)
+          // And a key is no access token.
+          assert.isFalse(yield* opens(apiKey))
+        })
+      )
+    })
+  })

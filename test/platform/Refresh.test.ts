@@ -1,0 +1,209 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { Mirror } from "../../src/services/Mirror.ts"
+import { StoreAccess } from "../../src/services/StoreAccess.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { rowsRead } from "../support/RowsRead.ts"
+import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { adminSchema } from "./AdminSchema.ts"
+import { layerShopify, layerServer as layerShopifyServer, ShopifyTestServer } from "./PlatformShops.ts"
+import { fillShop } from "./ShopifyCatalog.ts"
+import type { ShopifyShop } from "./ShopifyShop.ts"
+
+const products = amount(300, 10_000)
+const token = "shpat_refresh"
+const domain = "tern.myshopify.com"
+const quiet = () => Effect.void
+/** The tables by which records are matched. */
+const matched = ["import_record", "store_version"]
+
+const Access = Layer.succeed(StoreAccess, {
+  open: (accountId, storeId) =>
+    Effect.succeed({ accountId, storeId, domain, platform: "shopify" as const, token: Redacted.make(token) })
+})
+
+/** The pipeline as it is run, on the server's database, with the adapter that speaks to Shopify's schema. */
+const TestLayer = Imports.layer.pipe(
+  Layer.provide(Layer.merge(FaultInjector.layer, Access)),
+  // What is read beside the catalog comes from this server too: the services have a mirror of other platforms.
+  Layer.provide(Layer.fresh(Mirror.layer)),
+  Layer.provide(layerShopify()),
+  Layer.provideMerge(Services),
+  Layer.provideMerge(RepositoriesOnDatabase),
+  Layer.provideMerge(Migrations.layer),
+  Layer.provideMerge(layerServer),
+  Layer.provideMerge(layerShopifyServer),
+  Layer.orDie
+)
+
+const rows = (accountId: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [found] = yield* sql`
+      SELECT (SELECT md5(string_agg(e.xmin::text || to_jsonb(e)::text, '' ORDER BY e.id)) FROM entity e
+              WHERE e.account_id = ${accountId}) AS entities,
+             (SELECT md5(string_agg(v.xmin::text || to_jsonb(v)::text, '' ORDER BY v.entity_id, v.store_id))
+              FROM store_version v WHERE v.account_id = ${accountId}) AS versions,
+             (SELECT md5(string_agg(g.xmin::text || to_jsonb(g)::text, '' ORDER BY g.entity_id, g.media_id))
+              FROM entity_media g WHERE g.account_id = ${accountId}) AS galleries,
+             (SELECT md5(string_agg(m.xmin::text || to_jsonb(m)::text, '' ORDER BY m.collection_id, m.product_id))
+              FROM collection_member m WHERE m.account_id = ${accountId}) AS members,
+             (SELECT count(*)::integer FROM entity_history h WHERE h.account_id = ${accountId}) AS history,
+             (SELECT change_seq::integer FROM account a WHERE a.id = ${accountId}) AS changes`
+    return found
+  })
+
+const aMerchant = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { accountId, actor } = yield* anAccount({ domains: [domain] })
+  // A Shopify store is one account's: that of the test before gives it up.
+  yield* sql`UPDATE store SET platform = 'none' WHERE domain = ${domain}`
+  yield* sql`UPDATE store SET platform = 'shopify' WHERE account_id = ${accountId}`
+  return { accountId, actor }
+})
+
+const refreshed = Effect.gen(function* () {
+  const imports = yield* Imports
+  return yield* Effect.flatMap(imports.refresh(domain, quiet), ({ id }) => imports.accept(id, quiet))
+})
+
+const firstProduct = (shop: ShopifyShop) => {
+  const [first] = shop.products.values()
+  assert.isDefined(first)
+  return first as NonNullable<typeof first>
+}
+
+describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${products} products from Shopify`, () => {
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    it.effect("has all of them, and the next one writes nothing", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* aMerchant
+        const shop = (yield* ShopifyTestServer).open(token)
+        fillShop(shop, products)
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const run = yield* refreshed
+          assert.deepInclude(run, { phase: "applied", error: null })
+          assert.deepInclude(run.summary, {
+            created: products,
+            updated: 0,
+            unchanged: 0,
+            conflicts: 0,
+            variants: 2 * products,
+            images: products,
+            unlinked: 0
+          })
+          const kinds = yield* sql`
+            SELECT e.kind, count(*)::integer AS count, count(v.platform_id)::integer AS named,
+                   bool_or(e.pending_publish) AS pending
+            FROM entity e JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+            WHERE e.account_id = ${accountId} GROUP BY 1 ORDER BY 1`
+          assert.deepStrictEqual(
+            kinds.map(({ count, kind, named, pending }) => [kind, count, named, pending]),
+            [
+              ["collection", 1, 1, false],
+              ["media", products, products, false],
+              ["product", products, products, false],
+              ["variant", 2 * products, 2 * products, false]
+            ]
+          )
+          const [members] = yield* sql`
+            SELECT count(*)::integer AS count FROM collection_member WHERE account_id = ${accountId}`
+          assert.strictEqual(members?.count, products)
+          const before = yield* rows(accountId)
+          const readBefore = yield* rowsRead(matched)
+          const again = yield* refreshed
+          // A few look-ups a record, however many there are: not one of them reads the whole store.
+          assert.isBelow((yield* rowsRead(matched)) - readBefore, 100 * (4 * products + 1))
+          assert.deepInclude(again.summary, { created: 0, updated: 0, unchanged: products, conflicts: 0, unlinked: 0 })
+          assert.strictEqual(again.applied, 0)
+          assert.deepStrictEqual(yield* rows(accountId), before)
+
+          // Shopify's own doing is no edit: an order that is not given by hand, another form of a number, more of an address.
+          const first = firstProduct(shop)
+          const [variant] = first.variantList
+          if (variant !== undefined) variant.price = "10.000"
+          first.values.tags = [...(first.values.tags as ReadonlyArray<string>)].reverse()
+          for (const collection of shop.collections.values()) collection.memberIds.reverse()
+          yield* refreshed
+          assert.deepStrictEqual(yield* rows(accountId), before)
+        }).pipe(actingAs(actor))
+      })
+    )
+
+    it.effect("takes what somebody edited there, asks where both did, and unlinks what is gone", () =>
+      Effect.gen(function* () {
+        const { actor } = yield* aMerchant
+        const shop = (yield* ShopifyTestServer).open(token)
+        fillShop(shop, 5)
+        yield* Effect.gen(function* () {
+          const imports = yield* Imports
+          const sql = yield* SqlClient.SqlClient
+          yield* refreshed
+          const first = firstProduct(shop)
+          const [row] = yield* sql`
+            SELECT v.entity_id FROM store_version v
+            WHERE v.account_id = ${actor.accountId} AND v.platform_id = ${first.id}`
+          const entityId = String(row?.entity_id) as Parameters<typeof CatalogChange.SetAttributes>[0]["entityId"]
+          yield* (yield* CatalogChanges).apply([
+            CatalogChange.SetAttributes({ entityId, values: { title: "Ours", vendor: "Ours" } })
+          ])
+          first.values.title = "Theirs"
+          first.values.descriptionHtml = "<p>New</p>"
+          const last = [...shop.products.keys()].at(-1) ?? ""
+          shop.products.delete(last)
+          for (const collection of shop.collections.values())
+            collection.memberIds = collection.memberIds.filter((id) => id !== last)
+          const run = yield* imports.refresh(domain, quiet)
+          // The product with its two variants; its picture is still among the files.
+          assert.deepInclude(run.summary, { created: 0, updated: 1, conflicts: 1, unlinked: 3 })
+          const [conflict] = yield* imports.conflicts(run.id, 0, 10)
+          assert.deepInclude(conflict, { field: "title", draft_value: "Ours", store_value: "Theirs" })
+          yield* imports.accept(run.id, quiet)
+          const [entity] = yield* sql`SELECT attributes, pending_publish FROM entity WHERE id = ${entityId}`
+          const attributes = entity?.attributes as Readonly<Record<string, { readonly value: string }>>
+          assert.deepStrictEqual(
+            ["title", "vendor", "description_html"].map((key) => attributes[key]?.value),
+            ["Theirs", "Ours", "<p>New</p>"]
+          )
+          assert.isTrue(entity?.pending_publish)
+        }).pipe(actingAs(actor))
+      })
+    )
+
+    for (const [fault, operation, message] of [
+      ["refused", "RunBulk", "The store's platform refuses to be read (ACCESS_DENIED): Access denied for field."],
+      ["html", "BulkState", "The store's platform cannot be reached: its answer makes no sense."],
+      ["half", "BulkState", "The store's platform cannot be reached: the connection failed."],
+      ["half", "BulkFile", "The store's platform cannot be reached: its answer makes no sense."],
+      // What it leaves out is not taken for gone.
+      ["short", "BulkFile", "The store's platform cannot be reached: its answer makes no sense."]
+    ] as const)
+      it.effect(
+        `fails with one reason when the platform does (${operation}: ${fault}), and nothing is half-written`,
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor } = yield* aMerchant
+            const server = yield* ShopifyTestServer
+            fillShop(server.open(token), 3)
+            const asker = operation === "BulkFile" ? "" : token
+            server.script(asker, operation, fault, 99)
+            const before = yield* rows(accountId)
+            const imports = yield* Imports
+            const error = yield* Effect.flip(imports.refresh(domain, quiet)).pipe(actingAs(actor))
+            assert.include(["PlatformRefused", "PlatformUnavailable"], error._tag)
+            const [run] = yield* imports.list.pipe(actingAs(actor))
+            assert.deepInclude(run, { phase: "failed", error: message })
+            assert.deepStrictEqual(yield* rows(accountId), before)
+            server.mend(asker)
+          })
+      )
+  })
+})

@@ -1,0 +1,153 @@
+import { Effect } from "effect"
+import type {
+  PlatformMetafieldDefinition,
+  PlatformMetaobjectDefinition,
+  PlatformMetaobjectEntry
+} from "../../src/domain/Definition.ts"
+import { type AccountId, ImportId } from "../../src/domain/Ids.ts"
+import type { PlatformMarket } from "../../src/domain/Market.ts"
+import type { Store } from "../../src/domain/Store.ts"
+import { Timestamp } from "../../src/domain/Timestamp.ts"
+import type { PlatformTranslations } from "../../src/domain/Translation.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { mintId } from "../../src/services/Identifiers.ts"
+import { Mirror } from "../../src/services/Mirror.ts"
+
+/** What a store's platform says beside its catalog. */
+export interface Sections {
+  readonly markets?: ReadonlyArray<PlatformMarket>
+  readonly metafields?: ReadonlyArray<PlatformMetafieldDefinition>
+  readonly metaobjects?: ReadonlyArray<PlatformMetaobjectDefinition>
+  /** By type. */
+  readonly entries?: Readonly<Record<string, ReadonlyArray<PlatformMetaobjectEntry>>>
+  readonly translations?: ReadonlyArray<PlatformTranslations>
+}
+
+const ownerTypes = ["product", "variant", "collection", "media", "market", "shop"] as const
+
+/** Puts this into the store's shop, of the demo platform whatever the store is of. */
+export const putSections = (
+  accountId: AccountId,
+  { domain, id: storeId }: Store,
+  { entries = {}, markets = [], metafields = [], metaobjects = [], translations = [] }: Sections
+) =>
+  Effect.gen(function* () {
+    const { putSection } = yield* DemoShops
+    const shop = { accountId, storeId }
+    yield* putSection(shop, "markets", markets)
+    for (const owner of ownerTypes)
+      yield* putSection(
+        shop,
+        `metafield-definitions/${owner}`,
+        metafields.filter(({ owner_type }) => owner_type === owner)
+      )
+    yield* putSection(shop, "metaobject-definitions", metaobjects)
+    for (const [type, items] of Object.entries(entries)) yield* putSection(shop, `metaobject-entries/${type}`, items)
+    for (const kind of ["product", "collection"] as const)
+      yield* putSection(
+        shop,
+        `translations/${kind}`,
+        translations.filter((each) => each.kind === kind)
+      )
+    return { accountId, storeId, domain, platform: "demo", token: null } as const
+  })
+
+/** A refresh of what a store has beside its catalog; the summary, and whether anything was written. */
+export const refresh = (accountId: AccountId, store: Store, sections: Sections) =>
+  Effect.gen(function* () {
+    const mirror = yield* Mirror
+    const platformStore = yield* putSections(accountId, store, sections)
+    const importId = yield* mintId(ImportId)
+    const summary = yield* mirror.stage(accountId, importId, platformStore)
+    const isChanged = yield* mirror.apply(accountId, importId, store.id)
+    if (isChanged) yield* (yield* DraftsRepo).raise(accountId, { stamped: [], drafted: [] })
+    yield* mirror.forget(accountId, importId)
+    return { summary, isChanged }
+  })
+
+const noon = Timestamp.make("2026-01-02T12:00:00.000000Z")
+
+export const aMarket = (handle: string, more: Partial<PlatformMarket> = {}): PlatformMarket => ({
+  handle,
+  type: "region",
+  platform_id: `demo://market/${handle}`,
+  name: `The ${handle}`,
+  status: "active",
+  currency: null,
+  regions: [{ code: "DE", name: "Germany" }],
+  web_presences: [],
+  catalogs: [],
+  ...more
+})
+
+export const aMetafield = (
+  owner_type: PlatformMetafieldDefinition["owner_type"],
+  path: string,
+  more: Partial<PlatformMetafieldDefinition> = {}
+): PlatformMetafieldDefinition => {
+  const [namespace = "", key = ""] = path.split(".")
+  return {
+    owner_type,
+    namespace,
+    key,
+    name: key,
+    description: null,
+    type: "single_line_text_field",
+    validations: [],
+    platform_id: `demo://metafield/${owner_type}/${path}`,
+    metafields_count: 1,
+    ...more
+  }
+}
+
+export const aMetaobject = (
+  type: string,
+  more: Partial<PlatformMetaobjectDefinition> = {}
+): PlatformMetaobjectDefinition => ({
+  type,
+  name: `A ${type}`,
+  description: null,
+  display_name_key: "name",
+  fields: [{ key: "name", name: "Name", type: "single_line_text_field", required: true, validations: [] }],
+  entries_count: 1,
+  translatable: false,
+  platform_id: `demo://metaobject-definition/${type}`,
+  ...more
+})
+
+export const anEntry = (handle: string, more: Partial<PlatformMetaobjectEntry> = {}): PlatformMetaobjectEntry => ({
+  handle,
+  display_name: handle.toUpperCase(),
+  status: "active",
+  fields: [{ key: "name", type: "single_line_text_field", value: handle }],
+  updated_at: noon,
+  platform_id: `demo://metaobject/${handle}`,
+  ...more
+})
+
+/** Of an entity whose title is `source`; `said`: the translation, and the digest of what it was made from. */
+export const aTranslation = (
+  kind: PlatformTranslations["kind"],
+  platform_id: string,
+  locale: string,
+  source: string,
+  said: readonly [value: string, madeFrom: string | null, outdated?: boolean] | null
+): PlatformTranslations => ({
+  kind,
+  platform_id,
+  locale,
+  fields: [
+    {
+      key: "title",
+      type: "single_line_text_field",
+      source_locale: "en",
+      source_value: source,
+      digest: source === "" ? null : `digest of ${source}`
+    }
+  ],
+  translations:
+    said === null
+      ? []
+      : [{ key: "title", value: said[0], outdated: said[2] ?? false, source_digest: said[1], updated_at: noon }]
+})

@@ -1,0 +1,61 @@
+import { builtInFields, type EntityKind } from "../../src/domain/Attribute.ts"
+import type { EntityId } from "../../src/domain/Ids.ts"
+import type { PlatformRecord } from "../../src/domain/PlatformRecord.ts"
+
+type Texts = Readonly<Record<string, string>>
+
+/** A record as a platform holds it; keys with a dot are single lines of text. */
+export const held = (
+  kind: EntityKind,
+  platformId: string,
+  texts: Texts,
+  more: Partial<Pick<PlatformRecord, "parentId" | "media" | "members" | "entityId">> = {}
+): PlatformRecord => ({
+  kind,
+  platformId,
+  entityId: null,
+  parentId: null,
+  attributes: Object.fromEntries(
+    Object.entries(texts).map(([key, value]) => [
+      key,
+      { value, type: builtInFields[kind][key] ?? "single_line_text_field" }
+    ])
+  ),
+  media: [],
+  members: [],
+  ...more
+})
+
+/** A record that was published from an entity. */
+export const from = (entityId: EntityId, record: PlatformRecord): PlatformRecord => ({ ...record, entityId })
+
+/** A product with a picture and a variant a size, as a platform holds it. */
+export const aProductOf = (
+  handle: string,
+  sizes: ReadonlyArray<string>,
+  texts: Texts = {}
+): ReadonlyArray<PlatformRecord> => [
+  held("media", `file/${handle}`, { url: `https://shop.example/files/${handle}.jpg?v=3`, alt: `${handle} on a table` }),
+  held(
+    "product",
+    `product/${handle}`,
+    {
+      handle,
+      title: `The ${handle}`,
+      vendor: "Fell",
+      tags: '["a","b"]',
+      options: JSON.stringify([{ name: "Size", values: sizes }]),
+      "my.fit": "snug",
+      ...texts
+    },
+    { media: [`file/${handle}`] }
+  ),
+  ...sizes.map((size) =>
+    held(
+      "variant",
+      `variant/${handle}/${size}`,
+      { title: size, option1: size, sku: `${handle}-${size}`, price: "10.00" },
+      { parentId: `product/${handle}` }
+    )
+  )
+]
