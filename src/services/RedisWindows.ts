@@ -4,6 +4,7 @@ import type { BudgetSizes, Outcome, Spender } from "./RateBudget.ts"
 
 /** How long a call may take: a client waits no longer than this for what it is not told. */
 const patienceMillis = 250
+const lookMillis = patienceMillis / 5
 const connectMillis = 2_000
 const retryMillis = 1_000
 const warningMillis = 60_000
@@ -149,7 +150,7 @@ export const makeRedisWindows = (
     const clock = Clock.make()
     const place = URL.canParse(Redacted.value(url)) ? `Redis at ${new URL(Redacted.value(url)).host}` : "Redis"
     /** Since when calls wait for their answers, oldest first. */
-    const waiting = new Set<{ readonly since: number }>()
+    const waiting = new Set<{ since: number }>()
     let link: Link | undefined
     let lastWarning = Number.NEGATIVE_INFINITY
     let isMissed = false
@@ -163,18 +164,21 @@ export const makeRedisWindows = (
         return Effect.logWarning(`${place} does not answer (${reason}): until it does, each process counts by itself`)
       })
 
-    const isLate = () => {
-      const [oldest] = waiting
-      return oldest !== undefined && clock.unsafeCurrentTimeMillis() - oldest.since >= patienceMillis
+    /** The patience is with Redis: while this process was stalled, it did not listen. */
+    const forgive = (stalledMillis: number) => {
+      const now = clock.unsafeCurrentTimeMillis()
+      for (const call of waiting) call.since = Math.min(call.since + stalledMillis, now)
     }
 
     /** One look at all calls: a timer for each would cost more than the call. Fails when one takes too long. */
     const look = Effect.gen(function* () {
-      yield* Effect.sleep(patienceMillis / 5)
-      if (!isLate()) return
-      // Timers run before input is read: after a stall of this process, the answer may have come in already.
-      yield* Effect.sleep(1)
-      if (isLate()) return yield* tooSlow
+      const before = clock.unsafeCurrentTimeMillis()
+      yield* Effect.sleep(lookMillis)
+      const stalledMillis = clock.unsafeCurrentTimeMillis() - before - lookMillis
+      if (stalledMillis > lookMillis) forgive(stalledMillis)
+      const [oldest] = waiting
+      if (oldest !== undefined && clock.unsafeCurrentTimeMillis() - oldest.since >= patienceMillis)
+        return yield* tooSlow
     })
 
     const settled = yield* Deferred.make<void>()
