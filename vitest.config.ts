@@ -9,6 +9,7 @@ export default defineConfig({
   resolve: { alias: { "catalog/testing": fileURLToPath(new URL("src/testing/index.ts", import.meta.url)) } },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: "test/support/Build.ts",
     // Races and budgets are measured against the clock: a third file at a time would starve them on two cores.
     maxWorkers: 2,
     testTimeout: amount(60_000, 1_800_000),

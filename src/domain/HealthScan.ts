@@ -115,16 +115,17 @@ export const unpublishedFields = (
 const valueOn = (aggregate: Aggregate, version: VersionState, key: string): string =>
   version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
 
+/** Whether an entity's stores disagree about a writable field. */
+export const isDivergent = (aggregate: Aggregate, key: string): boolean =>
+  isWritable(aggregate.kind, key) &&
+  new Set(aggregate.versions.map((version) => valueOn(aggregate, version, key))).size > 1
+
 /** The writable fields on which an entity's stores disagree. */
 export const divergentFields = (aggregate: Aggregate): ReadonlyArray<string> => {
   const overridden = new Set(aggregate.versions.flatMap(({ overrides }) => Object.keys(overrides)))
   return sortedFields(
     aggregate.kind,
-    [...overridden].filter(
-      (key) =>
-        isWritable(aggregate.kind, key) &&
-        new Set(aggregate.versions.map((version) => valueOn(aggregate, version, key))).size > 1
-    )
+    [...overridden].filter((key) => isDivergent(aggregate, key))
   )
 }
 

@@ -4,7 +4,7 @@ import { type Attributes, type EntityKind, typeOf, valueOf } from "./Attribute.t
 import { attributeIssues, textIssues } from "./AttributeRules.ts"
 import { CatalogChange, type Locked } from "./CatalogChange.ts"
 import { isEmptyValue } from "./Emptiness.ts"
-import { divergentFields } from "./HealthScan.ts"
+import { isDivergent } from "./HealthScan.ts"
 import { EntityId, inAnyCase, nilUuid, StoreId } from "./Ids.ts"
 
 /** Most operations of one batch. */
@@ -206,7 +206,7 @@ export const decideReconciles =
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
       const wrong = misfitOf(kind, field, value, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
-      if (!divergentFields(aggregate).includes(field)) return { ...target, ok: true, patched_store_ids: [] }
+      if (!isDivergent(aggregate, field)) return { ...target, ok: true, patched_store_ids: [] }
       const next = value === valueOf(aggregate.attributes, field) ? null : value
       const patched = aggregate.versions.filter(
         (other) =>

@@ -1,6 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
+import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { Plan } from "../domain/CatalogChange.ts"
@@ -8,41 +9,34 @@ import { AccountId, type EntityId } from "../domain/Ids.ts"
 import { sameJson } from "../domain/SameJson.ts"
 import { Timestamp } from "../domain/Timestamp.ts"
 
-/** What the account's counter is raised for. */
-export interface Raise {
-  /** Entities that take a new place in the change order, in this order. */
-  readonly stamped: ReadonlyArray<EntityId>
-  /** Entities whose draft changed on a store only. */
-  readonly drafted: ReadonlyArray<EntityId>
-}
-
 /** Places that entities take behind an account's counters, from 1. */
 interface Stamps {
   readonly places: ReadonlyMap<EntityId, number>
-  readonly seqBefore: number
-  /** null: nothing is stamped. */
-  readonly timeBefore: Timestamp | null
+  readonly counters: Counters
 }
+
+/** An account's counters before they were raised. */
+const Counters = Schema.Struct({ seqBefore: Schema.Int, timeBefore: Timestamp })
+type Counters = typeof Counters.Type
 
 /** The statements by which a plan is written. */
 export const makeDraftWrites = (sql: SqlClient) => {
-  // What an insert without stamps leaves to the columns' defaults.
-  const unstamped: Stamps = { places: new Map(), seqBefore: 0, timeBefore: null }
-
-  const insertEntities = (accountId: AccountId, created: ReadonlyArray<Aggregate>, stamps = unstamped) => {
+  const insertEntities = (accountId: AccountId, created: ReadonlyArray<Aggregate>, stamps?: Stamps) => {
     const rows = created.map((aggregate) => ({
       ...entityRow(aggregate),
       kind: aggregate.kind,
       parentId: aggregate.parentId,
-      n: stamps.places.get(aggregate.id) ?? null
+      n: stamps?.places.get(aggregate.id)
     }))
+    const seqBefore = stamps?.counters.seqBefore ?? null
+    const timeBefore = stamps?.counters.timeBefore ?? null
     return sql`
     INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
                         store_ids, search_text, draft_revision, change_seq, canonical_changed_at, stamped_by)
     SELECT ${accountId}::uuid, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
            r."lastPublishStatus", r."storeIds", r."searchText",
-           CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${stamps.seqBefore}::bigint + r.n,
-           ${stamps.timeBefore}::timestamptz + r.n * interval '1 microsecond',
+           CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore}::bigint + r.n,
+           ${timeBefore}::timestamptz + r.n * interval '1 microsecond',
            CASE WHEN r.n IS NOT NULL THEN pg_current_xact_id() END
     FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
       id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
@@ -50,15 +44,41 @@ export const makeDraftWrites = (sql: SqlClient) => {
     )`
   }
 
-  const updateEntities = (accountId: AccountId, updated: ReadonlyArray<unknown>) => sql`
+  const updateEntities = (accountId: AccountId, updates: ReadonlyArray<EntityUpdate>, counted: Fragment) => sql`
+    WITH counted AS (${counted})
     UPDATE entity e
-    SET attributes = r.attributes, position = r.position, pending_publish = r."pendingPublish",
-        last_publish_status = r."lastPublishStatus", store_ids = r."storeIds", search_text = r."searchText"
-    FROM jsonb_to_recordset(${JSON.stringify(updated)}::jsonb) AS r (
+    SET attributes = coalesce(r.attributes, e.attributes), position = coalesce(r.position, e.position),
+        pending_publish = coalesce(r."pendingPublish", e.pending_publish),
+        last_publish_status = coalesce(r."lastPublishStatus", e.last_publish_status),
+        store_ids = coalesce(r."storeIds", e.store_ids), search_text = coalesce(r."searchText", e.search_text),
+        draft_revision = e.draft_revision + r.revisions,
+        change_seq = coalesce(counted.seq_before + r.n, e.change_seq),
+        canonical_changed_at = coalesce(counted.time_before + r.n * interval '1 microsecond', e.canonical_changed_at),
+        stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE pg_current_xact_id() END
+    FROM counted, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
       id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
-      "storeIds" uuid[], "searchText" text
+      "storeIds" uuid[], "searchText" text, revisions integer, n integer
     )
     WHERE e.account_id = ${accountId} AND e.id = r.id`
+
+  /** Without counters nothing can be stamped. */
+  const countedAs = (counters?: Counters) =>
+    sql`SELECT ${counters?.seqBefore ?? null}::bigint AS seq_before,
+               ${counters?.timeBefore ?? null}::timestamptz AS time_before`
+
+  const updateVersions = (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
+    UPDATE store_version v
+    SET overrides = coalesce(r.overrides, v.overrides),
+        accepted = CASE WHEN r."acceptsAnew" THEN nullif(r.accepted, 'null') ELSE v.accepted END,
+        pending_publish = r."pendingPublish", last_publish_status = r."lastPublishStatus",
+        published_at = r."publishedAt", last_publish_error = nullif(r."lastPublishError", 'null'),
+        platform_id = r."platformId"
+    FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
+      "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "acceptsAnew" boolean,
+      "pendingPublish" boolean, "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb,
+      "platformId" text
+    )
+    WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`
 
   const upsertVersions = (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
     INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
@@ -106,21 +126,29 @@ export const makeDraftWrites = (sql: SqlClient) => {
     USING jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r ("collectionId" uuid, "productId" uuid)
     WHERE m.account_id = ${accountId} AND m.collection_id = r."collectionId" AND m.product_id = r."productId"`
 
-  const write = (accountId: AccountId, plan: Plan, stamps?: Stamps) =>
+  const run = <Row>(
+    rows: ReadonlyArray<Row>,
+    statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
+  ) => (rows.length === 0 ? Effect.void : statement(rows))
+
+  /** All that belongs to entities; their own rows are there. */
+  const writeBelongings = (accountId: AccountId, plan: Plan) =>
     Effect.gen(function* () {
-      const written = differences(plan)
-      const run = <Row>(
-        rows: ReadonlyArray<Row>,
-        statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
-      ) => (rows.length === 0 ? Effect.void : statement(rows))
-      yield* run(plan.created, (rows) => insertEntities(accountId, rows, stamps))
-      yield* run(written.entities.kept, (rows) => updateEntities(accountId, rows))
-      yield* run(written.versions.removed, (rows) => deleteVersions(accountId, rows))
-      yield* run(written.versions.kept, (rows) => upsertVersions(accountId, rows))
-      yield* run(written.galleries.removed, (rows) => deleteGalleries(accountId, rows))
-      yield* run(written.galleries.kept, (rows) => upsertGalleries(accountId, rows))
-      yield* run(written.members.removed, (rows) => deleteMembers(accountId, rows))
-      yield* run(written.members.kept, (rows) => upsertMembers(accountId, rows))
+      const { galleries, members, versions } = differences(plan)
+      yield* run(versions.removed, (rows) => deleteVersions(accountId, rows))
+      yield* run(versions.changed.map(versionUpdate), (rows) => updateVersions(accountId, rows))
+      yield* run(versions.added, (rows) => upsertVersions(accountId, rows))
+      yield* run(galleries.removed, (rows) => deleteGalleries(accountId, rows))
+      yield* run(keptOf(galleries), (rows) => upsertGalleries(accountId, rows))
+      yield* run(members.removed, (rows) => deleteMembers(accountId, rows))
+      yield* run(keptOf(members), (rows) => upsertMembers(accountId, rows))
+    })
+
+  const save = (accountId: AccountId, plan: Plan) =>
+    Effect.gen(function* () {
+      yield* run(plan.created, (rows) => insertEntities(accountId, rows))
+      yield* run(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, countedAs()))
+      yield* writeBelongings(accountId, plan)
     })
 
   const raisedAccount = (accountId: string, count: number) => sql`
@@ -133,66 +161,40 @@ export const makeDraftWrites = (sql: SqlClient) => {
         END
     WHERE id = ${accountId}`
 
-  const raise = (accountId: AccountId, { drafted, stamped }: Raise) => sql`
-    WITH stamp AS (
-      SELECT id, ordinality AS n FROM unnest(${stamped}::uuid[]) WITH ORDINALITY AS t (id, ordinality)
-    ), raised AS (
-      ${raisedAccount(accountId, stamped.length)}
-      RETURNING change_seq - ${stamped.length} AS seq_before,
-                last_changed_at - ${stamped.length} * interval '1 microsecond' AS time_before
-    ), drafts AS (
-      UPDATE entity e
-      SET draft_revision = e.draft_revision + 1
-      FROM raised
-      WHERE e.account_id = ${accountId} AND e.id = ANY(${drafted}::uuid[])
-    )
-    UPDATE entity e
-    SET draft_revision = e.draft_revision + 1,
-        change_seq = raised.seq_before + stamp.n,
-        canonical_changed_at = raised.time_before + stamp.n * interval '1 microsecond',
-        stamped_by = pg_current_xact_id()
-    FROM raised, stamp
-    WHERE e.account_id = ${accountId} AND e.id = stamp.id`
+  const raise = (accountId: AccountId, plan: Plan | undefined) => {
+    const updates = plan === undefined ? [] : risenUpdates(plan)
+    const count = plan?.stamped.length ?? 0
+    const raised = raisedAccount(accountId, count)
+    return updates.length === 0
+      ? raised
+      : updateEntities(
+          accountId,
+          updates,
+          sql`${raised}
+              RETURNING change_seq - ${count} AS seq_before, last_changed_at - ${count} * interval '1 microsecond' AS time_before`
+        )
+  }
 
   const raiseFirst = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, count: Schema.Int }),
-    Result: Schema.Struct({ seqBefore: Schema.Int, timeBefore: Timestamp }),
+    Result: Counters,
     execute: ({ accountId, count }) => sql`
       ${raisedAccount(accountId, count)}
       RETURNING change_seq - ${count} AS "seqBefore",
                 rfc3339(last_changed_at - ${count} * interval '1 microsecond') AS "timeBefore"`
   })
 
-  /** Stamps and revisions of entities that were here before. */
-  const stampOld = (
-    accountId: AccountId,
-    { places, seqBefore, timeBefore }: Stamps,
-    drafted: ReadonlyArray<EntityId>
-  ) => sql`
-    WITH drafts AS (
-      UPDATE entity e
-      SET draft_revision = e.draft_revision + 1
-      WHERE e.account_id = ${accountId} AND e.id = ANY(${drafted}::uuid[])
-    )
-    UPDATE entity e
-    SET draft_revision = e.draft_revision + 1,
-        change_seq = ${seqBefore}::bigint + stamp.n,
-        canonical_changed_at = ${timeBefore}::timestamptz + stamp.n * interval '1 microsecond',
-        stamped_by = pg_current_xact_id()
-    FROM unnest(${[...places.keys()]}::uuid[], ${[...places.values()]}::integer[]) AS stamp (id, n)
-    WHERE e.account_id = ${accountId} AND e.id = stamp.id`
-
   const saveStamped = (accountId: AccountId, plan: Plan) =>
     Effect.gen(function* () {
-      const { created, drafted, stamped } = plan
-      const counted = yield* Effect.orDie(raiseFirst({ accountId, count: stamped.length }))
-      const places = new Map(stamped.map((id, index) => [id, index + 1]))
-      yield* write(accountId, plan, { places, ...counted })
-      for (const { id } of created) places.delete(id)
-      if (places.size + drafted.length > 0) yield* stampOld(accountId, { places, ...counted }, drafted)
+      const counters = yield* Effect.orDie(raiseFirst({ accountId, count: plan.stamped.length }))
+      const created = new Set(plan.created.map(({ id }) => id))
+      const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]
+      yield* run(plan.created, (rows) => insertEntities(accountId, rows, { places: placesOf(plan), counters }))
+      yield* run(updates, (rows) => updateEntities(accountId, rows, countedAs(counters)))
+      yield* writeBelongings(accountId, plan)
     })
 
-  return { write, raise, saveStamped }
+  return { save, raise, saveStamped }
 }
 
 /** What may change of an entity's own row. */
@@ -214,33 +216,76 @@ const entityRow = ({
   searchText
 })
 
-/** A plan as rows: what the tables must lose, and what they must hold. Rows that stay as they are are left out. */
+/** What an entity's row takes of a plan; a column that is not named stays as it is. */
+interface EntityUpdate extends Partial<ReturnType<typeof entityRow>> {
+  readonly id: EntityId
+  /** By how much the draft's revision rises. */
+  readonly revisions: 0 | 1
+  /** Its place among those that are stamped. */
+  readonly n?: number | undefined
+}
+
+const placesOf = ({ stamped }: Plan): ReadonlyMap<EntityId, number> =>
+  new Map(stamped.map((id, index) => [id, index + 1]))
+
+const changedColumns = ({ after, before }: Plan["updated"][number]): Partial<ReturnType<typeof entityRow>> => {
+  const old = new Map<string, unknown>(Object.entries(entityRow(before)))
+  return Object.fromEntries(Object.entries(entityRow(after)).filter(([key, value]) => !sameJson(old.get(key), value)))
+}
+
+/** Of entities whose revision rises. */
+const risenUpdates = (plan: Plan): ReadonlyArray<EntityUpdate> => {
+  const updated = new Map(plan.updated.map((pair) => [pair.after.id, pair]))
+  const places = placesOf(plan)
+  return [...plan.stamped, ...plan.drafted].map((id) => {
+    const pair = updated.get(id)
+    return { ...(pair === undefined ? {} : changedColumns(pair)), id, revisions: 1, n: places.get(id) }
+  })
+}
+
+/** Of entities of which nothing but what is derived changes. */
+const derivedUpdates = ({ drafted, stamped, updated }: Plan): ReadonlyArray<EntityUpdate> => {
+  const risen = new Set([...stamped, ...drafted])
+  return updated.flatMap((pair) => {
+    const columns = risen.has(pair.after.id) ? {} : changedColumns(pair)
+    return Object.keys(columns).length === 0 ? [] : [{ ...columns, id: pair.after.id, revisions: 0 }]
+  })
+}
+
+/** What belongs to the entities of a plan, as rows. Those that stay as they are are left out. */
+interface Difference<Row> {
+  readonly added: ReadonlyArray<Row>
+  readonly changed: ReadonlyArray<{ readonly before: Row; readonly after: Row }>
+  readonly removed: ReadonlyArray<Row>
+}
+
+const keptOf = <Row>({ added, changed }: Difference<Row>): ReadonlyArray<Row> => [
+  ...added,
+  ...changed.map(({ after }) => after)
+]
+
 const differences = (plan: Plan) => {
   const all = [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]
   const rows = <Row extends object>(
     rowsOf: (aggregate: Aggregate) => ReadonlyArray<Row>,
-    keyOf: (row: Row) => string,
-    pairs: ReadonlyArray<{ readonly before: Aggregate | undefined; readonly after: Aggregate }> = all
-  ) => {
+    keyOf: (row: Row) => string
+  ): Difference<Row> => {
+    const added: Array<Row> = []
+    const changed: Array<{ readonly before: Row; readonly after: Row }> = []
     const removed: Array<Row> = []
-    const kept: Array<Row> = []
-    for (const { after, before } of pairs) {
+    for (const { after, before } of all) {
       const old = new Map((before === undefined ? [] : rowsOf(before)).map((row) => [keyOf(row), row]))
       for (const row of rowsOf(after)) {
         const previous = old.get(keyOf(row))
-        if (previous === undefined || !sameJson(previous, row)) kept.push(row)
+        if (previous === undefined) added.push(row)
+        else if (!sameJson(previous, row)) changed.push({ before: previous, after: row })
         old.delete(keyOf(row))
       }
       removed.push(...old.values())
     }
-    return { removed, kept }
+    return { added, changed, removed }
   }
   return {
-    entities: rows(
-      (aggregate) => [entityRow(aggregate)],
-      ({ id }) => id,
-      plan.updated
-    ),
     versions: rows(
       ({ id, versions }) => versions.map((version) => ({ entityId: id, ...version })),
       ({ entityId, storeId }) => `${entityId} ${storeId}`
@@ -253,5 +298,15 @@ const differences = (plan: Plan) => {
       ({ id, members }) => members.map((productId, position) => ({ collectionId: id, productId, position })),
       ({ collectionId, productId }) => `${collectionId} ${productId}`
     )
+  }
+}
+
+/** What a version's row takes: its values, by far the most of it, only where they change. */
+const versionUpdate = ({ after, before }: ReturnType<typeof differences>["versions"]["changed"][number]) => {
+  const { accepted, overrides, ...state } = after
+  return {
+    ...state,
+    ...(sameJson(before.overrides, overrides) ? {} : { overrides }),
+    ...(sameJson(before.accepted, accepted) ? {} : { acceptsAnew: true, accepted })
   }
 }

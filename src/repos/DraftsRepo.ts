@@ -2,6 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { planCustom } from "../database/Database.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { storedJson } from "../database/StoredJson.ts"
 import { AcceptedValues, type Aggregate } from "../domain/Aggregate.ts"
 import { Attributes, EntityKind } from "../domain/Attribute.ts"
 import type { Locked, Plan } from "../domain/CatalogChange.ts"
@@ -9,7 +10,7 @@ import { AccountId, EntityId, StoreId } from "../domain/Ids.ts"
 import { PublishError, PublishStatus } from "../domain/PublishState.ts"
 import { compareStores } from "../domain/Store.ts"
 import { fromMillis, max, plusMicros, Timestamp } from "../domain/Timestamp.ts"
-import { makeDraftWrites, type Raise } from "./DraftWrites.ts"
+import { makeDraftWrites } from "./DraftWrites.ts"
 import { type MemoryEntity, MemoryStore, updateAccount } from "./MemoryStore.ts"
 
 /** The three steps of every write to the catalog. They belong into one transaction, in this order. */
@@ -26,15 +27,18 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
       owners: ReadonlyArray<EntityId>,
       references: ReadonlyArray<EntityId>
     ) => Effect.Effect<Locked>
-    /** Writes a plan, all but its stamps. */
+    /** Writes a plan, all but what `raise` writes: the rows of entities whose revision rises, if they are here already. */
     readonly save: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
      * Raises the account first and writes a plan with its stamps: an entity that is new is written once (reliability 1).
      * Only for an import, which keeps every other write of the account out.
      */
     readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
-    /** Raises the account's version, and with it stamps: the last statement of a transaction (a walk must not skip). */
-    readonly raise: (accountId: AccountId, raise: Raise) => Effect.Effect<void>
+    /**
+     * Raises the account's version, and with it the revisions and stamps of a plan, whose entities are written by this one
+     * statement: the last of a transaction (a walk must not skip). Without a plan, or after one that only derives: the version.
+     */
+    readonly raise: (accountId: AccountId, plan?: Plan) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -47,7 +51,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         kind: EntityKind,
         parentId: Schema.NullOr(EntityId),
         position: Schema.NullOr(Schema.Number),
-        attributes: Attributes,
+        attributes: storedJson(Attributes),
         pendingPublish: Schema.Boolean,
         lastPublishStatus: PublishStatus,
         storeIds: Schema.Array(StoreId),
@@ -113,8 +117,8 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
         Result: Schema.Struct({
           entityId: EntityId,
           storeId: StoreId,
-          overrides: Attributes,
-          accepted: Schema.NullOr(AcceptedValues),
+          overrides: storedJson(Attributes),
+          accepted: Schema.NullOr(storedJson(AcceptedValues)),
           pendingPublish: Schema.Boolean,
           lastPublishStatus: PublishStatus,
           publishedAt: Schema.NullOr(Timestamp),
@@ -179,7 +183,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
                  ) AS "storeIds"`
       })
 
-      const { raise, saveStamped, write } = makeDraftWrites(sql)
+      const { raise, save, saveStamped } = makeDraftWrites(sql)
 
       return {
         lock: (accountId, owners, references) =>
@@ -218,9 +222,9 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               )
             }
           }).pipe(orDie),
-        save: (accountId, plan) => orDie(write(accountId, plan)),
+        save: (accountId, plan) => orDie(save(accountId, plan)),
         saveStamped: (accountId, plan) => orDie(saveStamped(accountId, plan)),
-        raise: (accountId, stamped) => orDie(raise(accountId, stamped))
+        raise: (accountId, plan) => orDie(raise(accountId, plan))
       }
     })
   )
@@ -287,7 +291,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               return { ...account, entities }
             })
           ),
-        raise: (accountId, { drafted, stamped }) =>
+        raise: (accountId, { drafted, stamped }: Pick<Plan, "drafted" | "stamped"> = { drafted: [], stamped: [] }) =>
           Effect.flatMap(now, (time) =>
             updateAccount(store, accountId, (account) => {
               const entities = new Map(account.entities)

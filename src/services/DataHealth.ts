@@ -94,7 +94,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       const transaction = yield* Transaction
       const permits = yield* Effect.makeSemaphore(mostScansAtOnce)
 
-      const raise = (accountId: AccountId) => drafts.raise(accountId, { stamped: [], drafted: [] })
+      const raise = (accountId: AccountId) => drafts.raise(accountId)
 
       /** One transaction; whoever else scans the dimension is not waited for with a connection in hand. */
       const attempt = ({ accountId, dimension, storeId }: ScanWork, newest: number) =>

@@ -49,7 +49,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
           const linked = demoStores(account.id)
           yield* Effect.forEach(linked, (store) => stores.link(account.id, store), { discard: true })
           // Linking shows in every answer that lists stores, and stamps no entity.
-          yield* drafts.raise(account.id, { stamped: [], drafted: [] })
+          yield* drafts.raise(account.id)
           const content = withNames(demoChanges(linked))
           const owners = [...new Set(content.flat().flatMap(ownersOf))]
           yield* Effect.gen(function* () {

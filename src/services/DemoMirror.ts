@@ -28,6 +28,6 @@ export const makeDemoMirror = Effect.gen(function* () {
         yield* mirror.apply(accountId, importId, storeId)
         yield* mirror.forget(accountId, importId)
       }
-      yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+      yield* drafts.raise(accountId)
     })
 })

@@ -215,7 +215,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
               ).pipe(Effect.provideService(CurrentActor, held.value.actor))
               if (!moved) return false
               yield* faults.at(isEnd ? "dropMoving" : "dropSettling")
-              yield* drafts.raise(due.accountId, { stamped: [], drafted: [] })
+              yield* drafts.raise(due.accountId)
               return true
             })
           )
@@ -272,7 +272,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
                   }))
                 })
               yield* repo.insert(accountId, id, drop, actor)
-              yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+              yield* drafts.raise(accountId)
             })
           )
           return yield* Effect.orDie(find(id))
@@ -282,8 +282,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
           const { accountId } = actor
           yield* transaction.run(
             Effect.gen(function* () {
-              if (yield* repo.cancel(accountId, id, actor))
-                return yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+              if (yield* repo.cancel(accountId, id, actor)) return yield* drafts.raise(accountId)
               const { status } = yield* find(id)
               return yield* ValidationFailed.at("id", `the drop is ${status}: only a scheduled one can be cancelled`)
             })

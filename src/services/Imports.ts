@@ -276,7 +276,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
               yield* importLock.keep(accountId, null)
               // Answers show when a store was imported last: one that changed nothing is news too.
               yield* stores.recordImport(accountId, storeId)
-              yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+              yield* drafts.raise(accountId)
               yield* faults.at("unlocked")
               return 0
             }

@@ -175,7 +175,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
             const plan = yield* planChanges(locked, changes)
             yield* drafts.save(accountId, plan)
             yield* between
-            if (!isEmpty(plan)) yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+            if (!isEmpty(plan)) yield* drafts.raise(accountId)
           })
 
         const eventsOf = (

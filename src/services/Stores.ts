@@ -125,7 +125,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
               const holder = yield* importLock.take(accountId)
               const { forgotten = [], hasVersions, store } = yield* decide(Option.isSome(holder))
               const entities = hasVersions ? yield* derive(accountId, store.id) : 0
-              yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+              yield* drafts.raise(accountId)
               return { store, entities, forgotten }
             })
           )
@@ -174,7 +174,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
               if (!(yield* health.tryLock(accountId, dimension))) return
               if ((yield* health.lastRun(accountId, dimension, null)) > 0) return
               yield* health.scan(accountId, dimension, null)
-              yield* drafts.raise(accountId, { stamped: [], drafted: [] })
+              yield* drafts.raise(accountId)
             }).pipe(
               transaction.run,
               Effect.catchAllCause((cause) => Effect.logWarning(`The scan of ${dimension} failed`, cause))

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util"
-import { build } from "./harness/Build.ts"
+import build from "../support/Build.ts"
 import { machine } from "./harness/Report.ts"
 import { coldStart } from "./scenarios/ColdStart.ts"
 import { distinctPages } from "./scenarios/DistinctPages.ts"
@@ -53,7 +53,7 @@ if (values.help || unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1
   process.stderr.write(`${usage}\n`)
   process.exitCode = values.help ? 0 : 2
 } else {
-  await build()
+  build()
   const chosen = scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   const command = ["npm run bench", ...(process.argv.length > 2 ? ["--", ...process.argv.slice(2)] : [])].join(" ")
   for (const [index, { run, title }] of chosen.entries()) {

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll } from "vitest"
-import { catalog, environment } from "../support/CommandLine.ts"
+import { catalog, environment, program } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "catalog-tokens-"))
@@ -23,7 +23,7 @@ const file = (name: string, content: string) => {
 
 /** `catalog` as a process of its own, with something on stdin. */
 const piped = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>, stdin: string) => {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], { env: environment(env) })
+  const child = spawn(process.execPath, [program, ...args], { env: environment(env) })
   const output = { stdout: "", stderr: "" }
   child.stdout.on("data", (chunk) => {
     output.stdout += chunk

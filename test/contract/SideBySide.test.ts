@@ -203,7 +203,7 @@ const planted: Readonly<Record<string, Plant>> = {
     DraftsRepo,
     Effect.map(DraftsRepo, (drafts) => ({
       ...drafts,
-      raise: (accountId, { stamped }) => drafts.raise(accountId, { stamped, drafted: [] })
+      raise: (accountId, plan) => drafts.raise(accountId, plan && { ...plan, drafted: [] })
     }))
   ),
   "an unlinked store leaves its entities as they were": Layer.effect(

@@ -28,7 +28,7 @@ const applied = Effect.gen(function* () {
   yield* (yield* AccessRepo).createAccount({ id: accountId, name: "Demo" })
   const repo = yield* StoresRepo
   yield* Effect.forEach(stores, (store) => repo.link(accountId, store))
-  yield* (yield* DraftsRepo).raise(accountId, { stamped: [], drafted: [] })
+  yield* (yield* DraftsRepo).raise(accountId)
   const changes = yield* CatalogChanges
   yield* Effect.forEach(demoChanges(stores), changes.apply)
 }).pipe(actingAs({ _tag: "Cli", accountId }))

@@ -22,6 +22,8 @@ const executors = 3
 /** Drops come together, in so many groups; each goes when all have come. */
 const groups = 5
 const betweenGroups = 600
+/** How far time goes on with each look: a lease of 75 s runs out within a few of them. */
+const secondsPerTick = 3
 const accounts = 5
 const millionMicros = 1_000_000
 
@@ -145,15 +147,20 @@ const race = (
       const children = yield* Effect.forEach(Arr.range(0, executors - 1), (index) =>
         startProgram(program, environment(index))
       )
+      /** What of earlier groups never came to its end. */
+      let stuck = 0
       for (const group of Arr.range(1, 2 * groups)) {
         let tick = 0
-        yield* Effect.suspend(() => setClock(group * betweenGroups + Math.min(tick++, betweenGroups - 10))).pipe(
+        const left = yield* Effect.suspend(() =>
+          setClock(group * betweenGroups + Math.min(secondsPerTick * tick++, betweenGroups - 10))
+        ).pipe(
           Effect.zipRight(due(scheduled)),
           Effect.repeat({
-            until: (left) => left === 0 || !children.some(isAlive) || tick >= patienceTicks,
+            until: (left) => left <= stuck || !children.some(isAlive) || tick >= patienceTicks,
             schedule: Schedule.spaced("200 millis")
           })
         )
+        stuck = left
       }
       return {
         killed: children.filter(({ signalCode }) => signalCode === "SIGKILL").length,

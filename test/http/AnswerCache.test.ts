@@ -53,10 +53,7 @@ layer(testServer({ perKey: 100_000, perAccount: 100_000 }), { excludeTestService
         const storesRepo = yield* StoresRepo
         /** As the last transaction of an import does. */
         const imported = (accountId: AccountId, storeId: StoreId) =>
-          Effect.zipRight(
-            storesRepo.recordImport(accountId, storeId),
-            drafts.raise(accountId, { stamped: [], drafted: [] })
-          )
+          Effect.zipRight(storesRepo.recordImport(accountId, storeId), drafts.raise(accountId))
         const account = yield* anAccount({ domains: ["a.example", "b.example"] })
         let reads = 0
         let shortcuts = 0

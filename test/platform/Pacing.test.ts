@@ -37,6 +37,9 @@ const scripted = (answer: (call: number) => Response | "never") =>
     return { client, askedAt }
   })
 
+/** Lets others go on until it is so: only then may the clock move. */
+const until = (condition: () => boolean) => Effect.repeat(Effect.yieldNow(), { until: condition })
+
 const json = (value: unknown) => new Response(JSON.stringify(value))
 const good = (available = 2_000) =>
   json({
@@ -72,6 +75,7 @@ describe("a line to a store", () => {
       const hanging = yield* Effect.forEach(Array.from({ length: 6 }), () =>
         Effect.fork(client.read(store, "query A { shop { id } }", Empty))
       )
+      yield* until(() => askedAt.length === 4)
       yield* TestClock.adjust("1 second")
       assert.lengthOf(askedAt, 4)
       yield* client.read(aStore("shopify", "other"), "query A { shop { id } }", Empty)
@@ -89,6 +93,7 @@ describe("a line to a store", () => {
       const live = yield* Effect.fork(
         Effect.flip(client.read(aStore("shopify", "b"), "query L { x }", Empty, {}, defaultOptions.liveLimit))
       )
+      yield* until(() => askedAt.length === 5)
       yield* TestClock.adjust(Duration.subtract(defaultOptions.liveLimit, "1 millis"))
       assert.isTrue(Option.isNone(yield* Fiber.poll(live)))
       yield* TestClock.adjust("1 millis")

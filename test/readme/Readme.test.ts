@@ -72,8 +72,8 @@ describe("the README", () => {
       rmSync(folder, { recursive: true, force: true })
     })
 
-    /** What `npm run -s catalog --` runs, from the sources: dist may be older. */
-    const prelude = `npm() { shift 4; "${process.execPath}" --import tsx src/main.ts "$@"; }\n`
+    /** What `npm run -s catalog --` runs, without the time that npm takes to start. */
+    const prelude = `npm() { shift 4; "${process.execPath}" dist/main.js "$@"; }\n`
 
     /** Pairs of commands and what they print. What a step puts into variables, those after it find there. */
     const follow = async (steps: ReadonlyArray<Block>) => {

@@ -29,9 +29,12 @@ export const environment = (given: Readonly<Record<string, string>>) => ({
   ...given
 })
 
-/** `catalog` with these arguments, run from the sources as a process of its own. */
+/** `catalog` as it is built before the tests. */
+export const program = `${root}dist/main.js`
+
+/** `catalog` with these arguments as a process of its own. */
 export const startCatalog = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
-  spawn(process.execPath, ["--import", "tsx", `${root}src/main.ts`, ...args], {
+  spawn(process.execPath, [program, ...args], {
     cwd: root,
     env: environment(env),
     stdio: ["ignore", "pipe", "pipe"]
@@ -58,7 +61,7 @@ export const catalogProcess = async (args: ReadonlyArray<string>, env: Readonly<
 
 /** What `catalog` prints on a terminal. `script` gives it one. */
 export const onTerminalOf = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
-  const command = [process.execPath, "--import", "tsx", `${root}src/main.ts`, ...args].join(" ")
+  const command = [process.execPath, program, ...args].join(" ")
   const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
     cwd: root,
     env: environment(env),

@@ -101,29 +101,30 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
     }
   })
 
-/** The file, a root with its lines at a time: no more of it is held than one product. */
+/** The file, a root with its lines at a time: no more of it is held than one product, or one collection with its members. */
 const roots = (client: ShopifyClient, url: string) =>
   Stream.unwrapScoped(
-    Effect.map(client.download(url), (response) =>
-      response.stream.pipe(
+    Effect.map(client.download(url), (response) => {
+      const start: Array<Line> = []
+      return response.stream.pipe(
         Stream.mapError(() => new PlatformUnavailable({ reason: "transport" })),
         Stream.timeoutFail(() => new PlatformUnavailable({ reason: "timeout" }), client.options.callLimit),
         Stream.decodeText(),
         Stream.splitLines,
         Stream.filter((line) => line !== ""),
-        Stream.mapEffect((line) => (line.length > longestLine ? Either.left(nonsense) : decodeLine(line)))
+        Stream.mapEffect((line) => (line.length > longestLine ? Either.left(nonsense) : decodeLine(line))),
+        Stream.map(Option.some),
+        Stream.concat(Stream.succeed(Option.none<Line>())),
+        Stream.mapAccum(start, (held, next): readonly [Array<Line>, ReadonlyArray<Line>] => {
+          const line = Option.getOrUndefined(next)
+          if (line?.__parentId === undefined) return [line === undefined ? [] : [line], held]
+          // In place: a collection may have more members than could be copied for every one of them.
+          held.push(line)
+          return [held, []]
+        }),
+        Stream.filter((lines) => lines.length > 0)
       )
-    )
-  ).pipe(
-    Stream.map(Option.some),
-    Stream.concat(Stream.succeed(Option.none<Line>())),
-    Stream.mapAccum([] as ReadonlyArray<Line>, (held, line) =>
-      Option.match(line, {
-        onNone: () => [[], held],
-        onSome: (line) => (line.__parentId === undefined ? [[line], held] : [[...held, line], []])
-      })
-    ),
-    Stream.filter((lines) => lines.length > 0)
+    })
   )
 
 const bulk = (

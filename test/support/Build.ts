@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process"
 import { readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { mustRun, root } from "./Processes.ts"
-import { progress } from "./Progress.ts"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
 
 const changedAt = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
@@ -13,9 +15,9 @@ const newestSource = () =>
     changedAt("tsconfig.build.json")
   )
 
-/** Builds the service unless what is built is newer than its source. */
-export const build = async (): Promise<void> => {
+/** Builds the service unless what is built is newer than its source: processes of it start from there in half the time. */
+export default function build(): void {
   if (changedAt("dist/main.js") > newestSource()) return
-  progress("Building the service")
-  await mustRun("npm", ["run", "build"])
+  console.info("Building the service")
+  execFileSync("npm", ["run", "build"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] })
 }
