@@ -151,12 +151,13 @@ const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surround
 
 /** Recomputes what is kept beside its sources: pending states, their roll-up, the stores and the search text. */
 export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggregate => {
-  const versions = aggregate.versions.map((version) => ({
-    ...version,
-    pendingPublish:
+  const versions = aggregate.versions.map((version) => {
+    const pendingPublish =
       version.accepted === null ||
       !samePublishable(version.accepted, publishable(aggregate, version, surroundings.variants))
-  }))
+    // The same object where nothing changes: who compares before and after need not look inside.
+    return pendingPublish === version.pendingPublish ? version : { ...version, pendingPublish }
+  })
   return {
     ...aggregate,
     ...rollUp(versions),

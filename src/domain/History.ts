@@ -81,13 +81,21 @@ export const HistoryEntry = Schema.Struct({
 export type HistoryEntry = typeof HistoryEntry.Type
 
 const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<ValueChange> =>
-  [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
-    const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
-    return old === now ? [] : [{ key, old, new: now }]
-  })
+  before === after
+    ? []
+    : [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
+        const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
+        return old === now ? [] : [{ key, old, new: now }]
+      })
 
 const galleryText = (gallery: ReadonlyArray<GalleryEntry>) =>
   gallery.map(({ mediaId, storeIds }) => [mediaId, ...storeIds].join()).join(";")
+
+const isSame = <Item>(
+  before: ReadonlyArray<Item>,
+  after: ReadonlyArray<Item>,
+  textOf: (items: ReadonlyArray<Item>) => string
+) => before === after || textOf(before) === textOf(after)
 
 type Layer = Omit<LayerChange, "entityId" | "draftRevision">
 
@@ -100,8 +108,8 @@ const layersOf = (before: Aggregate, after: Aggregate): ReadonlyArray<Layer> => 
   const old = new Map(before.versions.map((version) => [version.storeId, version]))
   return [
     ...attributeLayer(null, valueChanges(before.attributes, after.attributes)),
-    ...(galleryText(before.gallery) === galleryText(after.gallery) ? [] : [whole("gallery")]),
-    ...(before.members.join() === after.members.join() ? [] : [whole("members")]),
+    ...(isSame(before.gallery, after.gallery, galleryText) ? [] : [whole("gallery")]),
+    ...(isSame(before.members, after.members, String) ? [] : [whole("members")]),
     ...before.versions
       .filter(({ storeId }) => !after.storeIds.includes(storeId))
       .map(({ storeId }) => whole("removed_from_store", storeId)),

@@ -266,14 +266,18 @@ const keptOf = <Row>({ added, changed }: Difference<Row>): ReadonlyArray<Row> =>
 
 const differences = (plan: Plan) => {
   const all = [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]
-  const rows = <Row extends object>(
-    rowsOf: (aggregate: Aggregate) => ReadonlyArray<Row>,
+  const rows = <Item, Row extends object>(
+    itemsOf: (aggregate: Aggregate) => ReadonlyArray<Item>,
+    rowOf: (item: Item, position: number, id: EntityId) => Row,
     keyOf: (row: Row) => string
   ): Difference<Row> => {
+    const rowsOf = (aggregate: Aggregate) =>
+      itemsOf(aggregate).map((item, position) => rowOf(item, position, aggregate.id))
     const added: Array<Row> = []
     const changed: Array<{ readonly before: Row; readonly after: Row }> = []
     const removed: Array<Row> = []
     for (const { after, before } of all) {
+      if (before !== undefined && itemsOf(before) === itemsOf(after)) continue
       const old = new Map((before === undefined ? [] : rowsOf(before)).map((row) => [keyOf(row), row]))
       for (const row of rowsOf(after)) {
         const previous = old.get(keyOf(row))
@@ -287,15 +291,18 @@ const differences = (plan: Plan) => {
   }
   return {
     versions: rows(
-      ({ id, versions }) => versions.map((version) => ({ entityId: id, ...version })),
+      ({ versions }) => versions,
+      (version, _, entityId) => ({ entityId, ...version }),
       ({ entityId, storeId }) => `${entityId} ${storeId}`
     ),
     galleries: rows(
-      ({ gallery, id }) => gallery.map((entry, position) => ({ entityId: id, position, ...entry })),
+      ({ gallery }) => gallery,
+      (entry, position, entityId) => ({ entityId, position, ...entry }),
       ({ entityId, mediaId }) => `${entityId} ${mediaId}`
     ),
     members: rows(
-      ({ id, members }) => members.map((productId, position) => ({ collectionId: id, productId, position })),
+      ({ members }) => members,
+      (productId, position, collectionId) => ({ collectionId, productId, position }),
       ({ collectionId, productId }) => `${collectionId} ${productId}`
     )
   }

@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { planCustom } from "../database/Database.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { storedJson } from "../database/StoredJson.ts"
+import { stored } from "../database/Stored.ts"
 import { AcceptedValues, type Aggregate } from "../domain/Aggregate.ts"
 import { Attributes, EntityKind } from "../domain/Attribute.ts"
 import type { Locked, Plan } from "../domain/CatalogChange.ts"
@@ -46,18 +46,20 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const EntityColumns = Schema.Struct({
-        id: EntityId,
-        kind: EntityKind,
-        parentId: Schema.NullOr(EntityId),
-        position: Schema.NullOr(Schema.Number),
-        attributes: storedJson(Attributes),
-        pendingPublish: Schema.Boolean,
-        lastPublishStatus: PublishStatus,
-        storeIds: Schema.Array(StoreId),
-        searchText: Schema.String,
-        draftRevision: Schema.Number
-      })
+      const EntityColumns = stored(
+        Schema.Struct({
+          id: EntityId,
+          kind: EntityKind,
+          parentId: Schema.NullOr(EntityId),
+          position: Schema.NullOr(Schema.Number),
+          attributes: Attributes,
+          pendingPublish: Schema.Boolean,
+          lastPublishStatus: PublishStatus,
+          storeIds: Schema.Array(StoreId),
+          searchText: Schema.String,
+          draftRevision: Schema.Number
+        })
+      )
       const entityColumns = sql`
         e.id, e.kind, e.parent_id AS "parentId", e.position, e.attributes, e.pending_publish AS "pendingPublish",
         e.last_publish_status AS "lastPublishStatus", e.store_ids AS "storeIds", e.search_text AS "searchText",
@@ -114,17 +116,19 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
 
       const readVersions = SqlSchema.findAll({
         Request: Ids,
-        Result: Schema.Struct({
-          entityId: EntityId,
-          storeId: StoreId,
-          overrides: storedJson(Attributes),
-          accepted: Schema.NullOr(storedJson(AcceptedValues)),
-          pendingPublish: Schema.Boolean,
-          lastPublishStatus: PublishStatus,
-          publishedAt: Schema.NullOr(Timestamp),
-          lastPublishError: Schema.NullOr(PublishError),
-          platformId: Schema.NullOr(Schema.String)
-        }),
+        Result: stored(
+          Schema.Struct({
+            entityId: EntityId,
+            storeId: StoreId,
+            overrides: Attributes,
+            accepted: Schema.NullOr(AcceptedValues),
+            pendingPublish: Schema.Boolean,
+            lastPublishStatus: PublishStatus,
+            publishedAt: Schema.NullOr(Timestamp),
+            lastPublishError: Schema.NullOr(PublishError),
+            platformId: Schema.NullOr(Schema.String)
+          })
+        ),
         execute: ({ accountId, ids }) => sql`
           SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
                  v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
@@ -140,7 +144,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
 
       const readGalleries = SqlSchema.findAll({
         Request: Ids,
-        Result: Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) }),
+        Result: stored(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
         execute: ({ accountId, ids }) => sql`
           SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds"
           FROM unnest(${ids}::uuid[]) AS k (id)

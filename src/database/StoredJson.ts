@@ -1,8 +1,0 @@
-import { Schema } from "effect"
-
-/**
- * A JSON column that only this service writes. What was checked when it was written is not looked through again at every
- * read: for the thousands of rows of a batch that took longer than the statements.
- */
-export const storedJson = <A extends object, I>(_kept: Schema.Schema<A, I>): Schema.Schema<A> =>
-  Schema.declare((value): value is A => typeof value === "object" && value !== null)
