@@ -71,24 +71,26 @@ const withinCaps = (record: Json, caps: Caps): Json => {
   return cut.size === 0 ? value : { ...value, truncated_keys: [...cut].map((name) => beginning(name, 320)) }
 }
 
-const sizeOf = (value: unknown) => JSON.stringify(value).length
+/** JSON that is what its members' texts say: to write a row out takes longer than to find it, so nobody does it twice. */
+const joined = (members: ReadonlyMap<string, string>) =>
+  `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join()}}`
 
 interface Fitted {
   readonly record: Json
-  /** Its characters. To write a row out takes longer than to find it, so nobody does it twice. */
-  readonly size: number
+  readonly text: string
 }
 
-/** A record, cut until it has so many characters at most; `text`: the longest text that is given in any case. */
-const fitted = (record: Json, characters: number, text: number): Fitted => {
-  const whole = { record, size: sizeOf(record) }
+const writtenOut = (record: Json): Fitted => ({ record, text: JSON.stringify(record) })
+
+/** A record, cut until it has so many characters at most; `longest`: the longest value that is given in any case. */
+const fitted = (record: Json, characters: number, longest: number): Fitted => {
+  const whole = writtenOut(record)
   // Nothing in a small record is too long.
-  if (whole.size <= Math.min(characters, text)) return whole
-  let smallest: Fitted = whole
-  for (const caps of capsFrom(text)) {
-    const cut = withinCaps(record, caps)
-    smallest = { record: cut, size: sizeOf(cut) }
-    if (smallest.size <= characters) break
+  if (whole.text.length <= Math.min(characters, longest)) return whole
+  let smallest = whole
+  for (const caps of capsFrom(longest)) {
+    smallest = writtenOut(withinCaps(record, caps))
+    if (smallest.text.length <= characters) break
   }
   return smallest
 }
@@ -96,27 +98,28 @@ const fitted = (record: Json, characters: number, text: number): Fitted => {
 /** Longest value of an answer, by whether it was asked for by name. */
 export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
 
-/** One record, whole or with what was cut of it. */
-export const cutRecord = (record: Json, longest: number): Json => fitted(record, mostCharacters, longest).record
+/** The JSON of one record, whole or with what was cut of it. */
+export const cutRecord = (record: Json, longest: number): string => fitted(record, mostCharacters, longest).text
 
-/** Rows of which none may be left out: all are cut until they fit together. */
-export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): Json => {
-  if (sizeOf(answer) <= Math.min(mostCharacters, longest)) return answer
-  let smallest = answer
+/** The JSON of rows of which none may be left out: all are cut until they fit together. */
+export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): string => {
+  let smallest = JSON.stringify(answer)
+  if (smallest.length <= Math.min(mostCharacters, longest)) return smallest
   for (const caps of capsFrom(longest)) {
     const lists = rows.map((name) => {
       const list = answer[name]
       return [name, Array.isArray(list) ? list.map((row) => (isObject(row) ? withinCaps(row, caps) : row)) : list]
     })
-    smallest = { ...answer, ...Object.fromEntries(lists) }
-    if (sizeOf(smallest) <= mostCharacters) break
+    smallest = JSON.stringify({ ...answer, ...Object.fromEntries(lists) })
+    if (smallest.length <= mostCharacters) break
   }
   return smallest
 }
 
 /** Rows in the order in which a cursor passes them, and how many of them an answer holds. */
 export interface CutRows {
-  readonly answer: Json
+  /** The answer's JSON. `ending`: members that take the place of its own, or come after them. */
+  readonly written: (ending?: Json) => string
   readonly taken: number
   readonly more: boolean
 }
@@ -127,7 +130,7 @@ export const cutRows = (
   names: ReadonlyArray<string>,
   { from, limit, longest }: { readonly from: number; readonly limit: number; readonly longest: number }
 ): CutRows => {
-  const { record: head, size: headSize } = fitted(
+  const head = fitted(
     Object.fromEntries(Object.entries(answer).filter(([name]) => !names.includes(name))),
     mostHeadCharacters,
     longest
@@ -135,32 +138,39 @@ export const cutRows = (
   const all = names.flatMap((name) =>
     ((answer[name] as ReadonlyArray<unknown> | undefined) ?? []).map((row) => ({ name, row }))
   )
-  const lists: Record<string, Array<unknown>> = Object.fromEntries(names.map((name) => [name, []]))
+  const lists = new Map(names.map((name) => [name, [] as string[]]))
   // A cursor, and the names of the lists.
-  let room = mostCharacters - headSize - sizeOf(lists) - 400
+  let room = mostCharacters - head.text.length - joined(new Map(names.map((name) => [name, "[]"]))).length - 400
   let taken = 0
   for (const { name, row } of all.slice(from, from + limit)) {
-    const cut = isObject(row)
-      ? fitted(row, taken === 0 ? room : everything, longest)
-      : { record: row, size: sizeOf(row) }
-    if (cut.size + 1 > room && taken > 0) break
-    lists[name]?.push(cut.record)
-    room -= cut.size + 1
+    const text = isObject(row) ? fitted(row, taken === 0 ? room : everything, longest).text : JSON.stringify(row)
+    if (text.length + 1 > room && taken > 0) break
+    lists.get(name)?.push(text)
+    room -= text.length + 1
     taken += 1
   }
-  // The members keep the order of the definition.
-  const ordered = Object.fromEntries(
-    Object.keys(answer).map((name) => [name, names.includes(name) ? lists[name] : head[name]])
-  )
   return {
-    answer: { ...ordered, ...(head.truncated_keys !== undefined && { truncated_keys: head.truncated_keys }) },
+    written: (ending = {}) => {
+      const members = new Map<string, string>()
+      // They keep the order of the definition.
+      for (const name of new Set([...Object.keys(answer), "truncated_keys", ...Object.keys(ending)])) {
+        const list = lists.get(name)
+        const value = Object.hasOwn(ending, name) ? ending[name] : head.record[name]
+        if (list !== undefined) members.set(name, `[${list.join()}]`)
+        else if (value !== undefined) members.set(name, JSON.stringify(value))
+      }
+      return joined(members)
+    },
     taken,
     more: from + taken < all.length
   }
 }
 
-/** All results of a batch; what failed says why in short. Of fields with very long names, only the beginning is repeated. */
-export const cutBatch = (answer: Json): Json => {
+/**
+ * The JSON of all results of a batch; what failed says why in short. Of fields with very long names, only the beginning is
+ * repeated.
+ */
+export const cutBatch = (answer: Json): string => {
   const results = Array.isArray(answer.results) ? answer.results : []
   const shortened = (characters: number) =>
     results.map((result) =>
@@ -168,11 +178,11 @@ export const cutBatch = (answer: Json): Json => {
         ? { ...result, error: { ...result.error, message: beginning(result.error.message, characters) } }
         : result
     )
-  let smallest = { ...answer, results: shortened(longestMessage) }
+  let smallest = JSON.stringify({ ...answer, results: shortened(longestMessage) })
   for (const text of [60, 40]) {
-    if (sizeOf(smallest) <= mostBatchCharacters) break
+    if (smallest.length <= mostBatchCharacters) break
     const rows = shortened(text).map((row) => (isObject(row) ? withinCaps(row, { text, items: everything }) : row))
-    smallest = { ...answer, results: rows }
+    smallest = JSON.stringify({ ...answer, results: rows })
   }
   return smallest
 }

@@ -20,7 +20,8 @@ export const toolsByName: ReadonlyMap<string, DerivedTool> = new Map(tools.map((
 
 /** What a call came to. */
 export type Called =
-  | { readonly _tag: "Answered"; readonly answer: Readonly<Record<string, unknown>>; readonly text: string }
+  /** The JSON of its answer, which is written out once. */
+  | { readonly _tag: "Answered"; readonly json: string }
   | { readonly _tag: "Refused"; readonly text: string; readonly code: string }
 
 type Program = (request: never) => Effect.Effect<unknown, unknown, CurrentActor>
@@ -60,7 +61,7 @@ export const makeCalls = Effect.gen(function* () {
           yield* run(derived, { ...request, urlParams: { ...request.urlParams, limit: asked } })
         )
         const cut = cutRows(page, rows, { from: 0, limit: asked, longest: longestOf(fields !== undefined) })
-        if (!cut.more || tries >= mostTries) return cut.answer
+        if (!cut.more || tries >= mostTries) return cut.written()
         asked = cut.taken
       }
     })
@@ -78,14 +79,14 @@ export const makeCalls = Effect.gen(function* () {
         limit: answer.limited === false ? Number.POSITIVE_INFINITY : limit,
         longest: longestOf(fields !== undefined)
       })
-      return { ...cut.answer, next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null }
+      return cut.written({ next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null })
     })
 
   const answerOf = (
     derived: DerivedTool,
     asked: Asked,
     choose: Chosen
-  ): Effect.Effect<Readonly<Record<string, unknown>>, unknown, CurrentActor> => {
+  ): Effect.Effect<string, unknown, CurrentActor> => {
     const longest = longestOf(asked.fields !== undefined)
     const whole = Effect.flatMap(run(derived, asked.request), choose)
     switch (derived.tool.answer.kind) {
@@ -131,7 +132,7 @@ export const makeCalls = Effect.gen(function* () {
         onLeft: (misfit) => Effect.succeed(refused(derived, args, misfit)),
         onRight: (asked) =>
           answerOf(derived, asked, chosenBy(derived, asked)).pipe(
-            Effect.map((answer): Called => ({ _tag: "Answered", answer, text: JSON.stringify(answer) })),
+            Effect.map((json): Called => ({ _tag: "Answered", json })),
             Effect.catchAllCause(failed(derived, args, requestId))
           )
       })

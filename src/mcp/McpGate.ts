@@ -270,7 +270,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           : message
       })
 
-    /** What the SDK answers, whole: its body's hash is its tag. */
+    /** What the SDK answers: its body's hash is its tag. */
     const ask = (
       message: unknown,
       { headers }: HttpServerRequest.HttpServerRequest,
@@ -283,23 +283,20 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           const value = headers[name]
           if (value !== undefined) sent.set(name, value)
         }
-        const response = yield* serve(message, sent, {
+        const { contentType, status, text } = yield* serve(message, sent, {
           actor: { _tag: "Connection", accountId, connectionId },
           requestId,
           args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
         })
-        const bytes = Buffer.from(yield* Effect.promise(() => response.arrayBuffer()))
-        if (response.status >= 500)
-          yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", bytes.toString()), { requestId })
-        if (bytes.length === 0) return HttpServerResponse.empty({ status: response.status })
-        const body = mayBeError(response.status, bytes.subarray(0, 400).toString())
-          ? Buffer.from(completed(bytes.toString(), response.status, requestId))
-          : bytes
+        if (status >= 500)
+          yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", text), { requestId })
+        if (text === "") return HttpServerResponse.empty({ status })
+        const body = Buffer.from(mayBeError(status, text.slice(0, 400)) ? completed(text, status, requestId) : text)
         return HttpServerResponse.raw(body, {
-          status: response.status,
-          contentType: response.headers.get("content-type") ?? "application/json",
+          status,
+          contentType,
           contentLength: body.length,
-          ...(response.status === 200 && { headers: { etag: etagOf(body) } })
+          ...(status === 200 && { headers: { etag: etagOf(body) } })
         })
       })
 

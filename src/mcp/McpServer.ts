@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { OpenApi } from "@effect/platform"
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server"
 import { Context, Effect, Option, Runtime, Schema } from "effect"
@@ -12,6 +13,14 @@ export interface Caller {
   readonly requestId: string
   /** The arguments as they were sent: the SDK's own copy of them leaves out what it does not like. */
   readonly args: unknown
+}
+
+/** What the SDK answers, whole. */
+export interface Answer {
+  readonly status: number
+  readonly contentType: string
+  /** Empty: no body. */
+  readonly text: string
 }
 
 const version = Option.getOrElse(Context.getOption(RestApi.annotations, OpenApi.Version), () => "1")
@@ -31,8 +40,29 @@ const listed: { tools: Array<Tool> } = {
   tools: tools.map(({ listed: tool }) => tool as unknown as Tool)
 }
 
-const isCaller = (value: unknown): value is Caller =>
-  typeof value === "object" && value !== null && "actor" in value && "requestId" in value
+/** A caller, and who wants to know the JSON of the answer. */
+interface Call extends Caller {
+  readonly answered: (json: string) => void
+}
+
+const isCall = (value: unknown): value is Call =>
+  typeof value === "object" && value !== null && "actor" in value && "answered" in value
+
+/**
+ * What the SDK is given for an answer, whose JSON then takes its place in the message: the SDK would write out twice more
+ * what is written out already. Nobody can guess it, so that nothing of a client's reads the same.
+ */
+const standInText = randomUUID()
+const standInKey = randomUUID()
+const standIn = {
+  content: [{ type: "text" as const, text: standInText }],
+  structuredContent: { [standInKey]: true }
+}
+
+const withAnswer = (message: string, json: string) =>
+  message
+    .replace(`"${standInText}"`, () => JSON.stringify(json))
+    .replace(JSON.stringify(standIn.structuredContent), () => json)
 
 const stringOr = Option.liftPredicate(Schema.is(Schema.String))
 
@@ -43,14 +73,16 @@ export const makeMcpServer = (baseUrl: string) =>
     const runtime = yield* Effect.runtime()
     const errorKey = `${baseUrl}/error`
 
-    const resultOf = (called: Called, requestId: string) => {
-      const content = [{ type: "text" as const, text: called.text }]
-      return called._tag === "Answered"
-        ? { content, structuredContent: { ...called.answer } }
-        : { content, isError: true, _meta: { [errorKey]: { code: called.code, request_id: requestId } } }
-    }
+    const resultOf = (called: Called, requestId: string) =>
+      called._tag === "Answered"
+        ? standIn
+        : {
+            content: [{ type: "text" as const, text: called.text }],
+            isError: true,
+            _meta: { [errorKey]: { code: called.code, request_id: requestId } }
+          }
 
-    const serverFor = ({ actor, args, requestId }: Caller) => {
+    const serverFor = ({ actor, answered, args, requestId }: Call) => {
       const server = new Server(
         { name: "catalog", title: "Catalog", version },
         {
@@ -72,6 +104,7 @@ export const makeMcpServer = (baseUrl: string) =>
           Effect.provideService(call(derived, args ?? {}, requestId), CurrentActor, actor),
           { signal: mcpReq.signal }
         )
+        if (called._tag === "Answered") answered(called.json)
         return resultOf(called, requestId)
       })
       return server
@@ -79,18 +112,31 @@ export const makeMcpServer = (baseUrl: string) =>
 
     // No handler sends anything before its result, so that the answer to a modern request is one body of JSON.
     const handler = createMcpHandler(({ authInfo }) => {
-      const caller = authInfo?.extra?.caller
-      if (!isCaller(caller)) throw new Error("a request came past the gate")
-      return serverFor(caller)
+      const call = authInfo?.extra?.call
+      if (!isCall(call)) throw new Error("a request came past the gate")
+      return serverFor(call)
     })
 
     /** Answers one message that was read already. */
-    return (message: unknown, headers: Headers, caller: Caller): Effect.Effect<Response> =>
-      Effect.promise((signal) =>
-        handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
+    return (message: unknown, headers: Headers, caller: Caller): Effect.Effect<Answer> =>
+      Effect.promise(async (signal) => {
+        let json: string | undefined
+        const call: Call = {
+          ...caller,
+          answered: (written) => {
+            json = written
+          }
+        }
+        const response = await handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
           parsedBody: message,
           // The token itself stays behind: nothing here needs it.
-          authInfo: { token: "", clientId: "", scopes: [], extra: { caller } }
+          authInfo: { token: "", clientId: "", scopes: [], extra: { call } }
         })
-      )
+        const text = await response.text()
+        return {
+          status: response.status,
+          contentType: response.headers.get("content-type") ?? "application/json",
+          text: json === undefined ? text : withAnswer(text, json)
+        }
+      })
   })

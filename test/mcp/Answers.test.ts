@@ -11,7 +11,7 @@ import {
   mostCharacters
 } from "../../src/mcp/Answers.ts"
 
-const size = (value: unknown) => JSON.stringify(value).length
+const read = (json: string): Record<string, unknown> => JSON.parse(json)
 const text = (length: number, of = "x") => of.repeat(length)
 const attribute = (key: string, length: number) => ({ key, value: text(length), type: "html" })
 
@@ -21,26 +21,26 @@ describe("answers that are too long", () => {
       master_id: "m",
       attributes: [attribute("title", 10), attribute("description_html", 4_001), attribute("care.washing", 4_000)]
     }
-    const cut = cutRecord(record, longestValue)
+    const cut = read(cutRecord(record, longestValue))
     assert.deepStrictEqual(cut.truncated_keys, ["description_html"])
     assert.deepStrictEqual(cut.attributes, [
       attribute("title", 10),
       attribute("description_html", 4_000),
       attribute("care.washing", 4_000)
     ])
-    assert.deepStrictEqual(cutRecord({ master_id: "m" }, longestValue), { master_id: "m" })
+    assert.strictEqual(cutRecord({ master_id: "m" }, longestValue), `{"master_id":"m"}`)
   })
 
   it("B10 a value that is asked for by name comes whole, up to what an answer holds", () => {
     const asked = { attributes: [attribute("description_html", 49_000)] }
-    assert.deepStrictEqual(cutRecord(asked, longestAskedValue), asked)
+    assert.deepStrictEqual(read(cutRecord(asked, longestAskedValue)), asked)
     const longer = cutRecord({ attributes: [attribute("description_html", 80_000)] }, longestAskedValue)
-    assert.deepStrictEqual(longer.truncated_keys, ["description_html"])
-    assert.isAtLeast(size(longer), longestAskedValue)
+    assert.deepStrictEqual(read(longer).truncated_keys, ["description_html"])
+    assert.isAtLeast(longer.length, longestAskedValue)
   })
 
   it("B10 a text is never cut within a character", () => {
-    const record = cutRecord({ title: `x${"👟".repeat(3_000)}` }, longestValue)
+    const record = read(cutRecord({ title: `x${"👟".repeat(3_000)}` }, longestValue))
     assert.isTrue(String(record.title).isWellFormed())
     assert.strictEqual(String(record.title).length, 3_999)
   })
@@ -57,7 +57,7 @@ describe("answers that are too long", () => {
     })).value
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom("a", "b", "c", "d"), json), fc.boolean(), (record, isAsked) => {
-        assert.isAtMost(size(cutRecord(record, isAsked ? longestAskedValue : longestValue)), mostCharacters)
+        assert.isAtMost(cutRecord(record, isAsked ? longestAskedValue : longestValue).length, mostCharacters)
       }),
       { numRuns: 100 }
     )
@@ -74,9 +74,13 @@ describe("answers that are too long", () => {
       let pages = 0
       for (let from = 0, more = true; more; pages++) {
         const cut = cutRows(answer, ["first", "second"], { from, limit, longest: longestValue })
-        assert.isAtMost(size(cut.answer), mostCharacters)
-        assert.strictEqual(cut.answer.locale, "en")
-        const { first, second } = cut.answer as { first: ReadonlyArray<unknown>; second: ReadonlyArray<unknown> }
+        const written = cut.written({ next_cursor: "c".repeat(300), more: cut.more })
+        assert.isAtMost(written.length, mostCharacters)
+        const part = read(written)
+        assert.deepStrictEqual(Object.keys(part), ["locale", "first", "second", "next_cursor", "more"])
+        assert.deepInclude(part, { locale: "en", next_cursor: "c".repeat(300), more: cut.more })
+        assert.strictEqual(read(cut.written()).next_cursor, null)
+        const { first, second } = part as { first: ReadonlyArray<unknown>; second: ReadonlyArray<unknown> }
         assert.isAtMost(first.length + second.length, limit)
         assert.strictEqual(first.length + second.length, cut.taken)
         assert.isAtLeast(cut.taken, 1)
@@ -97,8 +101,8 @@ describe("answers that are too long", () => {
     const cut = cutRows({ data: [long, long] }, ["data"], { from: 0, limit: 25, longest: longestValue })
     assert.strictEqual(cut.taken, 1)
     assert.isTrue(cut.more)
-    assert.isAtMost(size(cut.answer), mostCharacters)
-    const [row] = cut.answer.data as ReadonlyArray<typeof long & { truncated_keys: ReadonlyArray<string> }>
+    assert.isAtMost(cut.written().length, mostCharacters)
+    const [row] = read(cut.written()).data as ReadonlyArray<typeof long & { truncated_keys: ReadonlyArray<string> }>
     assert.deepStrictEqual(row?.truncated_keys, ["changes"])
     assert.strictEqual(row?.id, long.id)
   })
@@ -110,8 +114,8 @@ describe("answers that are too long", () => {
       fields: Array.from({ length: 40 }, () => text(300))
     }))
     const cut = cutPage({ data: rows, page: 1 }, ["data"], longestValue)
-    assert.isAtMost(size(cut), mostCharacters)
-    assert.strictEqual((cut.data as ReadonlyArray<unknown>).length, 50)
+    assert.isAtMost(cut.length, mostCharacters)
+    assert.strictEqual((read(cut).data as ReadonlyArray<unknown>).length, 50)
   })
 
   it("B10 a batch answers every operation, and says in short why one failed", () => {
@@ -124,12 +128,13 @@ describe("answers that are too long", () => {
       error: { code: "validation_failed", message }
     })
     const results = Array.from({ length: 500 }, () => failed(text(1_000)))
-    const cut = cutBatch({ filled: 0, results }) as { results: ReadonlyArray<ReturnType<typeof failed>> }
-    assert.strictEqual(cut.results.length, 500)
-    for (const { error } of cut.results) assert.isAtMost(error.message.length, 120)
-    assert.isAtMost(size(cut), mostBatchCharacters)
+    const cut = cutBatch({ filled: 0, results })
+    const { results: said } = read(cut) as { results: ReadonlyArray<ReturnType<typeof failed>> }
+    assert.strictEqual(said.length, 500)
+    for (const { error } of said) assert.isAtMost(error.message.length, 120)
+    assert.isAtMost(cut.length, mostBatchCharacters)
     const long = cutBatch({ results: results.map(() => failed(text(1_000), text(320))) })
-    assert.isAtMost(size(long), mostBatchCharacters)
-    assert.strictEqual((long.results as ReadonlyArray<unknown>).length, 500)
+    assert.isAtMost(long.length, mostBatchCharacters)
+    assert.strictEqual((read(long).results as ReadonlyArray<unknown>).length, 500)
   })
 })
