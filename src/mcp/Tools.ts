@@ -235,31 +235,34 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   }
 
   /** A part of the request as its own schema decodes it, with what is wrong with it. */
-  const take = (ast: SchemaAST.AST, args: Readonly<Record<string, unknown>>) => {
-    const { misfits, value } = fromConnector(ast, args)
-    return Either.match(Schema.decodeUnknownEither(Schema.make<unknown>(ast), { errors: "all" })(value), {
-      onLeft: (error) => ({
-        value: undefined,
-        misfits: [
-          ...misfits,
-          ...ParseResult.ArrayFormatter.formatErrorSync(error).map(({ _tag, message, path }): Misfit => {
-            const at = pathInConnector(ast, path)
-            return _tag === "Missing" ? missing(at) : { path: at, message: ownMessage(message) }
-          })
-        ]
-      }),
-      onRight: (decoded) => ({ value: decoded, misfits })
-    })
+  const takerOf = (ast: SchemaAST.AST) => {
+    const decodePart = Schema.decodeUnknownEither(Schema.make<unknown>(ast), { errors: "all" })
+    return (args: Readonly<Record<string, unknown>>) => {
+      const { misfits, value } = fromConnector(ast, args)
+      return Either.match(decodePart(value), {
+        onLeft: (error) => ({
+          value: undefined,
+          misfits: [
+            ...misfits,
+            ...ParseResult.ArrayFormatter.formatErrorSync(error).map(({ _tag, message, path }): Misfit => {
+              const at = pathInConnector(ast, path)
+              return _tag === "Missing" ? missing(at) : { path: at, message: ownMessage(message) }
+            })
+          ]
+        }),
+        onRight: (decoded) => ({ value: decoded, misfits })
+      })
+    }
   }
+  const takers = asts.map(takerOf)
 
   const decode = (given: unknown): Either.Either<Asked, ValidationFailed> => {
     const args: Record<string, unknown> = {
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
       ...(isObject(given) ? given : {})
     }
-    const found = asts.map((ast, index) =>
+    const found = takers.map((take, index) =>
       take(
-        ast,
         Object.fromEntries(
           (taken[index] ?? []).flatMap((name) => (Object.hasOwn(args, name) ? [[name, args[name]]] : []))
         )

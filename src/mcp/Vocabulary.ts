@@ -235,7 +235,7 @@ export const fromConnector = (ast: SchemaAST.AST, given: unknown): Taken => {
           const before = misfits.length
           walk(what.schema.ast, value[connector], at)
           if (misfits.length > before) continue
-          Either.match(Schema.decodeUnknownEither(Schema.make<unknown>(what.schema.ast))(value[connector]), {
+          Either.match(Schema.decodeUnknownEither(what.schema)(value[connector]), {
             onLeft: (error) => {
               const [first] = ParseResult.ArrayFormatter.formatErrorSync(error)
               misfits.push({ path: at, message: ownMessage(first?.message ?? "") })
