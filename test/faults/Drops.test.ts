@@ -22,8 +22,6 @@ const executors = 3
 /** Drops come together, in so many groups; each goes when all have come. */
 const groups = 5
 const betweenGroups = 600
-/** How far time goes on with each look: a lease of 75 s runs out within a few of them. */
-const secondsPerTick = 3
 const accounts = 5
 const millionMicros = 1_000_000
 
@@ -152,7 +150,7 @@ const race = (
       for (const group of Arr.range(1, 2 * groups)) {
         let tick = 0
         const left = yield* Effect.suspend(() =>
-          setClock(group * betweenGroups + Math.min(secondsPerTick * tick++, betweenGroups - 10))
+          setClock(group * betweenGroups + Math.min(tick++, betweenGroups - 10))
         ).pipe(
           Effect.zipRight(due(scheduled)),
           Effect.repeat({

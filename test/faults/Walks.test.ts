@@ -71,14 +71,14 @@ const PlantedRow = Schema.Struct({
 })
 const PlantedCursor = Schema.parseJson(Schema.Tuple(Timestamp, EntityId))
 
-/** The planted variant's column: the time at which the row was written, as an `updated_at` usually is. */
+/** The planted variant's column: the time at which the row's transaction began, as an `updated_at` usually is. */
 const plantUpdatedAt = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe(`
     ALTER TABLE entity ADD COLUMN planted_updated_at timestamptz;
     CREATE FUNCTION plant_updated_at() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      NEW.planted_updated_at = clock_timestamp();
+      NEW.planted_updated_at = now();
       RETURN NEW;
     END $$;
     CREATE TRIGGER plant_updated_at BEFORE INSERT OR UPDATE OF attributes ON entity
