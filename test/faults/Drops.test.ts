@@ -149,12 +149,14 @@ const race = (
       let stuck = 0
       for (const group of Arr.range(1, 2 * groups)) {
         let tick = 0
-        const left = yield* Effect.suspend(() =>
-          setClock(group * betweenGroups + Math.min(tick++, betweenGroups - 10))
-        ).pipe(
+        let left = 0
+        yield* Effect.suspend(() => setClock(group * betweenGroups + Math.min(tick++, betweenGroups - 10))).pipe(
           Effect.zipRight(due(scheduled)),
           Effect.repeat({
-            until: (left) => left <= stuck || !children.some(isAlive) || tick >= patienceTicks,
+            until: (count) => {
+              left = count
+              return count <= stuck || !children.some(isAlive) || tick >= patienceTicks
+            },
             schedule: Schedule.spaced("200 millis")
           })
         )
