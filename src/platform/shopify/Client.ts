@@ -44,8 +44,12 @@ class NoAnswer extends Data.TaggedError("NoAnswer")<{
 /** Repetitions after the first attempt. */
 const mostRepetitions = 4
 
-/** The bound that no repetition passes, and whether the store did something that is not known. */
+/** What is asked of which store, over all repetitions. */
 interface Call {
+  readonly store: PlatformStore
+  readonly document: string
+  readonly variables: Readonly<Record<string, unknown>>
+  /** The bound that no repetition passes. */
   readonly deadlineMillis: number
   /** The request is out and no answer is in. */
   isOut: boolean
@@ -215,16 +219,14 @@ export const makeShopifyClient = (
           }
       })
 
-    const exchange = (
-      store: PlatformStore,
-      document: string,
-      variables: Readonly<Record<string, unknown>>,
-      call: Call
-    ) =>
-      HttpClientRequest.post(`${options.originOf(store.domain)}/admin/api/${apiVersion}/graphql.json`).pipe(
-        HttpClientRequest.setHeader("X-Shopify-Access-Token", store.token === null ? "" : Redacted.value(store.token)),
+    const exchange = (call: Call) =>
+      HttpClientRequest.post(`${options.originOf(call.store.domain)}/admin/api/${apiVersion}/graphql.json`).pipe(
+        HttpClientRequest.setHeader(
+          "X-Shopify-Access-Token",
+          call.store.token === null ? "" : Redacted.value(call.store.token)
+        ),
         HttpClientRequest.acceptJson,
-        HttpClientRequest.bodyUnsafeJson({ query: document, variables }),
+        HttpClientRequest.bodyUnsafeJson({ query: call.document, variables: call.variables }),
         (request) =>
           Effect.suspend(() => {
             call.isOut = true
@@ -236,36 +238,24 @@ export const makeShopifyClient = (
         Effect.flatMap(({ body, status }) => read(status, body))
       )
 
-    const attempt = (
-      line: Line,
-      store: PlatformStore,
-      document: string,
-      variables: Readonly<Record<string, unknown>>,
-      call: Call
-    ) =>
+    const attempt = (line: Line, call: Call) =>
       Effect.gen(function* () {
-        yield* pace(line, document)
-        const answer = yield* exchange(store, document, variables, call)
-        yield* note(line, document, answer)
+        yield* pace(line, call.document)
+        const answer = yield* exchange(call)
+        yield* note(line, call.document, answer)
         const failure = failureOf(answer)
         if (failure !== null) return yield* failure
         return answer.data
       }).pipe(line.permits.withPermits(1))
 
     /** An attempt within what is left of the call's time, known to the breaker. */
-    const guarded = (
-      line: Line,
-      store: PlatformStore,
-      document: string,
-      variables: Readonly<Record<string, unknown>>,
-      call: Call
-    ) =>
+    const guarded = (line: Line, call: Call) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         if (!Pacing.isOpen(line.breaker, now)) return yield* new NoAnswer({ reason: "suspended", isHarmless: true })
         line.breaker = Pacing.afterStart(line.breaker, now)
         call.isOut = false
-        return yield* attempt(line, store, document, variables, call).pipe(
+        return yield* attempt(line, call).pipe(
           Effect.timeoutFail({
             duration: Math.max(0, call.deadlineMillis - now),
             onTimeout: () => new NoAnswer({ reason: "timeout", isHarmless: !call.isOut })
@@ -302,12 +292,15 @@ export const makeShopifyClient = (
       Effect.gen(function* () {
         const line = yield* RcMap.get(lines, store.storeId)
         const call: Call = {
+          store,
+          document,
+          variables,
           deadlineMillis: (yield* Clock.currentTimeMillis) + Duration.toMillis(limit),
           isOut: false
         }
         const decode = Schema.decodeUnknown(schema)
         const repeated = (repetition: number): Effect.Effect<unknown, NoAnswer | PlatformRefused> =>
-          Effect.catchTag(guarded(line, store, document, variables, call), "NoAnswer", (failure) =>
+          Effect.catchTag(guarded(line, call), "NoAnswer", (failure) =>
             Effect.gen(function* () {
               if (repetition >= mostRepetitions || !isWorthRepeating(failure, isWrite)) return yield* failure
               const delay = yield* delayMillis(repetition)
