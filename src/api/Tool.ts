@@ -13,7 +13,12 @@ export const numberArgument = (
   fallback = defaultRows
 ): Schema.Schema<string, number> =>
   Schema.transform(
-    Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: least, default: fallback, description } }),
+    // However large: what is beyond a bound becomes the bound, and `Int` ends where numbers are no longer exact.
+    Schema.Number.pipe(
+      Schema.filter((value) => Number.isInteger(value), {
+        jsonSchema: { type: "integer", description, minimum: least, default: fallback }
+      })
+    ),
     Schema.String,
     { strict: true, decode: (value) => String(Math.min(Math.max(value, least), most)), encode: Number }
   )

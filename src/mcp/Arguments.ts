@@ -25,7 +25,7 @@ export const FieldsArgument = (members: ReadonlyArray<string> | undefined): Sche
       members === undefined
         ? Schema.String
         : Schema.String.pipe(
-            Schema.filter((name) => members.includes(name) || `must be of: ${members.join(", ")}`, {
+            Schema.filter((name) => members.includes(name) || `must be one of ${members.join(", ")}`, {
               jsonSchema: { enum: members }
             })
           )

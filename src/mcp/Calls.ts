@@ -11,7 +11,7 @@ import { Programs } from "../services/Programs.ts"
 import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, longestOf } from "./Answers.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
 import { type Asked, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
-import { chooseKeyed } from "./Vocabulary.ts"
+import { chooseKeyed, shown } from "./Vocabulary.ts"
 
 /** Every tool, in the order in which they are listed: those with a REST twin and those of the connector's own. */
 export const tools: ReadonlyArray<DerivedTool> = [...toolsOf(ConnectorApi), ...toolsOf(RestApi)]
@@ -153,6 +153,15 @@ const chooserOf = (derived: DerivedTool) => {
   return made
 }
 
+/** Names that are not known repeated at most: what is known must be said after them. */
+const mostRepeated = 3
+
+const someOf = (names: ReadonlyArray<string>) =>
+  [
+    ...names.slice(0, mostRepeated).map((name) => shown(name) || '""'),
+    ...(names.length > mostRepeated ? [`${names.length - mostRepeated} more of these`] : [])
+  ].join(", ")
+
 /** What the argument `fields` leaves of an answer. An attribute that is nowhere in it is refused: it may be misspelt. */
 const chosenBy =
   (derived: DerivedTool, { fields }: Asked): Chosen =>
@@ -166,5 +175,5 @@ const chosenBy =
     const missing = fields.filter((field) => !seen.has(field))
     return missing.length === 0 || seen.size === 0
       ? Effect.succeed(chosen)
-      : ValidationFailed.at("fields", `there is no ${missing.join(", ")} here; there are ${[...seen].join(", ")}`)
+      : ValidationFailed.at("fields", `there is no ${someOf(missing)} here; there are ${[...seen].join(", ")}`)
   }

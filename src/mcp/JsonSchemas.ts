@@ -33,12 +33,14 @@ const nullable = (schema: JsonSchema): JsonSchema => {
 /** A schema that allows anything: the same as none. */
 const isEmpty = (part: unknown) => isRecord(part) && Object.keys(part).length === 0
 
-const plain = (part: unknown, definitions: Schemas, isInput: boolean): unknown => {
-  if (Array.isArray(part)) return part.map((member) => plain(member, definitions, isInput))
+/** What an argument is said to be, in words that a tool's caller knows; undefined for answers, of which nothing is said. */
+type Say = ((description: string) => string) | undefined
+
+const plain = (part: unknown, definitions: Schemas, say: Say): unknown => {
+  if (Array.isArray(part)) return part.map((member) => plain(member, definitions, say))
   if (!isRecord(part)) return part
   const { $ref, ...beside } = part
-  if (typeof $ref === "string")
-    return plain({ ...definitions[$ref.slice(prefix.length)], ...beside }, definitions, isInput)
+  if (typeof $ref === "string") return plain({ ...definitions[$ref.slice(prefix.length)], ...beside }, definitions, say)
   const schema = Object.fromEntries(
     Object.entries(part).flatMap(([keyword, value]): ReadonlyArray<readonly [string, unknown]> => {
       switch (keyword) {
@@ -48,24 +50,27 @@ const plain = (part: unknown, definitions: Schemas, isInput: boolean): unknown =
           return []
         // Agents read what a tool takes; what it answers, they see.
         case "description":
-          return isMadeUp(value) || !isInput ? [] : [[keyword, value]]
+          return isMadeUp(value) || say === undefined ? [] : [[keyword, say(String(value))]]
         // Within v1 answers may gain members; what an argument does not know is refused.
         case "additionalProperties": {
-          const others = plain(value, definitions, isInput)
-          return (others === false && !isInput) || isEmpty(others) ? [] : [[keyword, others]]
+          const others = plain(value, definitions, say)
+          return (others === false && say === undefined) || isEmpty(others) ? [] : [[keyword, others]]
         }
         case "properties":
-          return [[keyword, mapValues(value as Schemas, (member) => plain(member, definitions, isInput))]]
+          return [[keyword, mapValues(value as Schemas, (member) => plain(member, definitions, say))]]
         default:
-          return [[keyword, plain(value, definitions, isInput)]]
+          return [[keyword, plain(value, definitions, say)]]
       }
     })
   )
   return nullable(schema)
 }
 
-/** The JSON Schema of a schema's encoded side, everything in its place: agents' APIs refuse references. */
-export const jsonSchemaOf = (ast: SchemaAST.AST, side: "input" | "output"): ObjectSchema => {
+/**
+ * The JSON Schema of a schema's encoded side, everything in its place: agents' APIs refuse references. `say`: for arguments,
+ * their descriptions.
+ */
+export const jsonSchemaOf = (ast: SchemaAST.AST, say?: (description: string) => string): ObjectSchema => {
   const definitions: Record<string, JSONSchema.JsonSchema7> = {}
   const schema = JSONSchema.fromAST(ast, {
     definitions,
@@ -74,7 +79,7 @@ export const jsonSchemaOf = (ast: SchemaAST.AST, side: "input" | "output"): Obje
     topLevelReferenceStrategy: "skip"
   })
   // The library types each keyword on its own; here a schema is a record of keywords.
-  return plain(schema, definitions as unknown as Schemas, side === "input") as ObjectSchema
+  return plain(schema, definitions as unknown as Schemas, say) as ObjectSchema
 }
 
 /** The part of a schema that a path leads to. */
@@ -85,6 +90,12 @@ const partAt = (schema: JsonSchema, path: ReadonlyArray<PropertyKey>): JsonSchem
       typeof step === "number" ? part.items : isRecord(part.properties) ? part.properties[String(step)] : undefined
     return isRecord(next) ? next : undefined
   }, schema)
+
+/** How many items a list may have. */
+const lengthOf = ({ maxItems, minItems }: JsonSchema) => {
+  if (maxItems === undefined) return minItems === undefined ? "" : ` of at least ${minItems}`
+  return minItems === undefined ? ` of at most ${maxItems}` : ` of ${minItems} to ${maxItems}`
+}
 
 const rangeOf = ({ maximum, minimum }: JsonSchema) =>
   minimum !== undefined && maximum !== undefined ? ` from ${minimum} to ${maximum}` : ""
@@ -113,8 +124,7 @@ const allowedBy = (schema: JsonSchema): string | undefined => {
       }
     case "array": {
       const items = isRecord(schema.items) ? allowedBy(schema.items)?.replace(/^must be /, "") : undefined
-      const most = schema.maxItems === undefined ? "" : ` of at most ${schema.maxItems}`
-      return `must be a list${most}${items === undefined ? "" : `; each item: ${items}`}${orNull}`
+      return `must be a list${lengthOf(schema)}${items === undefined ? "" : `; each item: ${items}`}${orNull}`
     }
     case "object":
       return isRecord(schema.properties)
@@ -129,4 +139,33 @@ const allowedBy = (schema: JsonSchema): string | undefined => {
 export const allowedAt = (schema: ObjectSchema, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const part = partAt(schema, path)
   return part === undefined ? undefined : allowedBy(part)
+}
+
+const typeOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value)
+
+const isOfType = (value: unknown, type: unknown): boolean =>
+  type === "integer" ? Number.isInteger(value) : type === typeOf(value)
+
+/**
+ * The places in arguments where a value is not of the JSON type that its schema names, or a list has more or fewer items than it
+ * may. What is below them is not looked at.
+ */
+export const misshapenIn = (
+  schema: JsonSchema,
+  value: unknown,
+  path: ReadonlyArray<PropertyKey> = []
+): ReadonlyArray<ReadonlyArray<PropertyKey>> => {
+  const types: ReadonlyArray<unknown> = Array.isArray(schema.type) ? schema.type : [schema.type]
+  if (schema.type !== undefined && !types.some((type) => isOfType(value, type))) return [path]
+  if (Array.isArray(value)) {
+    if (value.length > Number(schema.maxItems ?? value.length) || value.length < Number(schema.minItems ?? 0))
+      return [path]
+    const { items } = schema
+    return isRecord(items) ? value.flatMap((item, index) => misshapenIn(items, item, [...path, index])) : []
+  }
+  const { properties } = schema
+  if (!isRecord(value) || !isRecord(properties)) return []
+  return Object.entries(properties).flatMap(([name, member]) =>
+    isRecord(member) && Object.hasOwn(value, name) ? misshapenIn(member, value[name], [...path, name]) : []
+  )
 }

@@ -2,14 +2,14 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option, Record, Runtime, Schema } from "effect"
 import { type ApiError, connectorCodes, errorCodes } from "../api/ErrorCodes.ts"
-import { PayloadTooLarge } from "../api/RequestErrors.ts"
+import { MethodNotAllowed, PayloadTooLarge } from "../api/RequestErrors.ts"
 import type { ConnectionCredential } from "../domain/Connection.ts"
 import type { RateLimited } from "../domain/Errors.ts"
 import { covers, scopeOf, type Tier } from "../domain/Tier.ts"
 import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
 import { decodeUtf8, depthLimit, isOfType, isTooDeep, readBytes } from "../http/Body.ts"
 import { etagOf } from "../http/Conditional.ts"
-import { headersOf } from "../http/Envelope.ts"
+import { answerFailure, headersOf } from "../http/Envelope.ts"
 import { rateHeaders } from "../http/RateHeaders.ts"
 import { type Handler, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
 import { Connections } from "../services/Connections.ts"
@@ -51,13 +51,13 @@ type Headers = Readonly<Record<string, string>>
 const enveloped = (status: number, code: string, message: string, requestId: string, headers: Headers = {}) =>
   HttpServerResponse.unsafeJson({ error: { code, message, request_id: requestId } }, { status, headers })
 
-const envelopeOf = (error: ApiError, requestId: string, message = error.message) => {
+const envelopeOf = (error: ApiError, requestId: string) => {
   const { code, status } = errorCodes[error._tag]
-  return enveloped(status, code, message, requestId, {
-    ...headersOf(error),
-    ...(error._tag === "MethodNotAllowed" && { allow: allowed.join(", ") })
-  })
+  return enveloped(status, code, error.message, requestId, headersOf(error))
 }
+
+/** Whatever the method: those that are answered with this very refusal have routes too. */
+const notServed = (requestId: string) => envelopeOf(new MethodNotAllowed({ allow: allowed }), requestId)
 
 type MessageId = string | number | null
 
@@ -105,6 +105,9 @@ const shownIn = (part: unknown): unknown => {
   return isObject(part) ? Record.map(part, shownIn) : part
 }
 
+/** The issues in what the SDK says of a message that its schemas refuse, alone or after a few words. */
+const listOfIssues = /^(?:Invalid \S+ request: )?(\[.*\])$/s
+
 const decodeIssues = Schema.decodeUnknownOption(
   Schema.parseJson(
     Schema.Array(
@@ -113,9 +116,12 @@ const decodeIssues = Schema.decodeUnknownOption(
   )
 )
 
-/** The SDK calls parameters of a wrong shape its own failure, and says what its schema says: they are the client's. */
+/**
+ * The SDK says of parameters of a wrong shape what its schema says, as JSON, and calls some of them its own failure: they are
+ * the client's, and it is told in a sentence.
+ */
 const corrected = (error: Readonly<Record<string, unknown>>) =>
-  Option.match(error.code === rpc.internalError ? decodeIssues(error.message) : Option.none(), {
+  Option.match(decodeIssues(listOfIssues.exec(String(error.message))?.[1]), {
     onNone: () => error,
     onSome: (issues) => ({
       ...error,
@@ -124,16 +130,19 @@ const corrected = (error: Readonly<Record<string, unknown>>) =>
     })
   })
 
-const eventOf = /^(event: message\ndata: )(.*)(\n\n)$/s
+const eventOf = /^(event: message\ndata: )([^\n]*)(\n\n)$/
 
-/** Whether an answer of the SDK may be an error, by its status and its beginning. */
-const mayBeError = (status: number, beginning: string) =>
-  status !== 200 ||
-  /^(?:event: message\ndata: )?(?:\{"(?:jsonrpc|id|error)":[^{]*?"error":\{|\{"error":)/.test(beginning)
+/**
+ * Whether an answer of the SDK is a result, which is never opened: it begins with that. Whatever begins otherwise may be an
+ * error, after an id of any length.
+ */
+const isResult = (text: string) => /^(?:event: message\ndata: )?\{"result":/.test(text)
 
 /** An error of the SDK, short, that says the code and the request too; any other answer as it is. */
 const completed = (text: string, status: number, requestId: string): string => {
   const [, before = "", json = text, after = ""] = eventOf.exec(text) ?? []
+  // Several events, as a subscription begins and ends.
+  if (!json.startsWith("{")) return text
   const message: unknown = JSON.parse(json)
   if (!isObject(message) || !isObject(message.error)) return text
   const { code, data, message: said }: Readonly<Record<string, unknown>> = corrected(message.error)
@@ -189,8 +198,8 @@ export interface McpSettings {
 }
 
 /**
- * What every request to the connector passes, in this order: Host and Origin, declared size, token, streamed size, content
- * type, what it accepts, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is answered in the
+ * What every request to the connector passes, in this order: method, Host and Origin, declared size, token, streamed size,
+ * content type, what it accepts, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is answered in the
  * envelope, afterwards as a JSON-RPC error.
  */
 const makeGate = ({ allowedOrigins }: McpSettings) =>
@@ -291,7 +300,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         if (status >= 500)
           yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", text), { requestId })
         if (text === "") return HttpServerResponse.empty({ status })
-        const body = Buffer.from(mayBeError(status, text.slice(0, 400)) ? completed(text, status, requestId) : text)
+        const body = Buffer.from(isResult(text) ? text : completed(text, status, requestId))
         return HttpServerResponse.raw(body, {
           status,
           contentType,
@@ -360,39 +369,45 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
       const { origin } = headers
       const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<Passed> =>
         Effect.succeed({ response, standing: budget.untouched })
+      if (!allowed.includes(method)) return from(notServed(requestId))
       const foreign = (what: string) =>
         enveloped(connectorCodes.ForeignPage.status, connectorCodes.ForeignPage.code, what, requestId)
       if (!hosts.has((headers.host ?? "").toLowerCase()))
         return from(foreign("The Host header names another service than this one."))
       if (origin !== undefined && !origins.has(origin))
         return from(foreign("Pages of this origin may not use the connector; ALLOWED_ORIGINS names those that may."))
-      const within = (passed: Passed): Passed =>
-        origin === undefined
-          ? passed
-          : {
-              ...passed,
-              response: HttpServerResponse.setHeaders(passed.response, {
-                "access-control-allow-origin": origin,
-                ...exposed
-              })
-            }
       if (method === "OPTIONS")
-        return Effect.map(
-          from(HttpServerResponse.empty({ status: 204, headers: { ...corsHeaders, ...exposed } })),
-          within
-        )
+        return from(HttpServerResponse.empty({ status: 204, headers: { ...corsHeaders, ...exposed } }))
       if (Number(headers["content-length"] ?? 0) > messageLimitBytes)
-        return Effect.map(from(envelopeOf(new PayloadTooLarge({ limitBytes: messageLimitBytes }), requestId)), within)
-      return Effect.map(enter(request, requestId), within)
+        return from(envelopeOf(new PayloadTooLarge({ limitBytes: messageLimitBytes }), requestId))
+      return enter(request, requestId)
     }
 
-    const answer: Handler = (request) =>
-      Effect.flatMap(pass(request, requestIdOf(request)), ({ response, standing }) =>
-        Effect.map(standing, (window) =>
-          HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(window) })
+    /** What lets a page of an allowed origin read an answer, whatever that says: without it, a browser only tells of a failure. */
+    const readable = ({ origin }: Headers): Headers =>
+      origin !== undefined && origins.has(origin) ? { "access-control-allow-origin": origin, ...exposed } : {}
+
+    const answer: Handler = (request) => {
+      const requestId = requestIdOf(request)
+      return Effect.suspend(() => pass(request, requestId)).pipe(
+        Effect.catchAllCause((cause) =>
+          Effect.map(
+            answerFailure(requestId, envelopeOf)(cause),
+            (response): Passed => ({ response, standing: budget.untouched })
+          )
+        ),
+        Effect.flatMap(({ response, standing }) =>
+          Effect.map(standing, (window) =>
+            HttpServerResponse.setHeaders(response, {
+              ...commonHeaders,
+              ...rateHeaders(window),
+              ...readable(request.headers)
+            })
+          )
         )
       )
-    return { call: answer, preflight: answer }
+    }
+    return { call: answer, preflight: answer, stream: answer, end: answer, replace: answer, change: answer }
   })
 
 /** The connector beside the API. */
@@ -401,9 +416,21 @@ export const makeMcpSurface = (settings: McpSettings) =>
     const budget = yield* RateBudget
     const runtime = yield* Effect.runtime()
     const refuse: Refuse = (error, requestId) =>
-      HttpServerResponse.setHeaders(envelopeOf(error, requestId), {
-        ...commonHeaders,
-        ...rateHeaders(Runtime.runSync(runtime)(budget.untouched))
-      })
-    return surfaceOf({ call: ["POST", mcpPath, refuse], preflight: ["OPTIONS", mcpPath, refuse] }, makeGate(settings))
+      HttpServerResponse.setHeaders(
+        error._tag === "MethodNotAllowed" ? notServed(requestId) : envelopeOf(error, requestId),
+        { ...commonHeaders, ...rateHeaders(Runtime.runSync(runtime)(budget.untouched)) }
+      )
+    return surfaceOf(
+      {
+        call: ["POST", mcpPath, refuse],
+        preflight: ["OPTIONS", mcpPath, refuse],
+        // Refused as all others are, but where it is known which pages may read that: clients in browsers ask for a stream by
+        // GET and go on without one when they are told so.
+        stream: ["GET", mcpPath, refuse],
+        end: ["DELETE", mcpPath, refuse],
+        replace: ["PUT", mcpPath, refuse],
+        change: ["PATCH", mcpPath, refuse]
+      },
+      makeGate(settings)
+    )
   })

@@ -1,9 +1,13 @@
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
+import type { Issue } from "../domain/Errors.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, shown } from "./Vocabulary.ts"
 
-/** Longest refusal, in characters; what is wrong with one argument is said first. */
-const longestRefusal = 4_000
+/** Longest account of what is wrong with arguments, in characters: what to do about it comes after, and is never cut. */
+const longestAccount = 3_000
+
+/** How many of them are told: of many, most are the same. */
+const mostIssues = 20
 
 /** Ids of a list that a refusal repeats at most. */
 const mostNamed = 3
@@ -35,34 +39,42 @@ const absent = (derived: DerivedTool, args: unknown) => {
   ])
 }
 
+/** What is wrong with arguments, as far as it fits; the first is always said. */
+const accountOf = (issues: ReadonlyArray<Issue>) => {
+  const all = issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
+  const told: Array<string> = []
+  let room = longestAccount
+  for (const each of all.slice(0, mostIssues)) {
+    if (told.length > 0 && each.length > room) break
+    told.push(shown(each, longestAccount))
+    room -= each.length
+  }
+  const rest = all.length - told.length
+  return `${told.join("; ")}${rest === 0 ? "" : `; and ${rest} more`}`
+}
+
 /** What an agent is told when a call fails: what failed, on which value, and which tool to call next. */
 export const refusalOf = (derived: DerivedTool, args: unknown, error: ApiError): string => {
   const { name } = derived.tool
-  const text = () => {
-    switch (error._tag) {
-      case "NotFound":
-        return absent(derived, args)
-      case "ValidationFailed": {
-        const issues = error.issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
-        return `Invalid: ${issues.join("; ")}. Nothing was changed. Correct this and call ${name} again.`
-      }
-      case "RevisionConflict": {
-        const given = isObject(args) ? args.draft_revision : undefined
-        return sentence([
-          `Conflict: draft_revision ${Number(given)} is not the current one, which is ${error.currentRevision}: the master was changed meanwhile.`,
-          `Nothing was changed. Call get_master_v1 with master_id ${error.entityId}, see what it is now, and call ${name} again with that draft_revision.`
-        ])
-      }
-      case "PimLocked":
-        return `Locked: an import is under review or being applied, and drafts wait for the merchant's decision. Nothing was changed. Call ${name} again when the review is finished; get_master_v1 reads meanwhile.`
-      case "InternalError":
-        return `Failed: something went wrong on our side. Call ${name} again later; the request id in _meta names what we logged.`
-      default:
-        return `Failed: ${error.message} Call ${name} again later.`
+  switch (error._tag) {
+    case "NotFound":
+      return absent(derived, args)
+    case "ValidationFailed":
+      return `Invalid: ${accountOf(error.issues)}. Nothing was changed. Correct this and call ${name} again.`
+    case "RevisionConflict": {
+      const given = isObject(args) ? args.draft_revision : undefined
+      return sentence([
+        `Conflict: draft_revision ${Number(given)} is not the current one, which is ${error.currentRevision}: the master was changed meanwhile.`,
+        `Nothing was changed. Call get_master_v1 with master_id ${error.entityId}, see what it is now, and call ${name} again with that draft_revision.`
+      ])
     }
+    case "PimLocked":
+      return `Locked: an import is under review or being applied, and drafts wait for the merchant's decision. Nothing was changed. Call ${name} again when the review is finished; get_master_v1 reads meanwhile.`
+    case "InternalError":
+      return `Failed: something went wrong on our side. Call ${name} again later; the request id in _meta names what we logged.`
+    default:
+      return `Failed: ${shown(error.message, longestAccount)} Call ${name} again later.`
   }
-  const whole = text()
-  return whole.length <= longestRefusal ? whole : `${whole.slice(0, longestRefusal - 1)}…`
 }
 
 export const codeOf = (error: ApiError): string => errorCodes[error._tag].code

@@ -5,7 +5,7 @@ import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/T
 import { type Issue, ValidationFailed } from "../domain/Errors.ts"
 import { JsonText } from "../domain/JsonText.ts"
 import { FieldsArgument, RowsArgument } from "./Arguments.ts"
-import { allowedAt, jsonSchemaOf, type ObjectSchema } from "./JsonSchemas.ts"
+import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema } from "./JsonSchemas.ts"
 import {
   fromConnector,
   isObject,
@@ -166,6 +166,10 @@ const unique = (issues: ReadonlyArray<Issue>) => {
   return issues.filter(({ path }) => !seen.has(path) && seen.add(path))
 }
 
+/** Whether a path leads to a place or below it. */
+const isWithin = (path: ReadonlyArray<PropertyKey>, place: ReadonlyArray<PropertyKey>) =>
+  place.every((step, index) => path[index] === step)
+
 /** A path in REST's names, in the connector's: along the schema, as far as it goes. */
 const pathInConnector = (ast: SchemaAST.AST, path: ReadonlyArray<PropertyKey>): ReadonlyArray<PropertyKey> => {
   const [step, ...rest] = path
@@ -200,26 +204,25 @@ const translator = (words: ReadonlyMap<string, string>) => {
 /** An endpoint that is offered to agents, as a tool. */
 const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
   const parts = partsOf(endpoint)
-  const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? renamed(success), "output")
+  const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? renamed(success))
   const members = membersOfRows(derivedOutput, tool.answer.rows ?? []).filter((name) => name !== "truncated_keys")
   const own = ownArguments(tool, members)
   const asts = [...parts.map(([, ast]) => ast), ...(own === undefined ? [] : [own])]
   const taken = asts.map((ast) => membersOf(literalOf(ast)).map(({ connector }) => connector))
   const names = taken.flat()
+  const translate = translator(new Map(asts.flatMap((ast) => wordsOf(ast))))
   const inputSchema = {
     ...jsonSchemaOf(
       new SchemaAST.TypeLiteral(
         asts.flatMap((ast) => literalOf(renamed(literalOf(ast))).propertySignatures),
         []
       ),
-      "input"
+      translate
     ),
     additionalProperties: false as const
   }
   const map = toConnector(success)
   const encode = Schema.encodeUnknownSync(Schema.make<unknown>(success))
-  const words = new Map(asts.flatMap((ast) => wordsOf(ast)))
-  const translate = translator(words)
   const say = (issues: ReadonlyArray<Issue>) =>
     issues.map(({ message, path }) => ({ path: translate(path), message: translate(message) }))
 
@@ -269,7 +272,14 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       )
     )
     const unknown = Object.keys(args).filter((name) => !names.includes(name))
-    const misfits = [...unknown.map((name) => notKnown(name, names)), ...found.flatMap((part) => part.misfits)]
+    // What the schema that agents read says is said in its words; REST's own schemas, which judge the rest, speak of
+    // parameters and find every item of a list that is too long.
+    const misshapen = misshapenIn(inputSchema, isObject(given) ? given : {})
+    const misfits: ReadonlyArray<Misfit> = [
+      ...unknown.map((name) => notKnown(name, names)),
+      ...misshapen.map((path) => ({ path, message: undefined })),
+      ...found.flatMap((part) => part.misfits).filter(({ path }) => !misshapen.some((at) => isWithin(path, at)))
+    ]
     // An argument that was refused already is missing from what is decoded after: the first complaint of a place counts.
     if (misfits.length > 0) return Either.left(new ValidationFailed({ issues: unique(misfits.map(issueOf)) }))
     const request: ToolRequest = Object.fromEntries(parts.map(([part], index) => [part, found[index]?.value]))

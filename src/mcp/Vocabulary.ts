@@ -189,7 +189,8 @@ export const notKnown = (
   known: ReadonlyArray<string>,
   path: ReadonlyArray<PropertyKey> = []
 ): Misfit => ({
-  path: [...path, shown(name)],
+  // A name without a character is shown as what it is.
+  path: [...path, shown(name) || '""'],
   message: `is not known here; known: ${known.length === 0 ? "nothing" : known.join(", ")}`
 })
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { EntityKind } from "../domain/Attribute.ts"
 import type { AttributesUpdate } from "../domain/DraftWrite.ts"
 import { details } from "../domain/Entity.ts"
-import { NotFound, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
+import { NotFound, type PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import type { EntityId, StoreId } from "../domain/Ids.ts"
 import { Catalog, type ListQuery } from "./Catalog.ts"
 import { Drafts } from "./Drafts.ts"
@@ -34,6 +34,21 @@ interface Publish extends OneMaster {
 /** A master of another kind than those that have what is asked for. */
 const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
   ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
+
+/**
+ * Why a channel was refused, and what comes next. Paths of the issues are left out: they are places in what REST is sent, and
+ * the issues themselves name what they are about.
+ */
+const reasonOf = (error: NotFound | ValidationFailed | PimLocked | RevisionConflict): string => {
+  switch (error._tag) {
+    case "ValidationFailed":
+      return error.issues.map(({ message }) => message).join("; ")
+    case "RevisionConflict":
+      return `the master was changed meanwhile: its draft_revision is ${error.currentRevision}; call get_master_v1, and publish_master_v1 with it for this channel`
+    default:
+      return error.message
+  }
+}
 
 /** One program an endpoint of the connector's own, named as the endpoint; for those who do not know the kind. */
 export const makeConnectorPrograms = Effect.gen(function* () {
@@ -89,14 +104,17 @@ export const makeConnectorPrograms = Effect.gen(function* () {
               outcome: asked.right.outcome === "nothing_to_publish" ? "nothing_to_publish" : "pending"
             })
           // What was asked for of other channels goes on: the answer tells both.
-          else if (asked.left._tag === "ValidationFailed")
-            stores.push({ store_id, outcome: "refused", message: asked.left.message })
-          else if (stores.length === 0) return yield* asked.left
-          else stores.push({ store_id, outcome: "refused", message: asked.left.message })
+          else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
+            stores.push({ store_id, outcome: "refused", message: reasonOf(asked.left) })
+          else return yield* asked.left
         }
-        const [first] = stores
-        if (first?.message !== undefined && stores.every(({ outcome }) => outcome === "refused"))
-          return yield* ValidationFailed.at("channel_ids", first.message)
+        if (stores.length > 0 && stores.every(({ outcome }) => outcome === "refused"))
+          return yield* new ValidationFailed({
+            issues: stores.map(({ message = "", store_id }) => ({
+              path: "channel_ids",
+              message: `${store_id} is refused: ${message}`
+            }))
+          })
         return { entity_id: master_id, draft_revision, stores }
       }),
     getMasterTranslations: ({ path: { master_id } }: OneMaster) =>

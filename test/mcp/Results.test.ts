@@ -187,6 +187,17 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       )
       assert.include(unpublished, `channel_ids ${samples.channel}, ${unused}`)
 
+      const { structuredContent: waiting } = yield* call("list_variants_v1", { status: "never_published", limit: 1 })
+      const [variant] = waiting.data
+      const early = assertRefusal(
+        base,
+        yield* call("publish_master_v1", { master_id: variant.master_id, draft_revision: variant.draft_revision }),
+        "validation_failed"
+      )
+      for (const channel of variant.channel_ids)
+        assert.include(early, `channel_ids: ${channel} is refused: its product ${variant.product_id} is not live`)
+      assert.notInclude(early, "entity_id")
+
       yield* (yield* DemoFailures)
         .fail(samples.domain, { kind: "error", percent: 100, delayMillis: 0 })
         .pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }))
@@ -270,7 +281,9 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       const rows = (args: object) =>
         Effect.map(call("list_masters_v1", args), ({ structuredContent }) => structuredContent.data.length)
       assert.strictEqual(yield* rows({}), 25)
-      assert.strictEqual(yield* rows({ limit: 100_000 }), 100)
+      // Beyond where numbers are exact, too.
+      for (const limit of [100_000, 2 ** 53, 1e20, 1e300]) assert.strictEqual(yield* rows({ limit }), 100)
+      assert.strictEqual(yield* rows({ limit: -1e20 }), 1)
       assert.strictEqual(yield* rows({ limit: -3 }), 1)
       for (const limit of ["25", 2.5, null, [25], true])
         assert.include(
@@ -312,7 +325,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assertAnswer("list_products_v1", rows)
         assert.include(
           assertRefusal(base, yield* call("list_products_v1", { fields: ["titel"] }), "validation_failed"),
-          "fields[0]: must be of: master_id, master_type, title"
+          "fields[0]: must be one of master_id, master_type, title"
         )
 
         const valueOf = ({ attributes }: { attributes: ReadonlyArray<{ key: string; value: string }> }, key: string) =>

@@ -6,7 +6,7 @@ import { RestApi } from "../../src/api/RestApi.ts"
 import { inConnector, readOnly, Tool } from "../../src/api/Tool.ts"
 import { tools } from "../../src/mcp/Calls.ts"
 import { toolsOf } from "../../src/mcp/Tools.ts"
-import { clashesOf } from "../../src/mcp/Vocabulary.ts"
+import { clashesOf, wordsOf } from "../../src/mcp/Vocabulary.ts"
 import { allToolNames, toolNames } from "./ToolNames.ts"
 
 const listed = tools.map(({ listed }) => listed)
@@ -163,6 +163,14 @@ describe("the tools", () => {
             `${each.name} ${path}`
           )
         }
+  })
+
+  it("speak of arguments by the names that these have, where one explains another too", () => {
+    for (const { inputs, listed: each } of tools)
+      for (const [path, { description }] of schemasIn(each.inputSchema))
+        for (const [rest] of inputs.flatMap(wordsOf))
+          if (rest.includes("_"))
+            assert.notMatch(String(description), new RegExp(`\\b${rest}\\b`), `${each.name} ${path}`)
   })
 
   it("B12 fit: the whole list 64 KB, its arguments 32 KB", () => {

@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Tier } from "../../src/domain/Tier.ts"
@@ -93,6 +94,64 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
         }
       assertEnvelope(yield* ask({ path: "/mcp/" }), 404, "not_found")
       assertEnvelope(yield* ask({ path: "/MCP" }), 404, "not_found")
+    })
+  )
+
+  it.effect(
+    "A4 a page of an allowed origin can read every refusal, of other methods and of what broke on our side too",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const token = yield* aToken
+        const assertReadable = (answer: Answer, origin: string | undefined) => {
+          assert.strictEqual(answer.headers["access-control-allow-origin"], origin, answer.text)
+          assert.include(answer.headers.vary ?? "", "Origin")
+        }
+        for (const method of ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
+          for (const [origin, readable] of [
+            [allowedOrigin, allowedOrigin],
+            ["https://evil.example", undefined]
+          ] as const) {
+            const answer = yield* ask({ method, token, headers: { origin } })
+            assert.strictEqual(answer.status, 405)
+            assertReadable(answer, readable)
+          }
+        // What is looked up for each request is out of reach.
+        yield* sql`ALTER TABLE oauth_grant RENAME TO elsewhere`
+        const broken = yield* ask({ ...list, token, headers: { ...list.headers, origin: allowedOrigin } }).pipe(
+          Effect.ensuring(Effect.orDie(sql`ALTER TABLE elsewhere RENAME TO oauth_grant`))
+        )
+        assertEnvelope(broken, 500, "internal_error")
+        assertReadable(broken, allowedOrigin)
+      })
+  )
+
+  it.effect("an error says the code and the request after an id of any length and look", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      for (const era of eras)
+        for (const id of ["{", "x".repeat(1_000), '","error":{', '{"result":', 0, ""])
+          assertRefused(
+            yield* ask({ ...message(era, "no/such", {}, id), token }),
+            era === "modern" ? 404 : 200,
+            -32_601,
+            "not_found"
+          )
+    })
+  )
+
+  it.effect("a subscription begins and ends at once: no tool ever changes while the service runs", () =>
+    Effect.gen(function* () {
+      const { body, headers } = message("modern", "subscriptions/listen", { notifications: { toolsListChanged: true } })
+      const answer = yield* ask({ body, headers, token: yield* aToken })
+      assert.strictEqual(answer.status, 200, answer.text)
+      const events = [...answer.text.matchAll(/^event: message\ndata: (.*)\n\n/gm)].map(([, data = ""]) =>
+        JSON.parse(data)
+      )
+      assert.deepStrictEqual(
+        events.map(({ method, result }) => method ?? result.resultType),
+        ["notifications/subscriptions/acknowledged", "complete"]
+      )
     })
   )
 
