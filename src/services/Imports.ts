@@ -1,6 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
-import { FileSystem } from "@effect/platform"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
@@ -656,11 +656,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
 /** Keeps what was sent as long as the scope is open: an export is read twice, from a file. */
 const temporaryFile = (content: Uint8Array) =>
   Effect.gen(function* () {
-    const files = yield* FileSystem.FileSystem
-    const path = join(yield* files.makeTempDirectoryScoped({ prefix: "catalog-import-" }), "export.csv")
-    yield* files.writeFile(path, content)
+    const folder = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "catalog-import-"))),
+      (folder) => Effect.promise(() => rm(folder, { recursive: true }))
+    )
+    const path = join(folder, "export.csv")
+    yield* Effect.promise(() => writeFile(path, content))
     return path
-  }).pipe(Effect.provide(NodeFileSystem.layer), Effect.orDie)
+  })
 
 const givenUp = (source: ImportOrigin) =>
   ValidationFailed.at("import", `was given up, its lease ran out: ${again[source].whole}`)
