@@ -2,11 +2,14 @@ import { hash, timingSafeEqual } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Data, Duration, Effect, Option, Redacted } from "effect"
 import { type Parameters, parametersOf } from "../domain/AuthorizationRequest.ts"
+import { fileNameOf } from "../domain/Name.ts"
 import type { SignedIn } from "../domain/User.ts"
 import { ownOrigins } from "../http/BaseUrl.ts"
-import { readForm } from "../http/Body.ts"
+import { readForm, readFormData } from "../http/Body.ts"
+import type { SentFile } from "../services/Imports.ts"
 import { type Sessions, sessionLife } from "../services/Sessions.ts"
 import { fieldNames } from "./Fields.ts"
+import { paths } from "./Paths.ts"
 
 /** A page that a link leads to. */
 export interface NextPage {
@@ -16,7 +19,7 @@ export interface NextPage {
 
 /** A request that a page does not answer with what was asked. `message`: for the person in front of it. */
 export class PageRefused extends Data.TaggedError("PageRefused")<{
-  readonly status: 400 | 403 | 404 | 429
+  readonly status: 400 | 403 | 404 | 413 | 429
   readonly title: string
   readonly message: string
   /** Where it goes on; the start page if nothing is said. */
@@ -89,35 +92,84 @@ const foreign = new PageRefused({
 /** Largest form, in bytes: a request to authorize travels in one. */
 const formLimitBytes = 65_536
 
-/** The fields of a form, if it may be from a page of this service: browsers say where a form comes from. */
+/** Largest form with a file, in bytes: Shopify's own pages take no larger exports. */
+const uploadLimitBytes = 15 * 1_048_576
+
+/** Refuses a form that cannot be from a page of this service: browsers say where a form comes from. */
+const comeFromHere = ({ headers }: Request, baseUrl: string) => {
+  const site = headers["sec-fetch-site"]
+  const isForeign =
+    (headers.origin !== undefined && !ownOrigins(baseUrl).has(headers.origin)) ||
+    (site !== undefined && site !== "same-origin" && site !== "none")
+  return isForeign ? Effect.fail(foreign) : Effect.void
+}
+
+/** The fields of a form, as `parametersOf` takes them. */
+const fieldsOf = (text: string) => {
+  const form = parametersOf(text)
+  return form.repeated.length > 0 || form.unkeepable
+    ? Effect.fail(
+        new PageRefused({ status: 400, title: "Not understood", message: "A field of the form is not readable." })
+      )
+    : Effect.succeed(form)
+}
+
+/** The fields of a form, if it may be from a page of this service. */
 export const formOf = (request: Request, baseUrl: string) =>
-  Effect.gen(function* () {
-    const { origin } = request.headers
-    const site = request.headers["sec-fetch-site"]
-    if (origin !== undefined && !ownOrigins(baseUrl).has(origin)) return yield* foreign
-    if (site !== undefined && site !== "same-origin" && site !== "none") return yield* foreign
-    const form = parametersOf(yield* readForm(request, formLimitBytes))
-    const bad = form.repeated.length > 0 || form.unkeepable
-    return bad
-      ? yield* new PageRefused({
-          status: 400,
-          title: "Not understood",
-          message: "A field of the form is not readable."
-        })
-      : form
-  })
+  Effect.flatMap(Effect.zipRight(comeFromHere(request, baseUrl), readForm(request, formLimitBytes)), fieldsOf)
+
+/** Whether a form is from a page that this visitor was shown. */
+const isShownTo =
+  ({ csrf }: Visitor) =>
+  (form: Parameters) => {
+    const given = Buffer.from(form.get(fieldNames.csrf) ?? "")
+    const expected = Buffer.from(csrf)
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  }
 
 /** The fields of a form from a page that this visitor was shown. */
-export const ownFormOf = (request: Request, baseUrl: string, { csrf }: Visitor) =>
-  Effect.filterOrFail(
-    formOf(request, baseUrl),
-    (form: Parameters) => {
-      const given = Buffer.from(form.get(fieldNames.csrf) ?? "")
-      const expected = Buffer.from(csrf)
-      return given.length === expected.length && timingSafeEqual(given, expected)
-    },
-    () => foreign
-  )
+export const ownFormOf = (request: Request, baseUrl: string, visitor: Visitor) =>
+  Effect.filterOrFail(formOf(request, baseUrl), isShownTo(visitor), () => foreign)
+
+/** A form with a file, which is empty where none was chosen. */
+export interface Upload {
+  readonly form: Parameters
+  readonly file: SentFile
+}
+
+const tooLarge = new PageRefused({
+  status: 413,
+  title: "The file is too large",
+  message: `This page takes files of up to ${uploadLimitBytes / 1_048_576} MB. Whoever runs this service takes larger ones with \`catalog import csv\`.`,
+  next: { path: paths.imports, name: "To the imports" }
+})
+
+const incomplete = new PageRefused({
+  status: 400,
+  title: "Not understood",
+  message: "The file did not arrive whole: nothing was read of it. Send it again.",
+  next: { path: paths.imports, name: "To the imports" }
+})
+
+/** A form with a file from a page that this visitor was shown. */
+export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor) =>
+  Effect.gen(function* () {
+    yield* comeFromHere(request, baseUrl)
+    const given = yield* Effect.catchTags(readFormData(request, uploadLimitBytes), {
+      PayloadTooLarge: () => tooLarge,
+      ValidationFailed: () => incomplete
+    })
+    const texts = new URLSearchParams()
+    const files: Array<File> = []
+    given.forEach((value, name) => {
+      if (typeof value === "string") texts.append(name, value)
+      else files.push(value)
+    })
+    const form = yield* Effect.filterOrFail(fieldsOf(`${texts}`), isShownTo(visitor), () => foreign)
+    const [file = new File([], "")] = files
+    const content = new Uint8Array(yield* Effect.promise(() => file.arrayBuffer()))
+    return { form, file: { name: fileNameOf(file.name), content } }
+  })
 
 /** A path of this service to go on at, as a browser will read it; anything else: undefined. */
 export const localPath = (target: string | undefined, baseUrl: string): string | undefined => {

@@ -169,7 +169,7 @@ const Working = ({ run }: { readonly run: ImportRun }) => (
   <Note>
     <p>
       {run.phase === "fetching"
-        ? "The store is being read and compared with the catalog. Nothing is written before you accept it."
+        ? `The ${run.fileName === null ? "store" : "file"} is being read and compared with the catalog. Nothing is written before you accept it.`
         : "It is being applied. The catalog can be changed again when it is done."}{" "}
       You need not wait here. <a href={pageOf(paths.import, run.id)}>Look again</a>
     </p>

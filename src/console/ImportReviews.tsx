@@ -1,13 +1,14 @@
 import { Effect, Schema } from "effect"
 import type { CurrentActor } from "../domain/Actor.ts"
 import type { Parameters } from "../domain/AuthorizationRequest.ts"
-import { type NotFound, ValidationFailed } from "../domain/Errors.ts"
+import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
 import { ConflictDecision, type ImportPhase } from "../domain/Import.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Imports } from "../services/Imports.ts"
 import type { Sessions } from "../services/Sessions.ts"
+import { Stores } from "../services/Stores.ts"
 import { PageRefused } from "./Browser.ts"
 import { conflictField } from "./Conflicts.tsx"
 import { html, seeOther } from "./Html.ts"
@@ -19,6 +20,7 @@ import { idOf, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   list: ["GET", paths.imports, refuseOnPage],
+  upload: ["POST", paths.imports, refuseOnPage],
   show: ["GET", paths.import, refuseOnPage],
   decide: ["POST", paths.decideConflicts, refuseOnPage],
   decideAll: ["POST", paths.decideAllConflicts, refuseOnPage],
@@ -81,12 +83,21 @@ const overWords: Readonly<Record<Exclude<ImportPhase, "reviewing">, string>> = {
   failed: "This import has failed: nothing about it can be decided any more."
 }
 
-/** The imports of an account: listed, and one under review decided about. */
-export const importReviews: Surface<BaseUrl | Sessions | Imports> = surfaceOf(
+const unsent = (message: string) =>
+  new PageRefused({
+    status: 400,
+    title: "Not accepted",
+    message,
+    next: { path: paths.imports, name: "To the imports" }
+  })
+
+/** The imports of an account: listed, begun from a file, and one under review decided about. */
+export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const imports = yield* Imports
-    const { asVisitor, withForm } = yield* makeVisits
+    const stores = yield* Stores
+    const { asVisitor, withForm, withUpload } = yield* makeVisits
 
     /** Whatever does not fit says so in the words of the page. */
     const refusing =
@@ -132,16 +143,31 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports> = surfaceOf(
 
     return {
       list: asVisitor((visitor, request) =>
-        Effect.map(imports.list, (runs) => {
+        Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) => {
           const from = numberOf(queryOf(request).get("from"))
           return html(
             <ImportsPage
               visitor={visitor}
+              stores={stores}
+              holder={runs.find(({ phase }) => phase === "reviewing" || phase === "applying")}
               runs={runs.slice(from, from + importsAtOnce)}
               from={from}
               total={runs.length}
             />
           )
+        })
+      ),
+      upload: withUpload((_, { file, form }) =>
+        Effect.gen(function* () {
+          const id = form.get("store_id")
+          if (id === undefined) return yield* unsent("Choose the store that the file was exported from.")
+          if (file.content.length === 0) return yield* unsent("Choose a file: none was sent, or an empty one.")
+          const store = (yield* stores.list).find((each) => each.id === id)
+          if (store === undefined) return yield* new NotFound()
+          const run = yield* Effect.catchTag(imports.startCsv(file, store.domain), "ValidationFailed", ({ issues }) =>
+            unsent(`Not read: ${issues.map(({ message }) => message).join("; ")}.`)
+          )
+          return seeOther(pageOf(paths.import, run.id))
         })
       ),
       show: asVisitor((visitor, request) =>

@@ -1,9 +1,11 @@
 import type { ImportRun } from "../domain/Import.ts"
+import type { Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
-import { Frame, Time } from "./Frame.tsx"
+import { CsrfField, Frame, Time } from "./Frame.tsx"
 import { PhaseOf } from "./ImportPhases.tsx"
-import { counted, Domain } from "./Naming.tsx"
+import { counted, Domain, importTitle } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
+import { StoreChoice } from "./StoreChoice.tsx"
 
 /** What an import brings, in a line. */
 const summaryOf = ({ phase, summary }: ImportRun): string => {
@@ -31,22 +33,57 @@ const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: 
   </nav>
 )
 
-/** `runs`: newest first, those after `from` of all. */
+/** Sends a product export, or says what is in its way. */
+const Upload = ({
+  csrf,
+  holder,
+  stores
+}: {
+  readonly csrf: string
+  readonly stores: ReadonlyArray<Store>
+  readonly holder: ImportRun | undefined
+}) => (
+  <section aria-labelledby="upload">
+    <h2 id="upload">Import a product export</h2>
+    {holder !== undefined ? (
+      <p class="quiet">
+        A file can be imported when <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
+        {holder.phase === "applying" ? "is applied." : "is accepted or discarded."}
+      </p>
+    ) : (
+      <form class="sheet line" method="post" action={paths.imports} enctype="multipart/form-data">
+        <CsrfField csrf={csrf} />
+        <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
+        <label>
+          Shopify export (CSV, up to 15 MB)
+          <input type="file" name="file" accept=".csv,text/csv" required />
+        </label>
+        <button type="submit">Read the file</button>
+      </form>
+    )}
+  </section>
+)
+
+/** `runs`: newest first, those after `from` of all; `holder`: the import that locks the account. */
 export const ImportsPage = ({
   from,
+  holder,
   runs,
+  stores,
   total,
   visitor
 }: {
   readonly visitor: Visitor
+  readonly stores: ReadonlyArray<Store>
+  readonly holder: ImportRun | undefined
   readonly runs: ReadonlyArray<ImportRun>
   readonly from: number
   readonly total: number
 }) => (
   <Frame title="Imports" visitor={visitor} current={paths.imports}>
     <p>
-      What was read from your stores, newest first. An import changes nothing until it is accepted; a new one begins on
-      the page <a href={paths.stores}>Stores</a>.
+      What was read from your stores, newest first. An import changes nothing until it is accepted. A store with a
+      platform is read from it on the page <a href={paths.stores}>Stores</a>; what another one holds comes with a file.
     </p>
     {runs.length === 0 ? (
       <p class="quiet">{total === 0 ? "There is none yet." : "There are none from here on."}</p>
@@ -89,5 +126,6 @@ export const ImportsPage = ({
       </table>
     )}
     {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
+    {stores.length > 0 && <Upload csrf={visitor.csrf} stores={stores} holder={holder} />}
   </Frame>
 )

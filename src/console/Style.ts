@@ -88,6 +88,7 @@ input[type="datetime-local"], select, textarea {
   border: 1px solid var(--line);
   border-radius: 0.375rem;
 }
+input[type="file"] { display: block; width: 100%; margin-top: 0.25rem; padding-block: 0.5rem; font: inherit; font-weight: 400; }
 textarea { min-height: 6rem; resize: vertical; }
 input[aria-invalid="true"], select[aria-invalid="true"], textarea[aria-invalid="true"] { border-color: var(--danger); border-width: 2px; }
 .wrong { color: var(--danger); font-weight: 400; }

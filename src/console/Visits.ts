@@ -8,7 +8,7 @@ import { BaseUrl } from "../http/BaseUrl.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import type { Handler } from "../http/Surface.ts"
 import { Sessions } from "../services/Sessions.ts"
-import { formOf, ownFormOf, PageRefused, type Visitor, visitorOf } from "./Browser.ts"
+import { formOf, ownFormOf, ownUploadOf, PageRefused, type Upload, type Visitor, visitorOf } from "./Browser.ts"
 import { fieldNames } from "./Fields.ts"
 import { seeOther } from "./Html.ts"
 import { paths } from "./Paths.ts"
@@ -63,10 +63,14 @@ export const page =
       error instanceof PageRefused ? Effect.succeed(refusedPage(error)) : Effect.fail(error)
     )
 
+/** Forms with a file that are read at once: each is held in memory. */
+const uploadsAtOnce = 2
+
 /** How pages learn who asks, and for whom services act. */
 export const makeVisits = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
   const sessions = yield* Sessions
+  const uploads = yield* Effect.makeSemaphore(uploadsAtOnce)
 
   const asVisitor = (answer: (visitor: Visitor, request: Request) => Page<CurrentActor>): Handler =>
     page((request) =>
@@ -90,6 +94,13 @@ export const makeVisits = Effect.gen(function* () {
     withForm: (answer: (visitor: Visitor, form: Parameters) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
         Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form))
+      ),
+    /** The same of a form with a file. */
+    withUpload: (answer: (visitor: Visitor, upload: Upload) => Page<CurrentActor>): Handler =>
+      asVisitor((visitor, request) =>
+        Effect.flatMap(ownUploadOf(request, baseUrl, visitor).pipe(uploads.withPermits(1)), (upload) =>
+          answer(visitor, upload)
+        )
       ),
     /** A form of a page that asks nobody to sign in. */
     withOpenForm: (answer: (form: Parameters) => Page): Handler =>

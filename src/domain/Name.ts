@@ -13,3 +13,9 @@ export const misnomerOf = (name: string): string | undefined => {
   if (length < 1 || length > mostCharacters) return `must have 1 to ${mostCharacters} characters`
   return unspeakable.test(name) ? "must be one line of valid text" : undefined
 }
+
+/** A name that came with a file, without the folders before it and whatever a terminal or a page should not show. */
+export const fileNameOf = (given: string): string => {
+  const characters = [...(given.split(/[\\/]/).at(-1) ?? "")].filter((character) => !unspeakable.test(character))
+  return characters.slice(0, mostCharacters).join("").trim() || "unnamed"
+}

@@ -55,7 +55,7 @@ export const decodeUtf8 = (bytes: Uint8Array) =>
  * that is still sending would not see an answer otherwise. (A stream of the library would end the connection unanswered.)
  */
 export const readBytes = (source: IncomingMessage, limitBytes: number) =>
-  Effect.async<Uint8Array, PayloadTooLarge | ValidationFailed>((resume) => {
+  Effect.async<Uint8Array<ArrayBuffer>, PayloadTooLarge | ValidationFailed>((resume) => {
     const chunks: Array<Uint8Array> = []
     let length = 0
     source.on("data", (chunk: Uint8Array) => {
@@ -67,26 +67,35 @@ export const readBytes = (source: IncomingMessage, limitBytes: number) =>
     source.on("error", () => resume(refuse("could not be read")))
   })
 
+type Unreadable = PayloadTooLarge | UnsupportedMediaType | ValidationFailed
+
+/** The bytes of a body of this type: declared size, size as it comes in and type are checked in this order. */
+const readOfType = (
+  request: HttpServerRequest.HttpServerRequest,
+  type: string,
+  limitBytes: number
+): Effect.Effect<Uint8Array<ArrayBuffer>, Unreadable> =>
+  Effect.gen(function* () {
+    if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
+    const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
+    return isOfType(request.headers, type) ? bytes : yield* new UnsupportedMediaType()
+  })
+
 /**
- * A request's body as a JSON value: declared size, size as it comes in, type, UTF-8, depth, syntax and text are checked in
- * this order, and the first that does not hold is the answer.
+ * A request's body as a JSON value: size, type, UTF-8, depth, syntax and text are checked in this order, and the first that
+ * does not hold is the answer.
  */
 export const readJson = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number
-): Effect.Effect<unknown, PayloadTooLarge | UnsupportedMediaType | ValidationFailed> =>
+): Effect.Effect<unknown, Unreadable> =>
   Effect.gen(function* () {
-    if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
-    const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
-    if (!isOfType(request.headers, "application/json")) return yield* new UnsupportedMediaType()
-    const text = yield* decodeUtf8(bytes)
+    const text = yield* decodeUtf8(yield* readOfType(request, "application/json", limitBytes))
     if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)
     const value = yield* parse(text)
     const bad = findBadText(value)
     return bad === undefined ? value : yield* refuse(bad)
   })
-
-const formType = "application/x-www-form-urlencoded"
 
 /** A percent sign that starts no escape, or escapes that are no UTF-8, would be read as something else. */
 const isDecodable = (text: string) => Option.isSome(Option.liftThrowable(decodeURIComponent)(text.replaceAll("+", " ")))
@@ -95,14 +104,23 @@ const isDecodable = (text: string) => Option.isSome(Option.liftThrowable(decodeU
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number
-): Effect.Effect<string, PayloadTooLarge | UnsupportedMediaType | ValidationFailed> =>
+): Effect.Effect<string, Unreadable> =>
   Effect.gen(function* () {
-    if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
-    const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
-    if (!isOfType(request.headers, formType)) return yield* new UnsupportedMediaType()
-    const text = yield* decodeUtf8(bytes)
+    const text = yield* decodeUtf8(yield* readOfType(request, "application/x-www-form-urlencoded", limitBytes))
     return isDecodable(text) ? text : yield* refuse("is not percent-encoded UTF-8")
   })
+
+/** A request's body as a form that brings files, in the same order. All of it is held in memory. */
+export const readFormData = (
+  request: HttpServerRequest.HttpServerRequest,
+  limitBytes: number
+): Effect.Effect<FormData, Unreadable> =>
+  Effect.flatMap(readOfType(request, "multipart/form-data", limitBytes), (bytes) =>
+    Effect.tryPromise({
+      try: () => new Response(bytes, { headers: { "content-type": request.headers["content-type"] ?? "" } }).formData(),
+      catch: () => refuse("is not the form that it says it is")
+    })
+  )
 
 /** The request whose `json` is a value that was read already: everything else is passed on. */
 export const withJson = (

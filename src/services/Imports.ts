@@ -1,5 +1,7 @@
-import { basename } from "node:path"
-import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option } from "effect"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type Actor, CurrentActor } from "../domain/Actor.ts"
@@ -59,6 +61,12 @@ const again: Readonly<Record<ImportOrigin, Readonly<Record<"whole" | "rest" | "e
   }
 }
 
+/** A file that somebody sent. */
+export interface SentFile {
+  readonly name: string
+  readonly content: Uint8Array
+}
+
 /** Most conflicts that are listed at once. */
 const mostConflicts = 500
 
@@ -78,6 +86,17 @@ export class Imports extends Context.Tag("catalog/Imports")<
       storeDomain: string,
       report: ReportProgress
     ) => Effect.Effect<ImportRun, ImportFileRejected | ValidationFailed, CurrentActor>
+    /**
+     * Begins what `csv` does with a file that was sent (at most some megabytes), and answers with the import as it is then; the
+     * rest goes on as with `startRefresh`.
+     *
+     * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store, or one of which a file is
+     * being read already.
+     */
+    readonly startCsv: (
+      file: SentFile,
+      storeDomain: string
+    ) => Effect.Effect<ImportRun, PimLocked | ValidationFailed, CurrentActor>
     /**
      * Reads a whole store through its platform and compares it with the catalog; then as `csv`. What the store does not hold
      * any more is proposed for unlinking from it.
@@ -164,11 +183,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const transaction = yield* Transaction
       const background = yield* FiberSet.make<void>()
 
+      type ReadError = ImportFileRejected | PlatformReadError | ValidationFailed
+
       /** Works on an import while nobody waits for it; the import says what became of it. */
-      const inBackground = <E extends ValidationFailed | PlatformReadError>(
-        id: ImportId,
-        work: Effect.Effect<unknown, E>
-      ) =>
+      const inBackground = (id: ImportId, work: Effect.Effect<unknown, ReadError>) =>
         FiberSet.run(
           background,
           work.pipe(
@@ -393,13 +411,11 @@ export class Imports extends Context.Tag("catalog/Imports")<
           repo.create(accountId, { id, storeId: store.id, source: origin, fileName })
         )
 
+      /** What reads the source of an import, which is there for as long as its scope is open, and then compares it. */
+      type Read<E1, E2> = Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1, Scope.Scope>
+
       /** Reads the source of an import, and compares that with the catalog until this stood still meanwhile. */
-      const compareSource = <E1, E2>(
-        accountId: AccountId,
-        id: ImportId,
-        origin: ImportOrigin,
-        read: Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1>
-      ) =>
+      const compareSource = <E1, E2>(accountId: AccountId, id: ImportId, origin: ImportOrigin, read: Read<E1, E2>) =>
         Effect.gen(function* () {
           const work = Effect.gen(function* () {
             yield* faults.at("created")
@@ -410,7 +426,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
               "catalog",
               `keeps changing while the ${origin === "csv" ? "file" : "store"} is compared with it; try again in a quieter moment`
             )
-          })
+          }).pipe(Effect.scoped)
           const lost = Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
             phase === "reviewing" ? Effect.void : givenUp(origin)
           )
@@ -426,7 +442,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
         accountId: AccountId,
         store: Store,
         source: Source,
-        read: (id: ImportId) => Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1>
+        read: (id: ImportId) => Read<E1, E2>
       ) =>
         Effect.gen(function* () {
           yield* resume(Option.some(accountId))
@@ -434,6 +450,40 @@ export class Imports extends Context.Tag("catalog/Imports")<
           if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
           const id = yield* create(accountId, store, source)
           return yield* compareSource(accountId, id, source.origin, read(id))
+        })
+
+      /** The same, begun: who asks is answered at once. `isNew`: whether none of that kind was under way in the store. */
+      const startReview = (
+        accountId: AccountId,
+        store: Store,
+        source: Source,
+        read: (id: ImportId) => Read<ReadError, ReadError>
+      ) =>
+        Effect.gen(function* () {
+          // Whoever begins at the same moment waits, and finds this one.
+          const { id, isNew } = yield* transaction.run(
+            Effect.gen(function* () {
+              if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
+              const before = (yield* repo.list(accountId)).find(
+                (run) => run.phase === "fetching" && run.source === source.origin && run.storeId === store.id
+              )
+              return before === undefined
+                ? { id: yield* create(accountId, store, source), isNew: true }
+                : { id: before.id, isNew: false }
+            })
+          )
+          if (isNew) yield* inBackground(id, compareSource(accountId, id, source.origin, read(id)))
+          return { run: yield* Effect.orDie(found(accountId, id)), isNew }
+        })
+
+      /** Reads an export that is at this path. */
+      const readFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
+        Effect.gen(function* () {
+          const { metafields, sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+            report({ step: "checking", done: bytesRead, total: totalBytes })
+          )
+          yield* faults.at("checked")
+          return { compare: stageFile(accountId, store, id, { path, sharedSkus, metafields }, report) }
         })
 
       /** Reads a whole store through its platform. */
@@ -515,14 +565,18 @@ export class Imports extends Context.Tag("catalog/Imports")<
           const { accountId } = yield* CurrentActor
           const store = yield* storeOf(accountId, storeDomain)
           return yield* review(accountId, store, { origin: "csv", fileName: basename(path) }, (id) =>
-            Effect.gen(function* () {
-              const { metafields, sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
-                report({ step: "checking", done: bytesRead, total: totalBytes })
-              )
-              yield* faults.at("checked")
-              return { compare: stageFile(accountId, store, id, { path, sharedSkus, metafields }, report) }
-            })
+            readFile(accountId, store, id, path, report)
           )
+        }),
+        startCsv: Effect.fn("Imports.startCsv")(function* ({ content, name }, storeDomain) {
+          const { accountId } = yield* CurrentActor
+          const store = yield* storeOf(accountId, storeDomain)
+          const { isNew, run } = yield* startReview(accountId, store, { origin: "csv", fileName: name }, (id) =>
+            Effect.flatMap(temporaryFile(content), (path) => readFile(accountId, store, id, path, () => Effect.void))
+          )
+          return isNew
+            ? run
+            : yield* ValidationFailed.at("file", `another file of ${store.domain}, ${run.fileName}, is being read`)
         }),
         refresh: Effect.fn("Imports.refresh")(function* (storeDomain, report) {
           const { accountId } = yield* CurrentActor
@@ -532,29 +586,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
         startRefresh: Effect.fn("Imports.startRefresh")(function* (storeDomain) {
           const { accountId } = yield* CurrentActor
           const store = yield* askedStoreOf(accountId, storeDomain)
-          // Whoever begins at the same moment waits, and finds this one.
-          const { id, isNew } = yield* transaction.run(
-            Effect.gen(function* () {
-              if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
-              const before = (yield* repo.list(accountId)).find(
-                ({ phase, source, storeId }) => phase === "fetching" && source === "refresh" && storeId === store.id
-              )
-              return before === undefined
-                ? { id: yield* create(accountId, store, aRefresh), isNew: true }
-                : { id: before.id, isNew: false }
-            })
+          const { run } = yield* startReview(accountId, store, aRefresh, (id) =>
+            readStore(accountId, store, id, () => Effect.void)
           )
-          if (isNew)
-            yield* inBackground(
-              id,
-              compareSource(
-                accountId,
-                id,
-                "refresh",
-                readStore(accountId, store, id, () => Effect.void)
-              )
-            )
-          return yield* Effect.orDie(found(accountId, id))
+          return run
         }),
         conflicts: Effect.fn("Imports.conflicts")(function* (id, after, limit) {
           const { accountId } = yield* CurrentActor
@@ -617,6 +652,18 @@ export class Imports extends Context.Tag("catalog/Imports")<
     })
   )
 }
+
+/** Keeps what was sent as long as the scope is open: an export is read twice, from a file. */
+const temporaryFile = (content: Uint8Array) =>
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "catalog-import-"))),
+      (folder) => Effect.promise(() => rm(folder, { recursive: true }))
+    )
+    const path = join(folder, "export.csv")
+    yield* Effect.promise(() => writeFile(path, content))
+    return path
+  })
 
 const givenUp = (source: ImportOrigin) =>
   ValidationFailed.at("import", `was given up, its lease ran out: ${again[source].whole}`)

@@ -94,6 +94,42 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
+    it.scoped("a merchant sends an export, sees what is wrong with it, and sends it again", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { base, complaints, page } = yield* signedIn(merchant.cookie)
+        const send = (name: string, content: string) =>
+          Effect.promise(async () => {
+            await page.goto(`${base}/imports`)
+            await page.getByRole("combobox", { name: "Store" }).selectOption({ label: "files.example" })
+            const file = { name, mimeType: "text/csv", buffer: Buffer.from(content) }
+            await page.getByLabel(/^Shopify export/).setInputFiles(file)
+            await assertAccessible(page, "imports-send")
+            await page.getByRole("button", { name: "Read the file" }).click()
+            await page.waitForURL(`${base}/import?**`)
+            assert.strictEqual(await heading(page), `Import of ${name} into files.example`)
+            return idOf(page)
+          })
+        const columns = "Handle,Title,Variant SKU,Variant Price"
+        yield* untilPhase(merchant, yield* send("pans.csv", `${columns}\npan,Pan,P-1,five\n`), "failed")
+        yield* Effect.promise(async () => {
+          await page.reload()
+          assert.include(String(await page.getByRole("alert").textContent()), 'Line 2, column "Variant Price"')
+        })
+        const id = yield* send("pans (1).csv", `${columns}\npan,Pan,P-1,5.00\n`)
+        yield* untilPhase(merchant, id, "reviewing")
+        yield* Effect.promise(async () => {
+          await page.reload()
+          await page.getByRole("button", { name: "Accept the import" }).click()
+        })
+        yield* untilPhase(merchant, id, "applied")
+        assert.deepStrictEqual(
+          complaints.filter((text) => !/favicon|404|img-src|default-src/.test(text)),
+          []
+        )
+      })
+    )
+
     it.scoped("a merchant discards an import, and finds an entity with what a store did not take of it", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant

@@ -59,7 +59,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.match(
         textOf(page),
         new RegExp(
-          `Last change Refresh tarn\\. demo\\. example Under review Products: 0 new, 2 changed, 0 unchanged; 3 conflicts ${time} ${time} Refresh tarn\\. demo\\. example Applied Products: 2 new, 0 changed, 0 unchanged; 3 other changes ${time} ${time}$`
+          `Last change Refresh tarn\\. demo\\. example Under review Products: 0 new, 2 changed, 0 unchanged; 3 conflicts ${time} ${time} Refresh tarn\\. demo\\. example Applied Products: 2 new, 0 changed, 0 unchanged; 3 other changes ${time} ${time} Import a product export`
         )
       )
       for (const each of [id, firstImport]) assert.include(page.text, `<a href="/import?id=${each}">Refresh</a>`)

@@ -67,7 +67,7 @@ export interface Answer {
 
 export interface Asked {
   readonly method?: string
-  readonly form?: Readonly<Record<string, string>> | string
+  readonly form?: Readonly<Record<string, string>> | string | FormData
   readonly json?: unknown
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -85,14 +85,16 @@ export const ask = (path: string, { body, cookie, form, headers = {}, json, meth
   Effect.gen(function* () {
     const base = (yield* Node) ?? listeningOn((yield* HttpServer.HttpServer).address)
     const content =
-      form !== undefined
-        ? {
-            type: "application/x-www-form-urlencoded",
-            body: typeof form === "string" ? form : `${new URLSearchParams(form)}`
-          }
-        : json !== undefined
-          ? { type: "application/json", body: JSON.stringify(json) }
-          : { type: undefined, body }
+      form instanceof FormData
+        ? { type: undefined, body: form }
+        : form !== undefined
+          ? {
+              type: "application/x-www-form-urlencoded",
+              body: typeof form === "string" ? form : `${new URLSearchParams(form)}`
+            }
+          : json !== undefined
+            ? { type: "application/json", body: JSON.stringify(json) }
+            : { type: undefined, body }
     return yield* Effect.promise(async (): Promise<Answer> => {
       const response = await fetch(new URL(path, base), {
         method: method ?? (content.body === undefined ? "GET" : "POST"),

@@ -1,0 +1,184 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ImportId } from "../../src/domain/Ids.ts"
+import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs } from "../../src/testing/index.ts"
+import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
+import {
+  aMerchant,
+  aReview,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  entityNamed,
+  textOf,
+  untilPhase
+} from "./Merchant.ts"
+
+const anExport = "Handle,Title,Variant SKU,Variant Price\npan,Pan,P-1,5.00\npot,Pot,P-2,6.00\n"
+
+const toImports = ["/imports", "To the imports"] as const
+
+/** A merchant at the page of imports, and what their browser sends from there. */
+const atImports = Effect.gen(function* () {
+  const merchant = yield* aMerchant
+  const { actor, cookie, files } = merchant
+  const csrf = csrfOf(yield* ask("/imports", { cookie }))
+  const formOf = (
+    file: { readonly name?: string; readonly content?: string | Uint8Array<ArrayBuffer> },
+    fields: Readonly<Record<string, string>> = {}
+  ) => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries({ csrf, store_id: files.id, ...fields })) form.append(name, value)
+    form.append("file", new File([file.content ?? anExport], file.name ?? "products.csv", { type: "text/csv" }))
+    return form
+  }
+  const send = (...parts: Parameters<typeof formOf>) => ask("/imports", { cookie, form: formOf(...parts) })
+  const runs = Effect.flatMap(Imports, ({ list }) => list).pipe(actingAs(actor))
+  return { ...merchant, merchant, csrf, formOf, send, runs }
+})
+
+/** The import to whose page an answer leads. */
+const begun = (answer: Answer) => {
+  assert.strictEqual(answer.status, 303, answer.text)
+  const [, id = assert.fail(String(answer.headers.get("location")))] =
+    /^\/import\?id=([\da-f-]{36})$/.exec(answer.headers.get("location") ?? "") ?? []
+  return ImportId.make(id)
+}
+
+const refusal = (message: string) => ({ title: "Not accepted", message, next: toImports })
+
+// What an import keeps while it reads is looked for here.
+const folder = mkdtempSync(join(tmpdir(), "uploads-"))
+process.env.TMPDIR = folder
+process.on("exit", () => rmSync(folder, { recursive: true }))
+
+layer(PagesServer, { excludeTestServices: true })("an export that is sent from the page of imports", (it) => {
+  it.effect("is read, compared and reviewed, and nothing of it is left on the disk", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, merchant, send, shop } = yield* atImports
+      const page = yield* assertPage("/imports", cookie)
+      assert.include(page.text, `<option value="${files.id}">files.example</option>`)
+      assert.include(page.text, `<option value="${shop.id}">Tarn &amp; Tern (${shop.domain})</option>`)
+      assert.match(page.text, /<input type="file" name="file" accept="\.csv,text\/csv" required/)
+      const id = begun(yield* send({ name: "C:\\exports\\pans & <pots>\u0007.csv" }))
+      yield* untilPhase(merchant, id, "reviewing")
+      const text = textOf(yield* ask(`/import?id=${id}`, { cookie }))
+      assert.include(text, "Import of pans &amp; &lt;pots>.csv into files.example State Under review")
+      assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
+      assert.deepStrictEqual(readdirSync(folder), [])
+      yield* Effect.flatMap(Imports, ({ accept }) => accept(id, () => Effect.void)).pipe(actingAs(actor))
+      yield* entityNamed("product", "Pot").pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("says what is wrong with it, by line and column", () =>
+    Effect.gen(function* () {
+      const { cookie, merchant, send } = yield* atImports
+      const id = begun(yield* send({ content: "Handle,Title,Variant Price\npan,Pan,5.00\npot,Pot,five\n" }))
+      const { error } = yield* untilPhase(merchant, id, "failed")
+      assert.match(String(error), /^Line 3, column "Variant Price": "five/)
+      assert.include(textOf(yield* ask(`/import?id=${id}`, { cookie })), `State Failed`)
+      assert.deepStrictEqual(readdirSync(folder), [])
+      yield* untilPhase(merchant, begun(yield* send({})), "reviewing")
+    })
+  )
+
+  it.effect("is refused without a file, without a store, and while another one is read or under review", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, files, merchant, runs, send } = yield* atImports
+      const before = yield* runs
+      assertRefusal(
+        yield* send({ name: "", content: "" }),
+        400,
+        refusal("Choose a file: none was sent, or an empty one.")
+      )
+      assertRefusal(
+        yield* send({}, { store_id: "" }),
+        400,
+        refusal("Choose the store that the file was exported from.")
+      )
+      for (const absent of [(yield* aMerchant).files.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x"])
+        assertNotThere(yield* send({}, { store_id: absent }))
+      assert.deepStrictEqual(yield* runs, before)
+      const held = ImportId.make("0b7c1c62-8a51-4c2b-9d0e-6f1f4a1f9b11")
+      yield* (yield* ImportsRepo).create(accountId, {
+        id: held,
+        storeId: files.id,
+        source: "csv",
+        fileName: "pans.csv"
+      })
+      assertRefusal(yield* send({}), 400, refusal("Not read: another file of files.example, pans.csv, is being read."))
+      const id = yield* aReview(merchant)
+      const locked = yield* send({})
+      assertRefusal(locked, 423, {
+        title: "An import comes first",
+        message:
+          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+        next: toImports
+      })
+      const text = textOf(yield* ask("/imports", { cookie }))
+      assert.include(text, "A file can be imported when Refresh of tarn.demo.example is accepted or discarded.")
+      assert.notInclude((yield* ask("/imports", { cookie })).text, 'type="file"')
+      assert.sameMembers(
+        (yield* runs).map((run) => run.id),
+        [...before.map((run) => run.id), held, id]
+      )
+    })
+  )
+
+  it.effect("is refused when it is too large, or no form that a browser sends", () =>
+    Effect.gen(function* () {
+      const { cookie, csrf, files, formOf, runs, send } = yield* atImports
+      const before = yield* runs
+      const large = new Uint8Array(15 * 1_048_576)
+      assertRefusal(yield* send({ content: large }), 413, {
+        title: "The file is too large",
+        message:
+          "This page takes files of up to 15 MB. Whoever runs this service takes larger ones with `catalog import csv`.",
+        next: toImports
+      })
+      assertRefusal(yield* ask("/imports", { cookie, form: { csrf, store_id: files.id } }), 415, {
+        title: "Not accepted",
+        message: "This page takes forms only.",
+        next: ["/", "To the start page"]
+      })
+      const broken = { "content-type": "multipart/form-data; boundary=x" }
+      for (const body of ["", "--x", '--x\r\ncontent-disposition: form-data; name="csrf"\r\n\r\nabc'])
+        assertRefusal(yield* ask("/imports", { cookie, body, method: "POST", headers: broken }), 400, {
+          title: "Not understood",
+          message: "The file did not arrive whole: nothing was read of it. Send it again.",
+          next: toImports
+        })
+      const twice = formOf({})
+      twice.append("store_id", files.id)
+      assertRefusal(yield* ask("/imports", { cookie, form: twice }), 400, {
+        title: "Not understood",
+        message: "A field of the form is not readable.",
+        next: ["/", "To the start page"]
+      })
+      assert.deepStrictEqual(yield* runs, before)
+    })
+  )
+
+  it.effect("must come from a page that its sender was shown", () =>
+    Effect.gen(function* () {
+      const { cookie, formOf, runs } = yield* atImports
+      const before = yield* runs
+      const stranger = yield* atImports
+      for (const csrf of ["", "x", stranger.csrf])
+        assertForeignForm(yield* ask("/imports", { cookie, form: formOf({}, { csrf }) }))
+      for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }])
+        assertForeignForm(yield* ask("/imports", { cookie, form: formOf({}), headers }))
+      const away = yield* ask("/imports", { form: formOf({}) })
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F"])
+      assert.deepStrictEqual(yield* runs, before)
+    })
+  )
+})
