@@ -5,6 +5,7 @@ import type { ClientMetadata } from "../domain/ClientMetadata.ts"
 import { AccountId, ClientId, ConnectionId, ConsentId, UserId } from "../domain/Ids.ts"
 import { Tier } from "../domain/Tier.ts"
 import { lifeSeconds } from "../domain/TokenLife.ts"
+import { makeForget } from "./Forgetting.ts"
 
 /** A program that registered itself. */
 export const Client = Schema.Struct({
@@ -120,7 +121,10 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     readonly useRefresh: (accountId: AccountId, hash: string) => Effect.Effect<void>
     readonly findToken: (hash: string) => Effect.Effect<Option.Option<KeptToken>>
     readonly dropToken: (accountId: AccountId, hash: string) => Effect.Effect<void>
-    /** Deletes what is over: tokens, codes (a day later), consents, registrations that came to nothing in a day. How many rows. */
+    /**
+     * Deletes what is over: tokens (an hour later: by then nobody refreshes with one any more), codes (a day later), consents,
+     * registrations that came to nothing in a day. How many rows.
+     */
     readonly forget: Effect.Effect<number>
   }
 >() {
@@ -128,6 +132,8 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     OAuthRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+
+      const forget = makeForget(sql)
 
       const findClient = SqlSchema.findOne({
         Request: ClientId,
@@ -292,24 +298,17 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
             done,
             orDie
           ),
-        forget: sql`
-          WITH tokens AS (
-            DELETE FROM oauth_token WHERE expires_at <= app_now() RETURNING 1
-          ), consents AS (
-            DELETE FROM oauth_request WHERE expires_at <= app_now() RETURNING 1
-          ), codes AS (
-            DELETE FROM oauth_code WHERE expires_at <= app_now() - interval '1 day' RETURNING 1
-          ), clients AS (
-            DELETE FROM oauth_client c
-            WHERE c.created_at <= app_now() - interval '1 day'
-              AND NOT EXISTS (SELECT FROM oauth_grant g WHERE g.client_id = c.id)
-              AND NOT EXISTS (SELECT FROM oauth_code o WHERE o.client_id = c.id)
-              AND NOT EXISTS (SELECT FROM oauth_request r WHERE r.client_id = c.id)
-            RETURNING 1
-          )
-          SELECT 1 FROM tokens UNION ALL SELECT 1 FROM consents UNION ALL SELECT 1 FROM codes UNION ALL SELECT 1 FROM clients`.pipe(
-          Effect.map((rows) => rows.length),
-          orDie
+        forget: orDie(
+          forget({
+            oauth_token: sql`t.expires_at <= app_now() - interval '1 hour'`,
+            oauth_request: sql`t.expires_at <= app_now()`,
+            oauth_code: sql`t.expires_at <= app_now() - interval '1 day'`,
+            // After what names them.
+            oauth_client: sql`t.created_at <= app_now() - interval '1 day'
+              AND NOT EXISTS (SELECT FROM oauth_grant g WHERE g.client_id = t.id)
+              AND NOT EXISTS (SELECT FROM oauth_code o WHERE o.client_id = t.id)
+              AND NOT EXISTS (SELECT FROM oauth_request r WHERE r.client_id = t.id)`
+          })
         )
       }
     })
