@@ -4,6 +4,7 @@ import { DirectQuery } from "../database/DirectQuery.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Connection, ConnectionCredential, type EndReason } from "../domain/Connection.ts"
 import { AccountId, type ConnectionId } from "../domain/Ids.ts"
+import { untilNone } from "./Forgetting.ts"
 
 /** What agents were granted, and the access tokens that open it. In a database only: there is no twin on memory. */
 export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
@@ -22,6 +23,8 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
     /** Whether the account has such a connection; one that has ended keeps its end. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
+    /** Ends those of every account whose refresh tokens are all gone, as they expired: nothing can come of them. How many. */
+    readonly endExpired: Effect.Effect<number>
     /** Ends every connection of the account; how many were alive. */
     readonly endAll: (accountId: AccountId, reason: EndReason) => Effect.Effect<number>
   }
@@ -81,6 +84,23 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             Effect.map((rows) => rows.length > 0),
             orDie
           ),
+        endExpired: sql`
+          WITH lapsed AS (
+            SELECT g.account_id, g.id FROM oauth_grant g
+            WHERE g.ended_at IS NULL AND NOT EXISTS (
+              SELECT FROM oauth_token t WHERE t.account_id = g.account_id AND t.grant_id = g.id AND t.kind = 'refresh'
+            )
+            LIMIT 1000 FOR UPDATE OF g SKIP LOCKED
+          ), ended AS (
+            UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'expired'
+            FROM lapsed WHERE g.account_id = lapsed.account_id AND g.id = lapsed.id
+            RETURNING 1
+          )
+          SELECT count(*)::integer AS count FROM ended`.pipe(
+          Effect.map(([row]) => Number(row?.count ?? 0)),
+          untilNone,
+          orDie
+        ),
         endAll: (accountId, reason) =>
           sql`
             WITH living AS (

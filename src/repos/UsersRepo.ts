@@ -182,6 +182,10 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
               RETURNING account_id, id
             ), ended AS (
               DELETE FROM session s USING disabled d WHERE s.account_id = d.account_id AND s.user_id = d.id
+            ), disconnected AS (
+              UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'user_disabled'
+              FROM disabled d
+              WHERE g.account_id = d.account_id AND g.user_id = d.id AND g.ended_at IS NULL
             ), withdrawn AS (
               DELETE FROM password_link l USING disabled d WHERE l.account_id = d.account_id AND l.user_id = d.id
             )

@@ -4,9 +4,21 @@ import { Effect, Layer, Option } from "effect"
 import { NotFound } from "../../src/domain/Errors.ts"
 import { ConnectionId } from "../../src/domain/Ids.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Authorization } from "../../src/services/Authorization.ts"
 import { Connections } from "../../src/services/Connections.ts"
+import { Users } from "../../src/services/Users.ts"
 import { sectionsOf } from "./Html.ts"
-import { aConnection, ask, assertErrorPage, aUser, later, PagesServer, refresh, withinAMinute } from "./PagesServer.ts"
+import {
+  aBrowser,
+  aConnection,
+  ask,
+  assertErrorPage,
+  aUser,
+  later,
+  PagesServer,
+  refresh,
+  withinAMinute
+} from "./PagesServer.ts"
 
 const authenticate = (token: string) =>
   Effect.gen(function* () {
@@ -132,6 +144,49 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.strictEqual((yield* page(cookie)).status, 200)
       const headers = { authorization: `Bearer ${apiKey}` }
       assert.strictEqual((yield* ask("/api/v1/ping", { headers })).status, 200)
+    })
+  )
+
+  it.effect("H1 a connection whose tokens have all expired is shown as ended, and why", () =>
+    Effect.gen(function* () {
+      const day = 86_400
+      const { accountId, cookie } = yield* aUser()
+      const { clientId, ...tokens } = yield* aConnection(cookie, "pim:read", "Idle")
+      const used = yield* aConnection(cookie, "pim:read", "Used")
+      const { forget } = yield* Authorization
+      const ends = Effect.gen(function* () {
+        yield* forget
+        const list = yield* (yield* Connections).list(accountId)
+        return Object.fromEntries(list.map(({ clientName, endReason }) => [clientName, endReason]))
+      })
+      yield* later(20 * day, refresh(used.clientId, used.refresh))
+      // Its access tokens are gone, its refresh token is not.
+      assert.deepStrictEqual(yield* later(30 * day - 60, ends), { Idle: null, Used: null })
+      assert.strictEqual((yield* later(30 * day - 60, refresh(clientId, tokens.refresh))).status, 200)
+      assert.deepStrictEqual(yield* later(51 * day, ends), { Idle: null, Used: "expired" })
+      assert.deepStrictEqual(yield* later(61 * day, ends), { Idle: "expired", Used: "expired" })
+      const shown = yield* page((yield* aBrowser(accountId, "later@example.com")).cookie)
+      assert.lengthOf([...shown.text.matchAll(/aria-label="Disconnect /g)], 0)
+      assert.include(shown.text, "The program did not use it for 30 days")
+    })
+  )
+
+  it.effect("H1, F9 the connections of a user who was disabled are shown as ended, and no others", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, email } = yield* aUser()
+      const colleague = yield* aBrowser(accountId, "colleague@example.com")
+      yield* aConnection(cookie, "pim:read", "Theirs")
+      yield* aConnection(colleague.cookie, "pim:read", "Ours")
+      yield* Effect.orDie((yield* Users).disable(accountId, email))
+      const list = yield* (yield* Connections).list(accountId)
+      assert.deepStrictEqual(
+        list.map(({ clientName, endReason }) => [clientName, endReason]),
+        [
+          ["Ours", null],
+          ["Theirs", "user_disabled"]
+        ]
+      )
+      assert.include((yield* page(colleague.cookie)).text, "The user who allowed it was disabled.")
     })
   )
 
