@@ -23,6 +23,11 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
     /** Whether the account has such a connection; one that has ended keeps its end. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
+    /**
+     * Makes codes that are on their way to clients lead nowhere; one that is being redeemed at this moment is waited for, so that
+     * a statement after this sees the connection that came of it.
+     */
+    readonly withdrawCodes: (accountId: AccountId) => Effect.Effect<void>
     /** Ends those of every account whose refresh tokens are all gone, as they expired: nothing can come of them. How many. */
     readonly endExpired: Effect.Effect<number>
     /** Ends every connection of the account; how many were alive. */
@@ -84,6 +89,15 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             Effect.map((rows) => rows.length > 0),
             orDie
           ),
+        withdrawCodes: (accountId) =>
+          sql`
+            WITH waiting AS (
+              SELECT account_id, hash FROM oauth_code
+              WHERE account_id = ${accountId} AND used_at IS NULL
+              ORDER BY hash FOR UPDATE
+            )
+            UPDATE oauth_code c SET used_at = app_now()
+            FROM waiting WHERE c.account_id = waiting.account_id AND c.hash = waiting.hash`.pipe(Effect.asVoid, orDie),
         endExpired: sql`
           WITH lapsed AS (
             SELECT g.account_id, g.id FROM oauth_grant g

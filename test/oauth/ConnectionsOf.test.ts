@@ -10,12 +10,17 @@ import { Users } from "../../src/services/Users.ts"
 import { sectionsOf } from "./Html.ts"
 import {
   aBrowser,
+  aClient,
+  aCode,
   aConnection,
   ask,
   assertErrorPage,
+  assertRefused,
   aUser,
   later,
+  newVerifier,
   PagesServer,
+  redeem,
   refresh,
   withinAMinute
 } from "./PagesServer.ts"
@@ -144,6 +149,25 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.strictEqual((yield* page(cookie)).status, 200)
       const headers = { authorization: `Bearer ${apiKey}` }
       assert.strictEqual((yield* ask("/api/v1/ping", { headers })).status, 200)
+    })
+  )
+
+  it.effect("H3 revoking all takes back what was consented to and is on its way, of this account alone", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aUser()
+      const stranger = yield* aUser()
+      const onItsWay = (cookie: string) =>
+        Effect.gen(function* () {
+          const client = { clientId: yield* aClient(), verifier: newVerifier() }
+          return { client, code: yield* aCode(cookie, client) }
+        })
+      const ours = yield* onItsWay(cookie)
+      const theirs = yield* onItsWay(stranger.cookie)
+      assert.strictEqual(yield* (yield* Connections).disconnectAll(accountId), 0)
+      assertRefused(yield* redeem(ours.client, ours.code), 400, "invalid_grant")
+      assert.strictEqual((yield* redeem(theirs.client, theirs.code)).status, 200)
+      // Whoever consents again afterwards connects.
+      assert.strictEqual((yield* aConnection(cookie)).scope, "pim:read pim:write pim:publish")
     })
   )
 
