@@ -4,7 +4,6 @@ import { DirectQuery } from "../database/DirectQuery.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Connection, ConnectionCredential, type EndReason } from "../domain/Connection.ts"
 import { AccountId, type ConnectionId } from "../domain/Ids.ts"
-import { untilNone } from "./Forgetting.ts"
 
 /** What agents were granted, and the access tokens that open it. In a database only: there is no twin on memory. */
 export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
@@ -28,9 +27,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
      * a statement after this sees the connection that came of it.
      */
     readonly withdrawCodes: (accountId: AccountId) => Effect.Effect<void>
-    /** Ends those of every account whose refresh tokens are all gone, as they expired: nothing can come of them. How many. */
-    readonly endExpired: Effect.Effect<number>
-    /** Ends every connection of the account; how many were alive. */
+    /** Ends every connection of the account; how many had not been ended. */
     readonly endAll: (accountId: AccountId, reason: EndReason) => Effect.Effect<number>
   }
 >() {
@@ -65,9 +62,14 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
         execute: (accountId) => sql`
           SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.email AS "userEmail",
                  rfc3339(g.created_at) AS "createdAt", rfc3339(g.last_used_at) AS "lastUsedAt",
-                 rfc3339(g.ended_at) AS "endedAt", g.end_reason AS "endReason"
+                 rfc3339(coalesce(l.lapsed_at, g.ended_at)) AS "endedAt",
+                 CASE WHEN l.lapsed_at IS NULL THEN g.end_reason ELSE 'expired' END AS "endReason"
           FROM oauth_grant g
           JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
+          -- Whatever came first. OFFSET: judged once, so that both columns say the same.
+          CROSS JOIN LATERAL (
+            SELECT CASE WHEN g.lapses_at <= coalesce(g.ended_at, app_now()) THEN g.lapses_at END AS lapsed_at OFFSET 0
+          ) l
           WHERE g.account_id = ${accountId}
           ORDER BY g.created_at DESC, g.id`
       })
@@ -98,23 +100,6 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             )
             UPDATE oauth_code c SET used_at = app_now()
             FROM waiting WHERE c.account_id = waiting.account_id AND c.hash = waiting.hash`.pipe(Effect.asVoid, orDie),
-        endExpired: sql`
-          WITH lapsed AS (
-            SELECT g.account_id, g.id FROM oauth_grant g
-            WHERE g.ended_at IS NULL AND NOT EXISTS (
-              SELECT FROM oauth_token t WHERE t.account_id = g.account_id AND t.grant_id = g.id AND t.kind = 'refresh'
-            )
-            LIMIT 1000 FOR UPDATE OF g SKIP LOCKED
-          ), ended AS (
-            UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'expired'
-            FROM lapsed WHERE g.account_id = lapsed.account_id AND g.id = lapsed.id
-            RETURNING 1
-          )
-          SELECT count(*)::integer AS count FROM ended`.pipe(
-          Effect.map(([row]) => Number(row?.count ?? 0)),
-          untilNone,
-          orDie
-        ),
         endAll: (accountId, reason) =>
           sql`
             WITH living AS (

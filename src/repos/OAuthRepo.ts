@@ -113,7 +113,7 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     /** Uses the code up; `grantId`: for this connection, null: for nothing. */
     readonly spendCode: (accountId: AccountId, hash: string, grantId: ConnectionId | null) => Effect.Effect<void>
     readonly addGrant: (accountId: AccountId, grant: NewGrant) => Effect.Effect<void>
-    /** Seconds that the access token is good for. */
+    /** Seconds that the access token is good for. The connection lapses when the refresh token expires. */
     readonly addTokens: (accountId: AccountId, tokens: NewTokens) => Effect.Effect<number>
     /** Locks the token's connection until the transaction ends, and reads what it is like under that lock. */
     readonly lockRefresh: (hash: string) => Effect.Effect<Option.Option<KeptRefresh>>
@@ -121,10 +121,7 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     readonly useRefresh: (accountId: AccountId, hash: string) => Effect.Effect<void>
     readonly findToken: (hash: string) => Effect.Effect<Option.Option<KeptToken>>
     readonly dropToken: (accountId: AccountId, hash: string) => Effect.Effect<void>
-    /**
-     * Deletes what is over: tokens (an hour later: by then nobody refreshes with one any more), codes (a day later), consents,
-     * registrations that came to nothing in a day. How many rows.
-     */
+    /** Deletes what is over: tokens, codes (a day later), consents, registrations that came to nothing in a day. How many rows. */
     readonly forget: Effect.Effect<number>
   }
 >() {
@@ -230,6 +227,10 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
             ) AS n (kind, hash, tier, life)
             WHERE g.account_id = ${accountId} AND g.id = ${grantId}
             RETURNING kind, expires_at
+          ), lasting AS (
+            UPDATE oauth_grant g SET lapses_at = m.expires_at
+            FROM made m
+            WHERE g.account_id = ${accountId} AND g.id = ${grantId} AND m.kind = 'refresh'
           )
           SELECT round(extract(epoch FROM expires_at - app_now()))::int AS "lifeSeconds" FROM made WHERE kind = 'access'`
       })
@@ -300,7 +301,7 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
           ),
         forget: orDie(
           forget({
-            oauth_token: sql`t.expires_at <= app_now() - interval '1 hour'`,
+            oauth_token: sql`t.expires_at <= app_now()`,
             oauth_request: sql`t.expires_at <= app_now()`,
             oauth_code: sql`t.expires_at <= app_now() - interval '1 day'`,
             // After what names them.

@@ -119,7 +119,7 @@ export class Authorization extends Context.Tag("catalog/Authorization")<
     readonly exchange: (parameters: Parameters, baseUrl: string) => Effect.Effect<TokenAnswer, OAuthRefused>
     /** The revocation endpoint (RFC 7009): a refresh token ends its connection, an access token itself; only for its client. */
     readonly revoke: (parameters: Parameters) => Effect.Effect<void>
-    /** Deletes what is over, and ends connections of which nothing is left. How many. */
+    /** Deletes what is over. How many. */
     readonly forget: Effect.Effect<number>
   }
 >() {
@@ -345,7 +345,7 @@ export class Authorization extends Context.Tag("catalog/Authorization")<
           if (kind === "access") yield* oauth.dropToken(accountId, hashOf(token))
           else yield* connections.end(accountId, grantId, "revoked")
         }),
-        forget: Effect.zipWith(oauth.forget, connections.endExpired, (deleted, ended) => deleted + ended)
+        forget: oauth.forget
       }
     })
   )

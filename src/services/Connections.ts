@@ -22,7 +22,7 @@ export class Connections extends Context.Tag("catalog/Connections")<
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
     /** Its tokens open nothing from now on. NotFound: the account has no such connection. Twice is fine. */
     readonly disconnect: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void, NotFound>
-    /** Disconnects every connection of the account, and what was consented to and is on its way; how many were alive. */
+    /** Disconnects every connection of the account, and what was consented to and is on its way; how many had not been. */
     readonly disconnectAll: (accountId: AccountId) => Effect.Effect<number>
   }
 >() {

@@ -177,21 +177,28 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const { accountId, cookie } = yield* aUser()
       const { clientId, ...tokens } = yield* aConnection(cookie, "pim:read", "Idle")
       const used = yield* aConnection(cookie, "pim:read", "Used")
-      const { forget } = yield* Authorization
-      const ends = Effect.gen(function* () {
-        yield* forget
-        const list = yield* (yield* Connections).list(accountId)
-        return Object.fromEntries(list.map(({ clientName, endReason }) => [clientName, endReason]))
-      })
+      const connections = yield* Connections
+      const ends = Effect.map(connections.list(accountId), (list) =>
+        Object.fromEntries(list.map(({ clientName, endReason }) => [clientName, endReason]))
+      )
       yield* later(20 * day, refresh(used.clientId, used.refresh))
-      // Its access tokens are gone, its refresh token is not.
+      // Its access tokens have expired, its refresh token has not.
       assert.deepStrictEqual(yield* later(30 * day - 60, ends), { Idle: null, Used: null })
-      assert.strictEqual((yield* later(30 * day - 60, refresh(clientId, tokens.refresh))).status, 200)
-      assert.deepStrictEqual(yield* later(51 * day, ends), { Idle: null, Used: "expired" })
-      assert.deepStrictEqual(yield* later(61 * day, ends), { Idle: "expired", Used: "expired" })
-      const shown = yield* page((yield* aBrowser(accountId, "later@example.com")).cookie)
-      assert.lengthOf([...shown.text.matchAll(/aria-label="Disconnect /g)], 0)
-      assert.include(shown.text, "The program did not use it for 30 days")
+      assert.deepStrictEqual(yield* later(31 * day, ends), { Idle: "expired", Used: null })
+      assert.strictEqual((yield* later(31 * day, refresh(clientId, tokens.refresh))).status, 400)
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual(yield* ends, { Idle: "expired", Used: "expired" })
+        // It ended when it lapsed, whatever is swept or ended afterwards.
+        const before = yield* connections.list(accountId)
+        yield* (yield* Authorization).forget
+        yield* connections.disconnectAll(accountId)
+        assert.deepStrictEqual(yield* connections.list(accountId), before)
+        const shown = yield* page((yield* aBrowser(accountId, "later@example.com")).cookie)
+        assert.lengthOf([...shown.text.matchAll(/aria-label="Disconnect /g)], 0)
+        assert.include(shown.text, "The program did not use it for 30 days")
+      }).pipe((effect) => later(51 * day, effect))
+      const [listed] = yield* later(51 * day, connections.list(accountId))
+      assert.strictEqual(Math.round((Date.parse(listed?.endedAt ?? "") - Date.now()) / 1_000 / day), 50)
     })
   )
 
