@@ -171,9 +171,12 @@ export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor)
     return { form, file: { name: fileNameOf(file.name), content } }
   })
 
-/** A path of this service to go on at, as a browser will read it; anything else: undefined. */
+/**
+ * A path of this service to go on at, as a browser will read it; anything else: undefined. Before the query, browsers take a
+ * backslash for a slash; in it, they leave one as it is.
+ */
 export const localPath = (target: string | undefined, baseUrl: string): string | undefined => {
-  if (target === undefined || !/^\/(?![/\\])[!-[\]-~]*$/.test(target)) return undefined
+  if (target === undefined || !/^\/(?![/\\])[!->@-[\]-~]*(?:\?[!-~]*)?$/.test(target)) return undefined
   const { origin } = new URL(baseUrl)
   return URL.canParse(target, origin) && new URL(target, origin).origin === origin ? target : undefined
 }

@@ -10,7 +10,9 @@ const endWords: Readonly<Record<EndReason, string>> = {
   token_replayed:
     "A refresh token was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",
   code_replayed:
-    "The code of its sign-in was used a second time, so somebody else may have had a copy. The connection was ended to be safe."
+    "The code of its sign-in was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",
+  expired: "The program did not use it for 30 days, or it was 180 days old: those are over by themselves.",
+  user_disabled: "The user who allowed it was disabled."
 }
 
 const Details = ({ connection }: { readonly connection: Connection }) => (

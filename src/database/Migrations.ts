@@ -34,7 +34,8 @@ export const names: ReadonlyArray<string> = [
   "0022_refreshes",
   "0023_data_health",
   "0024_users",
-  "0025_connections"
+  "0025_connections",
+  "0026_connection_ends"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

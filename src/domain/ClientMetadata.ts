@@ -14,8 +14,11 @@ const mostNameCharacters = 100
 
 const grantTypes = ["authorization_code", "refresh_token"]
 
-/** Control and format characters: they could make a name read as another, or as a part of the page. */
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu
+/** Control and format characters, and letters that show nothing: they could make a name read as another, or as a part of the page. */
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]+/gu
+
+/** Marks upon marks: so many that they would cover the lines around them. No language needs more than the first four. */
+const stacked = /(\p{M}{4})\p{M}+/gu
 
 const isTexts = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.every(Predicate.isString)
@@ -25,7 +28,8 @@ const redirect = (description: string) => Either.left(OAuthRefused.because("inva
 
 /** As it will be shown, on one line; one that says nothing is replaced by where the client's codes go. */
 const nameOf = (given: string | undefined, redirectUri: string): string => {
-  const shown = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(/\s+/g, " ").trim()
+  const visible = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
+  const shown = visible.replaceAll(/\s+/g, " ").trim()
   const cut = [...shown].slice(0, mostNameCharacters).join("").trim()
   return cut === "" ? destinationOf(redirectUri) : cut
 }

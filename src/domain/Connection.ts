@@ -5,9 +5,16 @@ import { Timestamp } from "./Timestamp.ts"
 
 /**
  * Why a connection ended: the merchant disconnected it; its client gave its token back; a token, or a code, that had been
- * used was used again, so somebody else may have it.
+ * used was used again, so somebody else may have it; its last refresh token expired; the user who consented was disabled.
  */
-export const EndReason = Schema.Literal("disconnected", "revoked", "token_replayed", "code_replayed")
+export const EndReason = Schema.Literal(
+  "disconnected",
+  "revoked",
+  "token_replayed",
+  "code_replayed",
+  "expired",
+  "user_disabled"
+)
 export type EndReason = typeof EndReason.Type
 
 /** What an agent was granted, as the merchant sees it; it stays as a record after it ended. */

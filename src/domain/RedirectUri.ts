@@ -14,14 +14,17 @@ const forbiddenSchemes = new Set([
 const plain = /^[!-~]+$/
 const needsEscaping = /[\\"<>^`{|}]/
 
+/** Somebody's name before the host, be it an empty one, of which a parsed address says nothing any more. */
+const named = /^[^/?]*\/\/[^/?]*@/
+
 /** What is wrong with an address that a client wants codes to be sent to; undefined: nothing. */
 export const misfitOfRedirectUri = (uri: string): string | undefined => {
   if (uri.length > mostCharacters) return `must have at most ${mostCharacters} characters`
   if (!plain.test(uri) || needsEscaping.test(uri) || !URL.canParse(uri)) return "must be an absolute URI"
   if (uri.includes("#")) return "must not have a fragment"
   if (uri.includes("*")) return "must not have a wildcard"
-  const { hostname, password, protocol, username } = new URL(uri)
-  if (username !== "" || password !== "") return "must not have user information"
+  const { hostname, protocol } = new URL(uri)
+  if (named.test(uri)) return "must not have user information"
   if (forbiddenSchemes.has(protocol)) return `must not begin with ${protocol}`
   switch (protocol) {
     case "https:":

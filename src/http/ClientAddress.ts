@@ -2,6 +2,12 @@ import { isIPv6 } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 
+/** Some proxies add the port that was spoken from, with which every connection would be an address of its own. */
+const withoutPort = (address: string): string => {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/.exec(address) ?? []
+  return bracketed ?? plain ?? address
+}
+
 /** An IPv6 host has a network of its own, of 64 bits, in which it may choose its address. */
 const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address
@@ -26,7 +32,7 @@ export const addressOf = (request: HttpServerRequest.HttpServerRequest, trustedP
   // Each proxy adds, at the end, who spoke to it; what stands before that, anybody may have written.
   const forwarded = (request.headers["x-forwarded-for"] ?? "")
     .split(",")
-    .map((each) => each.trim())
+    .map((each) => withoutPort(each.trim()))
     .filter((each) => each !== "")
   return networkOf([...forwarded, socket].at(-1 - trustedProxies) ?? forwarded[0] ?? socket)
 }

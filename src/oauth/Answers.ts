@@ -22,9 +22,14 @@ export const json = (
 const refusal = (status: number, error: string, description: string, headers: Headers = {}) =>
   json({ error, error_description: description }, { status, headers })
 
-/** RFC 6749 (5.2), RFC 7591 (3.2.2). */
-export const refused = ({ code, description }: OAuthRefused) =>
-  refusal(code === "invalid_client" ? 401 : 400, code, description)
+/**
+ * RFC 6749 (5.2), RFC 7591 (3.2.2). `authenticated`: by a header, so that a client that is refused must be told its scheme; one
+ * that was not is not, as browsers would ask the person in front of them for a password.
+ */
+export const refused = ({ code, description }: OAuthRefused, authenticated = false) =>
+  code === "invalid_client"
+    ? refusal(401, code, description, authenticated ? { "www-authenticate": 'Basic realm="Catalog"' } : {})
+    : refusal(400, code, description)
 
 export const tooMany = ({ message, retryAfterSeconds }: TooManyRegistrations) =>
   refusal(429, "too_many_requests", message, { "retry-after": String(retryAfterSeconds) })

@@ -1,4 +1,4 @@
-import { HttpServerResponse } from "@effect/platform"
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Option, Schema } from "effect"
 import { formOf, PageRefused, type Visitor, visitorOf } from "../console/Browser.ts"
 
@@ -8,7 +8,7 @@ import { SignInPage } from "../console/SignInPage.tsx"
 import { page, queryOf } from "../console/Visits.ts"
 import { parametersOf } from "../domain/AuthorizationRequest.ts"
 import { readClientMetadata } from "../domain/ClientMetadata.ts"
-import type { NotForwarded } from "../domain/OAuthErrors.ts"
+import { type NotForwarded, OAuthRefused } from "../domain/OAuthErrors.ts"
 import { withParameters } from "../domain/RedirectUri.ts"
 import { scopeOf, Tier } from "../domain/Tier.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
@@ -47,6 +47,14 @@ const routes = {
 } as const
 
 const isTier = Schema.is(Tier)
+
+/** A client that names itself by a header, as confidential ones do. */
+const authenticates = ({ headers }: HttpServerRequest.HttpServerRequest) => headers.authorization !== undefined
+
+const publicClientsOnly = OAuthRefused.because(
+  "invalid_client",
+  "Clients do not authenticate here: send client_id with the other parameters, and no Authorization header."
+)
 
 const notForwarded = (error: NotForwarded) =>
   new PageRefused({
@@ -171,8 +179,9 @@ export const authorizationServer = ({
         token: (request) =>
           Effect.gen(function* () {
             const parameters = parametersOf(yield* readForm(request, formLimit))
+            if (authenticates(request) && parameters.get("client_id") === undefined) return yield* publicClientsOnly
             return json(yield* authorization.exchange(parameters, baseUrl))
-          }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error)))),
+          }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error, authenticates(request))))),
         tokenPreflight: preflighted,
         revoke: (request) =>
           Effect.gen(function* () {

@@ -22,7 +22,12 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
     /** Whether the account has such a connection; one that has ended keeps its end. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
-    /** Ends every connection of the account; how many were alive. */
+    /**
+     * Makes codes that are on their way to clients lead nowhere; one that is being redeemed at this moment is waited for, so that
+     * a statement after this sees the connection that came of it.
+     */
+    readonly withdrawCodes: (accountId: AccountId) => Effect.Effect<void>
+    /** Ends every connection of the account; how many had not been ended. */
     readonly endAll: (accountId: AccountId, reason: EndReason) => Effect.Effect<number>
   }
 >() {
@@ -57,9 +62,14 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
         execute: (accountId) => sql`
           SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.email AS "userEmail",
                  rfc3339(g.created_at) AS "createdAt", rfc3339(g.last_used_at) AS "lastUsedAt",
-                 rfc3339(g.ended_at) AS "endedAt", g.end_reason AS "endReason"
+                 rfc3339(coalesce(l.lapsed_at, g.ended_at)) AS "endedAt",
+                 CASE WHEN l.lapsed_at IS NULL THEN g.end_reason ELSE 'expired' END AS "endReason"
           FROM oauth_grant g
           JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
+          -- Whatever came first. OFFSET: judged once, so that both columns say the same.
+          CROSS JOIN LATERAL (
+            SELECT CASE WHEN g.lapses_at <= coalesce(g.ended_at, app_now()) THEN g.lapses_at END AS lapsed_at OFFSET 0
+          ) l
           WHERE g.account_id = ${accountId}
           ORDER BY g.created_at DESC, g.id`
       })
@@ -81,6 +91,15 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             Effect.map((rows) => rows.length > 0),
             orDie
           ),
+        withdrawCodes: (accountId) =>
+          sql`
+            WITH waiting AS (
+              SELECT account_id, hash FROM oauth_code
+              WHERE account_id = ${accountId} AND used_at IS NULL
+              ORDER BY hash FOR UPDATE
+            )
+            UPDATE oauth_code c SET used_at = app_now()
+            FROM waiting WHERE c.account_id = waiting.account_id AND c.hash = waiting.hash`.pipe(Effect.asVoid, orDie),
         endAll: (accountId, reason) =>
           sql`
             WITH living AS (

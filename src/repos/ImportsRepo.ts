@@ -15,6 +15,7 @@ import {
   nothingPlanned
 } from "../domain/Import.ts"
 import type { FieldConflict, StagedChange } from "../domain/ImportPlan.ts"
+import { untilNone } from "./Forgetting.ts"
 import { authorOf } from "./HistoryRepo.ts"
 
 /** The changes of one product of an import; of a refresh also of one collection, file or entity to be unlinked. */
@@ -212,17 +213,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             SELECT count(*)::integer AS count FROM gone`,
           ([row]) => Number(row?.count ?? 0)
         )
-      const forgetAll = (table: string) =>
-        Effect.iterate(
-          { deleted: -1, total: 0 },
-          {
-            while: ({ deleted }) => deleted !== 0,
-            body: ({ total }) => Effect.map(forgetSome(table), (deleted) => ({ deleted, total: total + deleted }))
-          }
-        ).pipe(
-          Effect.map(({ total }) => total),
-          orDie
-        )
+      const forgetAll = (table: string) => orDie(untilNone(forgetSome(table)))
       const conflicts = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
         Result: Schema.Struct({

@@ -4,6 +4,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../domain/Definition.ts"
 import type { AccountId, ImportId, RecordId, StoreId } from "../domain/Ids.ts"
 import { nameOf, type StagedMirrorItem } from "../domain/Mirror.ts"
+import { untilNone } from "./Forgetting.ts"
 import {
   entitiesAt,
   type MemoryAccount,
@@ -98,16 +99,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
             Effect.asVoid,
             orDie
           ),
-        forgetAbandoned: Effect.iterate(
-          { deleted: -1, total: 0 },
-          {
-            while: ({ deleted }) => deleted !== 0,
-            body: ({ total }) => Effect.map(forgetSome, ({ length }) => ({ deleted: length, total: total + length }))
-          }
-        ).pipe(
-          Effect.map(({ total }) => total),
-          orDie
-        )
+        forgetAbandoned: orDie(untilNone(Effect.map(forgetSome, ({ length }) => length)))
       }
     })
   )

@@ -5,6 +5,7 @@ import type { ClientMetadata } from "../domain/ClientMetadata.ts"
 import { AccountId, ClientId, ConnectionId, ConsentId, UserId } from "../domain/Ids.ts"
 import { Tier } from "../domain/Tier.ts"
 import { lifeSeconds } from "../domain/TokenLife.ts"
+import { makeForget } from "./Forgetting.ts"
 
 /** A program that registered itself. */
 export const Client = Schema.Struct({
@@ -112,7 +113,7 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     /** Uses the code up; `grantId`: for this connection, null: for nothing. */
     readonly spendCode: (accountId: AccountId, hash: string, grantId: ConnectionId | null) => Effect.Effect<void>
     readonly addGrant: (accountId: AccountId, grant: NewGrant) => Effect.Effect<void>
-    /** Seconds that the access token is good for. */
+    /** Seconds that the access token is good for. The connection lapses when the refresh token expires. */
     readonly addTokens: (accountId: AccountId, tokens: NewTokens) => Effect.Effect<number>
     /** Locks the token's connection until the transaction ends, and reads what it is like under that lock. */
     readonly lockRefresh: (hash: string) => Effect.Effect<Option.Option<KeptRefresh>>
@@ -128,6 +129,8 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     OAuthRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+
+      const forget = makeForget(sql)
 
       const findClient = SqlSchema.findOne({
         Request: ClientId,
@@ -224,6 +227,10 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
             ) AS n (kind, hash, tier, life)
             WHERE g.account_id = ${accountId} AND g.id = ${grantId}
             RETURNING kind, expires_at
+          ), lasting AS (
+            UPDATE oauth_grant g SET lapses_at = m.expires_at
+            FROM made m
+            WHERE g.account_id = ${accountId} AND g.id = ${grantId} AND m.kind = 'refresh'
           )
           SELECT round(extract(epoch FROM expires_at - app_now()))::int AS "lifeSeconds" FROM made WHERE kind = 'access'`
       })
@@ -292,24 +299,17 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
             done,
             orDie
           ),
-        forget: sql`
-          WITH tokens AS (
-            DELETE FROM oauth_token WHERE expires_at <= app_now() RETURNING 1
-          ), consents AS (
-            DELETE FROM oauth_request WHERE expires_at <= app_now() RETURNING 1
-          ), codes AS (
-            DELETE FROM oauth_code WHERE expires_at <= app_now() - interval '1 day' RETURNING 1
-          ), clients AS (
-            DELETE FROM oauth_client c
-            WHERE c.created_at <= app_now() - interval '1 day'
-              AND NOT EXISTS (SELECT FROM oauth_grant g WHERE g.client_id = c.id)
-              AND NOT EXISTS (SELECT FROM oauth_code o WHERE o.client_id = c.id)
-              AND NOT EXISTS (SELECT FROM oauth_request r WHERE r.client_id = c.id)
-            RETURNING 1
-          )
-          SELECT 1 FROM tokens UNION ALL SELECT 1 FROM consents UNION ALL SELECT 1 FROM codes UNION ALL SELECT 1 FROM clients`.pipe(
-          Effect.map((rows) => rows.length),
-          orDie
+        forget: orDie(
+          forget({
+            oauth_token: sql`t.expires_at <= app_now()`,
+            oauth_request: sql`t.expires_at <= app_now()`,
+            oauth_code: sql`t.expires_at <= app_now() - interval '1 day'`,
+            // After what names them.
+            oauth_client: sql`t.created_at <= app_now() - interval '1 day'
+              AND NOT EXISTS (SELECT FROM oauth_grant g WHERE g.client_id = t.id)
+              AND NOT EXISTS (SELECT FROM oauth_code o WHERE o.client_id = t.id)
+              AND NOT EXISTS (SELECT FROM oauth_request r WHERE r.client_id = t.id)`
+          })
         )
       }
     })

@@ -14,6 +14,7 @@ import {
 } from "../domain/PublicationRecord.ts"
 import { PublishError } from "../domain/PublishState.ts"
 import { fromMillis, type Timestamp } from "../domain/Timestamp.ts"
+import { untilNone } from "./Forgetting.ts"
 import {
   type MemoryAccount,
   type MemoryPublication,
@@ -495,16 +496,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
               error = ${error === null ? null : JSON.stringify(error)}::jsonb`
           ),
         orphans: (kind) => orDie(orphans(kind)),
-        forget: Effect.iterate(
-          { deleted: -1, total: 0 },
-          {
-            while: ({ deleted }) => deleted !== 0,
-            body: ({ total }) => Effect.map(forgetSome, (deleted) => ({ deleted, total: total + deleted }))
-          }
-        ).pipe(
-          Effect.map(({ total }) => total),
-          orDie
-        )
+        forget: orDie(untilNone(forgetSome))
       }
     })
   )

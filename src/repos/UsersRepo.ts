@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, UserId } from "../domain/Ids.ts"
 import { SignedIn, User } from "../domain/User.ts"
+import { makeForget } from "./Forgetting.ts"
 
 /** Whose attempts are counted. */
 export type AttemptKind = "sign-in" | "registration"
@@ -73,6 +74,8 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     UsersRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+
+      const forget = makeForget(sql)
 
       const findByEmail = SqlSchema.findOne({
         Request: Schema.String,
@@ -179,6 +182,10 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
               RETURNING account_id, id
             ), ended AS (
               DELETE FROM session s USING disabled d WHERE s.account_id = d.account_id AND s.user_id = d.id
+            ), disconnected AS (
+              UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'user_disabled'
+              FROM disabled d
+              WHERE g.account_id = d.account_id AND g.user_id = d.id AND g.ended_at IS NULL
             ), withdrawn AS (
               DELETE FROM password_link l USING disabled d WHERE l.account_id = d.account_id AND l.user_id = d.id
             )
@@ -224,20 +231,13 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
             orDie
           ),
         forget: ({ idleSeconds, wholeSeconds }, attemptSeconds) =>
-          sql`
-            WITH idle AS (
-              DELETE FROM session
-              WHERE last_seen_at <= app_now() - make_interval(secs => ${idleSeconds})
-                 OR created_at <= app_now() - make_interval(secs => ${wholeSeconds})
-              RETURNING 1
-            ), links AS (
-              DELETE FROM password_link WHERE expires_at <= app_now() RETURNING 1
-            ), attempts AS (
-              DELETE FROM attempt WHERE since <= app_now() - make_interval(secs => ${attemptSeconds}) RETURNING 1
-            )
-            SELECT 1 FROM idle UNION ALL SELECT 1 FROM links UNION ALL SELECT 1 FROM attempts`.pipe(
-            Effect.map((rows) => rows.length),
-            orDie
+          orDie(
+            forget({
+              session: sql`(t.last_seen_at <= app_now() - make_interval(secs => ${idleSeconds})
+                OR t.created_at <= app_now() - make_interval(secs => ${wholeSeconds}))`,
+              password_link: sql`t.expires_at <= app_now()`,
+              attempt: sql`t.since <= app_now() - make_interval(secs => ${attemptSeconds})`
+            })
           )
       }
     })

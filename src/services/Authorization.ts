@@ -78,7 +78,9 @@ const staleConsent = new NotForwarded({
 export class ForgedDecision extends NotForwarded {}
 
 const forged = new ForgedDecision({
-  message: "This decision did not come from the page that asked you. Start again from the program that sent you."
+  // A page that is older than a sweep is not known any more either.
+  message:
+    "This decision did not come from the page that asked you in this browser, or that page is long no longer good. Start again from the program that sent you."
 })
 
 const isClientId = Schema.is(ClientId)

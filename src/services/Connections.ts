@@ -1,4 +1,5 @@
 import { Context, Effect, FiberSet, Layer, Option } from "effect"
+import { Transaction } from "../database/Transaction.ts"
 import type { Connection, ConnectionCredential } from "../domain/Connection.ts"
 import { NotFound } from "../domain/Errors.ts"
 import type { AccountId, ConnectionId } from "../domain/Ids.ts"
@@ -21,7 +22,7 @@ export class Connections extends Context.Tag("catalog/Connections")<
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
     /** Its tokens open nothing from now on. NotFound: the account has no such connection. Twice is fine. */
     readonly disconnect: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void, NotFound>
-    /** Disconnects every connection of the account; how many were alive. */
+    /** Disconnects every connection of the account, and what was consented to and is on its way; how many had not been. */
     readonly disconnectAll: (accountId: AccountId) => Effect.Effect<number>
   }
 >() {
@@ -29,6 +30,7 @@ export class Connections extends Context.Tag("catalog/Connections")<
     Connections,
     Effect.gen(function* () {
       const connections = yield* ConnectionsRepo
+      const transaction = yield* Transaction
       const findCredential = yield* makeCoalesced(connections.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
       // One write a connection and minute from this process, however many calls come before the first one is through.
@@ -61,7 +63,9 @@ export class Connections extends Context.Tag("catalog/Connections")<
           if (!(yield* connections.end(accountId, id, "disconnected"))) return yield* new NotFound()
         }),
         disconnectAll: Effect.fn("Connections.disconnectAll")((accountId: AccountId) =>
-          connections.endAll(accountId, "disconnected")
+          transaction.run(
+            Effect.zipRight(connections.withdrawCodes(accountId), connections.endAll(accountId, "disconnected"))
+          )
         )
       }
     })

@@ -113,10 +113,14 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
           return headers.get("location")
         })
       assert.strictEqual(yield* to("/settings/keys?x=1"), "/settings/keys?x=1")
+      // Browsers send a backslash in a query as it is: a client's state may hold one.
+      assert.strictEqual(yield* to("/oauth/authorize?state=a\\b?c\\d"), "/oauth/authorize?state=a\\b?c\\d")
       for (const elsewhere of [
         "https://evil.example/",
         "//evil.example/",
         "/\\evil.example/",
+        "/x\\evil.example?y",
+        "/\\evil.example?y\\z",
         "\\\\evil.example",
         "/\t/evil.example",
         "/\n/evil.example",

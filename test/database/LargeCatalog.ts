@@ -49,8 +49,10 @@ const accessStatements: ReadonlyArray<string> = [
                               code_challenge, resource, expires_at)
    SELECT ACCOUNT, ID, ID, sha256(('session' || n)::bytea), sha256('form'), ID, 'https://agent.example/cb', 'pim:read',
           'x', 'https://pim.example/mcp', now() + interval '1 day' FROM N`,
-  `INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
-   SELECT ACCOUNT, ID, ID, ID, 'Client', 'agent.example', 'pim:read', 'https://pim.example/mcp' FROM N`,
+  `INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource,
+                            lapses_at)
+   SELECT ACCOUNT, ID, ID, ID, 'Client', 'agent.example', 'pim:read', 'https://pim.example/mcp', now() + interval '1 day'
+   FROM N`,
   `INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource, expires_at)
    SELECT ACCOUNT, sha256(('code' || n)::bytea), ID, ID, 'https://agent.example/cb', 'pim:read', 'x',
           'https://pim.example/mcp', now() + interval '1 day' FROM N`,

@@ -281,6 +281,7 @@ const access = (round: number) =>
     yield* connections.recordUse(accountId, connectionId)
     assert.isAtLeast((yield* connections.list(accountId)).length, 60)
     assert.isTrue(yield* connections.end(accountId, connectionId, "disconnected"))
+    yield* connections.withdrawCodes(accountId)
     assert.isAtLeast(yield* connections.endAll(accountId, "disconnected"), 59)
   })
 

@@ -169,6 +169,35 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
+    it.effect(`H3 after ${races} races of revoking all and codes on their way nothing is usable`, () =>
+      Effect.gen(function* () {
+        const { accountId, cookie } = yield* aUser()
+        const connections = yield* Connections
+        const clientId = yield* aClient()
+        const counts = { redeemed: 0, refused: 0, usable: 0 }
+        for (let race = 0; race < races; race++) {
+          const verifier = newVerifier()
+          const code = yield* aCode(cookie, { clientId, verifier })
+          const redeeming = redeem({ clientId, verifier }, code)
+          const ending = Effect.as(connections.disconnectAll(accountId), undefined)
+          // The later of the two by up to a few milliseconds, so that either may be first.
+          const held = (milliseconds: number) => Effect.sleep(`${Math.max(0, milliseconds)} millis`)
+          const ahead = (race % 9) - 2
+          const [, answer] = yield* Effect.all(
+            [Effect.zipRight(held(ahead), ending), Effect.zipRight(held(-ahead), redeeming)],
+            { concurrency: "unbounded" }
+          )
+          const left = yield* usable(clientId, successes([answer]))
+          counts.redeemed += left.length
+          counts.refused += 1 - left.length
+          counts.usable += left.filter(Boolean).length
+        }
+        report("Revoking all against codes", counts)
+        assert.strictEqual(counts.usable, 0)
+        assert.isNull((yield* connections.list(accountId)).find(({ endedAt }) => endedAt === null) ?? null)
+      })
+    )
+
     it.effect("F3 concurrent refreshes of one token, over and over, end no connection", () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()

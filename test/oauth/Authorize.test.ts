@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Authorization } from "../../src/services/Authorization.ts"
 import { sectionsOf } from "./Html.ts"
 import {
   aBrowser,
@@ -375,6 +376,11 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const late = { ...stale.hidden, tier: "pim:read", decision: "allow" }
       assertErrorPage(yield* later(601, decide(cookie, late)), 400, /no longer good/)
       assert.strictEqual((yield* later(500, decide(cookie, late))).status, 303)
+      // Swept, it cannot be told from a page that was never shown.
+      const swept = yield* consentForm(cookie, { clientId, verifier })
+      yield* later(601, (yield* Authorization).forget)
+      const gone = decide(cookie, { ...swept.hidden, tier: "pim:read", decision: "allow" })
+      assertErrorPage(yield* gone, 403, /no longer good/)
     })
   )
 

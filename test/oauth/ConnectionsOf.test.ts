@@ -4,9 +4,26 @@ import { Effect, Layer, Option } from "effect"
 import { NotFound } from "../../src/domain/Errors.ts"
 import { ConnectionId } from "../../src/domain/Ids.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
+import { Authorization } from "../../src/services/Authorization.ts"
 import { Connections } from "../../src/services/Connections.ts"
+import { Users } from "../../src/services/Users.ts"
 import { sectionsOf } from "./Html.ts"
-import { aConnection, ask, assertErrorPage, aUser, later, PagesServer, refresh, withinAMinute } from "./PagesServer.ts"
+import {
+  aBrowser,
+  aClient,
+  aCode,
+  aConnection,
+  ask,
+  assertErrorPage,
+  assertRefused,
+  aUser,
+  later,
+  newVerifier,
+  PagesServer,
+  redeem,
+  refresh,
+  withinAMinute
+} from "./PagesServer.ts"
 
 const authenticate = (token: string) =>
   Effect.gen(function* () {
@@ -132,6 +149,75 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       assert.strictEqual((yield* page(cookie)).status, 200)
       const headers = { authorization: `Bearer ${apiKey}` }
       assert.strictEqual((yield* ask("/api/v1/ping", { headers })).status, 200)
+    })
+  )
+
+  it.effect("H3 revoking all takes back what was consented to and is on its way, of this account alone", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aUser()
+      const stranger = yield* aUser()
+      const onItsWay = (cookie: string) =>
+        Effect.gen(function* () {
+          const client = { clientId: yield* aClient(), verifier: newVerifier() }
+          return { client, code: yield* aCode(cookie, client) }
+        })
+      const ours = yield* onItsWay(cookie)
+      const theirs = yield* onItsWay(stranger.cookie)
+      assert.strictEqual(yield* (yield* Connections).disconnectAll(accountId), 0)
+      assertRefused(yield* redeem(ours.client, ours.code), 400, "invalid_grant")
+      assert.strictEqual((yield* redeem(theirs.client, theirs.code)).status, 200)
+      // Whoever consents again afterwards connects.
+      assert.strictEqual((yield* aConnection(cookie)).scope, "pim:read pim:write pim:publish")
+    })
+  )
+
+  it.effect("H1 a connection whose tokens have all expired is shown as ended, and why", () =>
+    Effect.gen(function* () {
+      const day = 86_400
+      const { accountId, cookie } = yield* aUser()
+      const { clientId, ...tokens } = yield* aConnection(cookie, "pim:read", "Idle")
+      const used = yield* aConnection(cookie, "pim:read", "Used")
+      const connections = yield* Connections
+      const ends = Effect.map(connections.list(accountId), (list) =>
+        Object.fromEntries(list.map(({ clientName, endReason }) => [clientName, endReason]))
+      )
+      yield* later(20 * day, refresh(used.clientId, used.refresh))
+      // Its access tokens have expired, its refresh token has not.
+      assert.deepStrictEqual(yield* later(30 * day - 60, ends), { Idle: null, Used: null })
+      assert.deepStrictEqual(yield* later(31 * day, ends), { Idle: "expired", Used: null })
+      assert.strictEqual((yield* later(31 * day, refresh(clientId, tokens.refresh))).status, 400)
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual(yield* ends, { Idle: "expired", Used: "expired" })
+        // It ended when it lapsed, whatever is swept or ended afterwards.
+        const before = yield* connections.list(accountId)
+        yield* (yield* Authorization).forget
+        yield* connections.disconnectAll(accountId)
+        assert.deepStrictEqual(yield* connections.list(accountId), before)
+        const shown = yield* page((yield* aBrowser(accountId, "later@example.com")).cookie)
+        assert.lengthOf([...shown.text.matchAll(/aria-label="Disconnect /g)], 0)
+        assert.include(shown.text, "The program did not use it for 30 days")
+      }).pipe((effect) => later(51 * day, effect))
+      const [listed] = yield* later(51 * day, connections.list(accountId))
+      assert.strictEqual(Math.round((Date.parse(listed?.endedAt ?? "") - Date.now()) / 1_000 / day), 50)
+    })
+  )
+
+  it.effect("H1, F9 the connections of a user who was disabled are shown as ended, and no others", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, email } = yield* aUser()
+      const colleague = yield* aBrowser(accountId, "colleague@example.com")
+      yield* aConnection(cookie, "pim:read", "Theirs")
+      yield* aConnection(colleague.cookie, "pim:read", "Ours")
+      yield* Effect.orDie((yield* Users).disable(accountId, email))
+      const list = yield* (yield* Connections).list(accountId)
+      assert.deepStrictEqual(
+        list.map(({ clientName, endReason }) => [clientName, endReason]),
+        [
+          ["Ours", null],
+          ["Theirs", "user_disabled"]
+        ]
+      )
+      assert.include((yield* page(colleague.cookie)).text, "The user who allowed it was disabled.")
     })
   )
 

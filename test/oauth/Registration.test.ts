@@ -130,6 +130,10 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     ["an empty fragment", ["https://agent.example/callback#"]],
     ["user information", ["https://agent.example@evil.example/"]],
     ["a password", ["https://:p@evil.example/"]],
+    ["an empty name", ["https://@evil.example/"]],
+    ["an empty name and password", ["https://:@evil.example/"]],
+    ["an empty name, on loopback", ["http://@127.0.0.1/"]],
+    ["user information of a scheme of its own", ["cursor://user@host/"]],
     ["a wildcard", ["https://*.agent.example/callback"]],
     ["a wildcard in the path", ["https://agent.example/*"]],
     ["none", []],
@@ -178,8 +182,13 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
 
       const long = yield* register({ client_name: "é".repeat(5_000), redirect_uris: [uri] })
       assert.strictEqual([...String(bodyOf(long).client_name)].length, 100)
-      const nameless = yield* register({ client_name: " \u200B ", redirect_uris: [uri] })
-      assert.strictEqual(bodyOf(nameless).client_name, "agent.example")
+      // Format characters, and letters that show nothing: fillers of Hangul, the blank of Braille.
+      for (const blank of [" \u200B ", "\u3164", "\u115F\u1160", "\uFFA0 \u2800"]) {
+        const nameless = yield* register({ client_name: blank, redirect_uris: [uri] })
+        assert.strictEqual(bodyOf(nameless).client_name, "agent.example")
+      }
+      const tall = yield* register({ client_name: `Z${"\u0335".repeat(90)} e\u0301`, redirect_uris: [uri] })
+      assert.strictEqual(bodyOf(tall).client_name, `Z${"\u0335".repeat(4)} e\u0301`)
     })
   )
 
@@ -268,6 +277,11 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
         assert.strictEqual(yield* from("2001:db8:1:2:3:4:5:6, 10.0.0.1"), 201)
         assert.strictEqual(yield* from("2001:0db8:0001:0002::9, 10.0.0.1"), 429)
         assert.strictEqual(yield* from("2001:db8:1:3::1, 10.0.0.1"), 201)
+        // With the port, as some proxies write it.
+        assert.strictEqual(yield* from("198.51.100.3:1024, 10.0.0.1:8080"), 201)
+        assert.strictEqual(yield* from("198.51.100.3:1025, 10.0.0.1:8081"), 201)
+        assert.strictEqual(yield* from("198.51.100.3, 10.0.0.1:8082"), 429)
+        assert.strictEqual(yield* from("[2001:db8:1:2::1]:1026, 10.0.0.1"), 429)
       })
     )
   }

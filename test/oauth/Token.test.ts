@@ -175,6 +175,26 @@ for (const { absent, empty, name } of engines)
         })
       )
 
+      it.effect(
+        "E10 a client that authenticates by a header is told that none does; beside its id the header is ignored",
+        () =>
+          Effect.gen(function* () {
+            const { clientId, code, verifier } = yield* issued
+            const headers = { authorization: `Basic ${btoa(`${clientId}:secret`)}` }
+            const form = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: redirectUri }
+            const nameless = yield* ask("/oauth/token", { form, headers })
+            assertRefused(nameless, 401, "invalid_client")
+            const unknown = { ...form, client_id: "agent" }
+            assertRefused(yield* ask("/oauth/token", { form: unknown, headers }), 401, "invalid_client")
+            assert.strictEqual(nameless.headers.get("www-authenticate"), 'Basic realm="Catalog"')
+            // Without the header, browsers would ask for a password.
+            const plain = yield* ask("/oauth/token", { form: unknown })
+            assert.isNull(plain.headers.get("www-authenticate"))
+            const named = yield* ask("/oauth/token", { form: { ...form, client_id: clientId }, headers })
+            assert.strictEqual(named.status, 200, named.text)
+          })
+      )
+
       it.effect("E11 GET", () =>
         Effect.gen(function* () {
           const answer = yield* ask("/oauth/token?grant_type=authorization_code")
