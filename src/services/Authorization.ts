@@ -80,7 +80,7 @@ export class ForgedDecision extends NotForwarded {}
 const forged = new ForgedDecision({
   // A page that is older than a sweep is not known any more either.
   message:
-    "This decision did not come from the page that asked you in this browser, or that page is long no longer good. Start again from the program that sent you."
+    "This decision did not come from the page that asked you in this browser, or that page expired long ago. Start again from the program that sent you."
 })
 
 const isClientId = Schema.is(ClientId)
