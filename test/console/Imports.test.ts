@@ -208,7 +208,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const answer = yield* post("/import/discard")
       assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/import?id=${id}&note=discarded`])
       assert.strictEqual((yield* run).phase, "discarded")
-      for (const [path, form] of forms)
+      // A second click.
+      const again = yield* post("/import/discard")
+      assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/import?id=${id}&note=discarded`])
+      for (const [path, form] of forms.filter(([path]) => path !== "/import/discard"))
         assertRefusal(yield* post(path, form), 400, {
           title: "Not accepted",
           message: "This import was discarded already: nothing about it can be decided any more.",
@@ -222,7 +225,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
   it.effect("say so when an import was applied already", () =>
     Effect.gen(function* () {
       const { firstImport, post } = yield* reviewing
-      for (const [path, form] of forms)
+      const again = yield* post("/import/accept", { id: firstImport })
+      assert.deepStrictEqual(
+        [again.status, again.headers.get("location")],
+        [303, `/import?id=${firstImport}&note=accepted`]
+      )
+      for (const [path, form] of forms.filter(([path]) => path !== "/import/accept"))
         assertRefusal(yield* post(path, { ...form, id: firstImport }), 400, {
           title: "Not accepted",
           message: "This import was accepted and applied already: nothing about it can be decided any more.",
