@@ -81,8 +81,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       assert.include(text, "Products 0 2 0 Collections 0 0 1 Media files 0 0 2 Read: 3 variants.")
       assert.include(text, "3 conflicts below are undecided: there the store's value is taken.")
-      assert.include(page.text, `<a href="/entity?id=${tent}">The tent</a>: <code>vendor</code>`)
-      assert.include(page.text, `<a href="/entity?id=${stove}">The stove</a>: <code>tags</code>`)
+      assert.include(page.text, `<a href="/entity?id=${tent}"><bdi>The tent</bdi></a>: <code>vendor</code>`)
+      assert.include(page.text, `<a href="/entity?id=${stove}"><bdi>The stove</bdi></a>: <code>tags</code>`)
       assert.include(page.text, "gas, <mark>camp</mark>")
       assert.include(page.text, "gas, <mark>wood</mark>")
       assert.include(page.text, "<mark>Tern &lt;b></mark>")
@@ -275,7 +275,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
           yield* ask(path, { cookie, form: { ...form, id, csrf }, headers: { origin: "https://evil.example" } })
         )
         const away = yield* ask(path, { form: { ...form, id, csrf } })
-        assert.strictEqual(away.headers.get("location"), "/sign-in?return_to=%2F")
+        assert.strictEqual(away.headers.get("location"), "/sign-in?return_to=%2F&unsent=form")
       }
       assert.deepStrictEqual(
         (yield* decisions).map(([decision]) => decision),
