@@ -86,17 +86,19 @@ const foreign = new PageRefused({
   message: "This form did not come from a page of this service. Open the page again and repeat it there."
 })
 
-/** Largest form, in bytes: a request to authorize travels in one. */
-const formLimitBytes = 65_536
+/** Largest form of anybody, in bytes: a request to authorize travels in one. */
+const openFormBytes = 65_536
+/** Largest form of who is signed in: a long text is a value, and percent-encoded a letter of some scripts is nine bytes. */
+const ownFormBytes = 1_048_576
 
 /** The fields of a form, if it may be from a page of this service: browsers say where a form comes from. */
-export const formOf = (request: Request, baseUrl: string) =>
+export const formOf = (request: Request, baseUrl: string, limitBytes = openFormBytes) =>
   Effect.gen(function* () {
     const { origin } = request.headers
     const site = request.headers["sec-fetch-site"]
     if (origin !== undefined && !ownOrigins(baseUrl).has(origin)) return yield* foreign
     if (site !== undefined && site !== "same-origin" && site !== "none") return yield* foreign
-    const form = parametersOf(yield* readForm(request, formLimitBytes))
+    const form = parametersOf(yield* readForm(request, limitBytes))
     const bad = form.repeated.length > 0 || form.unkeepable
     return bad
       ? yield* new PageRefused({
@@ -110,7 +112,7 @@ export const formOf = (request: Request, baseUrl: string) =>
 /** The fields of a form from a page that this visitor was shown. */
 export const ownFormOf = (request: Request, baseUrl: string, { csrf }: Visitor) =>
   Effect.filterOrFail(
-    formOf(request, baseUrl),
+    formOf(request, baseUrl, ownFormBytes),
     (form: Parameters) => {
       const given = Buffer.from(form.get(fieldNames.csrf) ?? "")
       const expected = Buffer.from(csrf)

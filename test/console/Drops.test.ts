@@ -343,7 +343,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       }
       assertRefusal(yield* create({ ...fitting, value: "a\u0000" }), ...refusals.unreadable)
       const away = yield* ask("/drops", { form: fitting })
-      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F"])
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
       assert.deepStrictEqual(
         (yield* list).map(({ status }) => status),
         ["scheduled"]
@@ -384,6 +384,23 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(listed.text, `and 2 more<span class="spoken"> changes of حذاء</span>`)
       const refused = yield* ask("/drops", { cookie, form: { csrf, value: "\r\nsecond line" } })
       assert.include(refused.text, ">\n\nsecond line</textarea>")
+    })
+  )
+
+  it.effect("a text of many letters fits into the form in any script, and one that does not is told so", () =>
+    Effect.gen(function* () {
+      const { create, fitting, list } = yield* aShop
+      const value = "机".repeat(30_000)
+      idOf(yield* create({ ...fitting, field: "description_html", value }))
+      const [drop] = yield* list
+      assert.strictEqual(drop?.changes[0]?.value, value)
+      const refused = yield* create({ ...fitting, field: "description_html", value: "x".repeat(1_048_577) })
+      assertRefusal(
+        refused,
+        413,
+        "Not accepted",
+        "The form is too long, so nothing came of it. Go back, make it shorter and send it again."
+      )
     })
   )
 
