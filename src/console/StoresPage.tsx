@@ -17,7 +17,7 @@ const platformWords: Readonly<Record<Platform, string>> = {
 }
 
 /** How many entities of a store are where; what is out of step with it leads to the list of those. */
-const Tally = ({ counts, storeId }: { readonly counts: PublishCounts; readonly storeId: StoreId }) => {
+const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
   const figures: ReadonlyArray<{
     readonly name: string
     readonly count: number
@@ -35,7 +35,13 @@ const Tally = ({ counts, storeId }: { readonly counts: PublishCounts; readonly s
       {figures.map(({ count, isBad = false, name, section }) => (
         <li key={name} class={isBad ? "bad" : undefined}>
           <strong>{count.toLocaleString("en")}</strong>{" "}
-          {section === undefined || count === 0 ? name : <a href={issuesPath(section, { storeId })}>{name}</a>}
+          {section === undefined || count === 0 ? (
+            name
+          ) : (
+            <a href={issuesPath(section, { storeId: store.id })} aria-label={`${name}: ${store.name}`}>
+              {name}
+            </a>
+          )}
         </li>
       ))}
     </ul>
@@ -171,7 +177,7 @@ export const StoresPage = ({
                     <dt>Last import</dt>
                     <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
                   </dl>
-                  <Tally counts={counts.get(store.id) ?? nothingToCount} storeId={store.id} />
+                  <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
                 </div>
                 <Refresh
                   store={store}

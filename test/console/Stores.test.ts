@@ -18,6 +18,7 @@ import {
   textOf,
   untilPhase
 } from "./Merchant.ts"
+import { escaped } from "./WholePage.ts"
 
 const importsOf = ({ actor }: Effect.Effect.Success<typeof aMerchant>) =>
   Effect.flatMap(Imports, ({ list }) => list).pipe(actingAs(actor))
@@ -49,7 +50,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       ] as const)
         assert.include(
           page.text,
-          `<strong>1</strong> <a href="/data-health/issues?section=${section}&amp;store_id=${store.id}">${name}</a>`
+          `<strong>1</strong> <a href="/data-health/issues?section=${section}&amp;store_id=${store.id}" aria-label="${name}: ${escaped(store.name)}">${name}</a>`
         )
       assert.include(page.text, "<strong>0</strong> failed</li>")
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
