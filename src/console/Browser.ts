@@ -89,11 +89,13 @@ const foreign = new PageRefused({
   message: "This form did not come from a page of this service. Open the page again and repeat it there."
 })
 
-/** Largest form, in bytes: a request to authorize travels in one. */
-const formLimitBytes = 65_536
+/** Largest form of anybody, in bytes: a request to authorize travels in one. */
+const openFormBytes = 65_536
+/** Largest form of who is signed in: a long text is a value, and percent-encoded a letter of some scripts is nine bytes. */
+const ownFormBytes = 1_048_576
 
-/** Largest form with a file, in bytes: Shopify's own pages take no larger exports. */
-const uploadLimitBytes = 15 * 1_048_576
+/** Largest form with a file: Shopify's own pages take no larger exports. */
+const uploadBytes = 15 * 1_048_576
 
 /** Refuses a form that cannot be from a page of this service: browsers say where a form comes from. */
 const comeFromHere = ({ headers }: Request, baseUrl: string) => {
@@ -115,8 +117,8 @@ const fieldsOf = (text: string) => {
 }
 
 /** The fields of a form, if it may be from a page of this service. */
-export const formOf = (request: Request, baseUrl: string) =>
-  Effect.flatMap(Effect.zipRight(comeFromHere(request, baseUrl), readForm(request, formLimitBytes)), fieldsOf)
+export const formOf = (request: Request, baseUrl: string, limitBytes = openFormBytes) =>
+  Effect.flatMap(Effect.zipRight(comeFromHere(request, baseUrl), readForm(request, limitBytes)), fieldsOf)
 
 /** Whether a form is from a page that this visitor was shown. */
 const isShownTo =
@@ -129,7 +131,7 @@ const isShownTo =
 
 /** The fields of a form from a page that this visitor was shown. */
 export const ownFormOf = (request: Request, baseUrl: string, visitor: Visitor) =>
-  Effect.filterOrFail(formOf(request, baseUrl), isShownTo(visitor), () => foreign)
+  Effect.filterOrFail(formOf(request, baseUrl, ownFormBytes), isShownTo(visitor), () => foreign)
 
 /** A form with a file, which is empty where none was chosen. */
 export interface Upload {
@@ -140,7 +142,7 @@ export interface Upload {
 const tooLarge = new PageRefused({
   status: 413,
   title: "The file is too large",
-  message: `This page takes files of up to ${uploadLimitBytes / 1_048_576} MB. Whoever runs this service takes larger ones with \`catalog import csv\`.`,
+  message: `This page takes files of up to ${uploadBytes / 1_048_576} MB. Whoever runs this service takes larger ones with \`catalog import csv\`.`,
   next: { path: paths.imports, name: "To the imports" }
 })
 
@@ -155,7 +157,7 @@ const incomplete = new PageRefused({
 export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor) =>
   Effect.gen(function* () {
     yield* comeFromHere(request, baseUrl)
-    const given = yield* Effect.catchTags(readFormData(request, uploadLimitBytes), {
+    const given = yield* Effect.catchTags(readFormData(request, uploadBytes), {
       PayloadTooLarge: () => tooLarge,
       ValidationFailed: () => incomplete
     })

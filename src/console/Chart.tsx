@@ -20,7 +20,8 @@ const Drawn = ({ share }: { readonly share: number }) => (
 /** A number with its thousands told apart. */
 export const grouped = (value: number): string => value.toLocaleString("en")
 
-interface Line {
+/** A bar of a chart. */
+export interface Line {
   readonly key: string
   readonly label: ComponentChildren
   readonly value: number

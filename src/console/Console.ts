@@ -26,7 +26,7 @@ const style = HttpServerResponse.text(stylesheet, {
 const common: Surface<BaseUrl | Sessions> = surfaceOf(
   { home: ["GET", paths.home, refuseOnPage], style: ["GET", paths.stylesheet, refuseOnPage] },
   Effect.map(makeVisits, ({ asVisitor }) => ({
-    home: asVisitor(() => Effect.succeed(seeOther(paths.connections))),
+    home: asVisitor(() => Effect.succeed(seeOther(paths.stores))),
     style: () => Effect.succeed(style)
   }))
 )

@@ -9,6 +9,7 @@ import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Catalog } from "../services/Catalog.ts"
 import { Drops } from "../services/Drops.ts"
+import { mintId } from "../services/Identifiers.ts"
 import type { Sessions } from "../services/Sessions.ts"
 import { Stores } from "../services/Stores.ts"
 import type { Visitor } from "./Browser.ts"
@@ -67,6 +68,8 @@ const isDayAndTime = (text: string) => Either.isRight(fromRfc3339(instantOf(text
 
 const canPublish = ({ platform }: Store) => platform !== "none"
 
+const decodeDropId = Schema.decodeOption(DropId)
+
 const decodeEntityId = Schema.decodeOption(inAnyCase(EntityId))
 
 /** Scheduled field changes of an account: listed, looked at one by one, made and cancelled. */
@@ -79,11 +82,20 @@ export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = sur
     const { asVisitor, withForm } = yield* makeVisits
 
     const showForm = (visitor: Visitor, form: DropForm, misfits: ReadonlyArray<DropMisfit> = []) =>
-      Effect.map(stores.list, (linked) =>
-        html(<NewDropPage visitor={visitor} stores={linked.filter(canPublish)} form={form} misfits={misfits} />, {
-          status: misfits.length > 0 ? 400 : 200
-        })
-      )
+      Effect.gen(function* () {
+        const linked = yield* stores.list
+        const nextId = yield* mintId(DropId)
+        return html(
+          <NewDropPage
+            visitor={visitor}
+            stores={linked.filter(canPublish)}
+            form={form}
+            misfits={misfits}
+            nextId={nextId}
+          />,
+          { status: misfits.length > 0 ? 400 : 200 }
+        )
+      })
 
     const titlesOf = ({ changes }: Drop) =>
       Effect.forEach(
@@ -148,23 +160,28 @@ export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = sur
       create: withForm((visitor, given) =>
         Effect.gen(function* () {
           const form = formOfDrop(given)
+          // Without one it is no double click of a page of ours, but a drop of its own.
+          const id = Option.getOrUndefined(decodeDropId(given.get("id") ?? ""))
           const meant = yield* entitiesOf(form.entity.trim())
           const [only, ...others] = meant
           const made = yield* drops
-            .create({
-              name: form.name,
-              starts_at: instantOf(form.starts),
-              ends_at: form.ends === "" ? null : instantOf(form.ends),
-              timezone: "UTC",
-              changes: [
-                {
-                  entity_id: only !== undefined && others.length === 0 ? only.id : "",
-                  store_id: form.store_id === "" ? null : form.store_id,
-                  field: form.field.trim(),
-                  value: form.value
-                }
-              ]
-            })
+            .create(
+              {
+                name: form.name,
+                starts_at: instantOf(form.starts),
+                ends_at: form.ends === "" ? null : instantOf(form.ends),
+                timezone: "UTC",
+                changes: [
+                  {
+                    entity_id: only !== undefined && others.length === 0 ? only.id : "",
+                    store_id: form.store_id === "" ? null : form.store_id,
+                    field: form.field.trim(),
+                    value: form.value
+                  }
+                ]
+              },
+              id
+            )
             .pipe(Effect.either)
           return yield* Either.match(made, {
             onLeft: (error) => showForm(visitor, form, misfitsOf(error, form, meant)),
@@ -185,9 +202,12 @@ export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = sur
             Effect.map(Either.right),
             Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))
           )
-          if (Either.isRight(cancelled)) return seeOther(`${dropPath(id)}?note=cancelled`)
+          const drop = yield* drops.get(id)
+          // Asked for twice, it is done.
+          if (Either.isRight(cancelled) || drop.status === "cancelled")
+            return seeOther(`${dropPath(id)}?note=cancelled`)
           const refusal = `Not cancelled: ${cancelled.left.issues.map(({ message }) => message).join("; ")}.`
-          return yield* showDrop(visitor, yield* drops.get(id), { refusal })
+          return yield* showDrop(visitor, drop, { refusal })
         })
       )
     }

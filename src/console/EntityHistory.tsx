@@ -27,7 +27,7 @@ const Shown = ({ none, value }: { readonly value: string | null; readonly none: 
   value === null || value === "" ? (
     <span class="quiet">{value === null ? none : "empty"}</span>
   ) : (
-    <span class="value">{short(value)}</span>
+    <bdi class="value">{short(value)}</bdi>
   )
 
 const Change = ({ change, none }: { readonly change: ValueChange; readonly none: string }) => (

@@ -1,2 +1,2 @@
 /** Names of the fields that forms of several pages have. */
-export const fieldNames = { csrf: "csrf", returnTo: "return_to" } as const
+export const fieldNames = { csrf: "csrf", returnTo: "return_to", unsent: "unsent" } as const

@@ -8,7 +8,7 @@ import {
 import type { StoreId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
-import { Bar, Chart, grouped, type Tone } from "./Chart.tsx"
+import { Bar, Chart, grouped, type Line, type Tone } from "./Chart.tsx"
 import { CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
 import { paths } from "./Paths.ts"
@@ -43,6 +43,30 @@ export const issuesPath = (
 const toneOf = (score: number): Tone => (score >= 90 ? "good" : score >= 60 ? "wait" : "bad")
 
 const entities = (count: number) => `${grouped(count)} ${count === 1 ? "entity" : "entities"}`
+
+/** Where the entities with an issue are, folded. */
+const Share = ({
+  by,
+  dimension,
+  lines
+}: {
+  readonly by: "store" | "field"
+  readonly dimension: string
+  readonly lines: ReadonlyArray<Line>
+}) => (
+  <details>
+    <summary>
+      By {by}
+      <span class="spoken">: {dimension}</span>
+    </summary>
+    <Chart
+      name={`${dimension}: entities with an issue, by ${by}`}
+      labelled={by === "store" ? "Store" : "Field"}
+      valued="Entities with an issue"
+      lines={lines}
+    />
+  </details>
+)
 
 const Numbers = ({
   dimension,
@@ -82,39 +106,27 @@ const Numbers = ({
         }))}
       />
       {by_store.length > 1 && (
-        <details>
-          <summary>
-            By store<span class="spoken">: {name}</span>
-          </summary>
-          <Chart
-            name={`${name}: entities with an issue, by store`}
-            labelled="Store"
-            valued="Entities with an issue"
-            lines={by_store.map(({ affected, checked, store_id }) => ({
-              key: store_id,
-              label: <StoreName id={store_id} stores={stores} />,
-              value: affected,
-              of: checked
-            }))}
-          />
-        </details>
+        <Share
+          by="store"
+          dimension={name}
+          lines={by_store.map(({ affected, checked, store_id }) => ({
+            key: store_id,
+            label: <StoreName id={store_id} stores={stores} />,
+            value: affected,
+            of: checked
+          }))}
+        />
       )}
       {by_field.length > 0 && (
-        <details>
-          <summary>
-            By field<span class="spoken">: {name}</span>
-          </summary>
-          <Chart
-            name={`${name}: entities with an issue, by field`}
-            labelled="Field"
-            valued="Entities with an issue"
-            lines={by_field.map(({ affected, field }) => ({
-              key: field,
-              label: <Field field={field} />,
-              value: affected
-            }))}
-          />
-        </details>
+        <Share
+          by="field"
+          dimension={name}
+          lines={by_field.map(({ affected, field }) => ({
+            key: field,
+            label: <Field field={field} />,
+            value: affected
+          }))}
+        />
       )}
     </>
   )

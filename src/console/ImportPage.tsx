@@ -3,7 +3,7 @@ import { mostEntries } from "../domain/Mirror.ts"
 import type { Visitor } from "./Browser.ts"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
-import { PhaseOf } from "./ImportPhases.tsx"
+import { isRead, PhaseOf } from "./ImportPhases.tsx"
 import { counted, importTitle } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 
@@ -210,7 +210,7 @@ export const ImportPage = ({
       )}
       {(phase === "fetching" || phase === "applying") && <Working run={run} />}
       <Facts run={run} />
-      {phase !== "fetching" && <Summary run={run} />}
+      {isRead(run) && <Summary run={run} />}
       {phase === "reviewing" && <Decision run={run} csrf={visitor.csrf} undecided={undecided} />}
       {run.summary.conflicts > 0 &&
         (phase === "reviewing" ? (

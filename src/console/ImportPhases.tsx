@@ -1,4 +1,4 @@
-import type { ImportPhase } from "../domain/Import.ts"
+import { type ImportPhase, type ImportRun, plannedOf } from "../domain/Import.ts"
 import { State } from "./Naming.tsx"
 
 const phaseWords: Readonly<Record<ImportPhase, { readonly name: string; readonly tone: string }>> = {
@@ -11,3 +11,7 @@ const phaseWords: Readonly<Record<ImportPhase, { readonly name: string; readonly
 }
 
 export const PhaseOf = ({ phase }: { readonly phase: ImportPhase }) => <State {...phaseWords[phase]} />
+
+/** Whether it is known what an import brings: it failed before that where it counts nothing. */
+export const isRead = ({ phase, summary }: ImportRun) =>
+  phase !== "fetching" && (phase !== "failed" || plannedOf(summary) + summary.unchanged + summary.variants > 0)

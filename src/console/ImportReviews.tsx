@@ -122,6 +122,19 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = sur
             )
         )
 
+    /** What is asked for twice is done: only an import in another phase refuses it. */
+    const unlessIn = <A, E>(
+      done: ReadonlyArray<ImportPhase>,
+      id: ImportId,
+      work: Effect.Effect<A, E | ValidationFailed, CurrentActor>
+    ) =>
+      Effect.catchIf(
+        work,
+        (error): error is ValidationFailed => error instanceof ValidationFailed,
+        (refused) =>
+          Effect.flatMap(imports.get(id), ({ phase }) => (done.includes(phase) ? Effect.void : Effect.fail(refused)))
+      )
+
     /** A form about one import; `work` says what is noted afterwards, and from which conflict on they are shown. */
     const about = (
       work: (
@@ -203,8 +216,10 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = sur
           ? Effect.as(imports.decide(id, "all", decision), { note: "decided" })
           : Effect.fail(unreadable)
       }),
-      accept: about((id) => Effect.as(imports.startAccepting(id), { note: "accepted" })),
-      discard: about((id) => Effect.as(imports.discard(id), { note: "discarded" }))
+      accept: about((id) =>
+        Effect.as(unlessIn(["applying", "applied"], id, imports.startAccepting(id)), { note: "accepted" })
+      ),
+      discard: about((id) => Effect.as(unlessIn(["discarded"], id, imports.discard(id)), { note: "discarded" }))
     }
   })
 )

@@ -2,14 +2,16 @@ import type { ImportRun } from "../domain/Import.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { CsrfField, Frame, Time } from "./Frame.tsx"
-import { PhaseOf } from "./ImportPhases.tsx"
+import { isRead, PhaseOf } from "./ImportPhases.tsx"
 import { counted, Domain, importTitle } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 import { StoreChoice } from "./StoreChoice.tsx"
 
 /** What an import brings, in a line. */
-const summaryOf = ({ phase, summary }: ImportRun): string => {
+const summaryOf = (run: ImportRun): string => {
+  const { phase, summary } = run
   if (phase === "fetching") return "Not known yet"
+  if (!isRead(run)) return "Nothing was read"
   const { collections, conflicts, created, files, unchanged, unlinked, updated } = summary
   const counts = [
     [created, "new"],

@@ -6,6 +6,7 @@ import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
+import { mintId } from "../services/Identifiers.ts"
 import type { Sessions } from "../services/Sessions.ts"
 import type { Visitor } from "./Browser.ts"
 import { html, seeOther } from "./Html.ts"
@@ -36,6 +37,13 @@ const expiryOf = (day: string): Either.Either<Timestamp | null, ValidationFailed
 
 const labels: Readonly<Record<string, string>> = { name: "Name", expires: "Expires" }
 
+/** The form was sent twice, and the answer to the first is gone. */
+const createdBefore = {
+  field: "",
+  message:
+    "This form created its key already. Its secret was shown then and is kept nowhere: if you do not have it, revoke the key below and create another."
+}
+
 const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
   field: issue?.path ?? "",
   message: `${labels[issue?.path ?? ""] ?? "The form"}: ${issue?.message ?? "is not right"}.`
@@ -52,7 +60,8 @@ export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
       Effect.gen(function* () {
         const now = fromMillis(yield* Clock.currentTimeMillis)
         const list = yield* apiKeys.list(visitor.accountId)
-        return html(<KeysPage visitor={visitor} keys={list} now={now} {...content} />, { status })
+        const nextId = yield* mintId(ApiKeyId)
+        return html(<KeysPage visitor={visitor} keys={list} now={now} nextId={nextId} {...content} />, { status })
       })
 
     return {
@@ -68,12 +77,18 @@ export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
         Effect.gen(function* () {
           const form = formOfKey(given)
           const created = yield* Effect.gen(function* () {
+            const id = yield* Effect.orElse(idOf(ApiKeyId, given), () =>
+              ValidationFailed.at("", "is from an older page; send it once more")
+            )
             const expiresAt = yield* expiryOf(form.expires)
             const scopes = form.access === "write" ? ["pim:read", "pim:write"] : ["pim:read"]
-            return yield* apiKeys.create(visitor.accountId, { name: form.name, scopes, expiresAt })
+            return yield* apiKeys.createOnce(visitor.accountId, id, { name: form.name, scopes, expiresAt })
           }).pipe(Effect.either)
           return yield* Either.match(created, {
-            onLeft: (error) => show(visitor, { form, misfit: misfitOf(error) }, 400),
+            onLeft: (error) =>
+              error._tag === "AlreadyCreated"
+                ? show(visitor, { form: emptyKeyForm, misfit: createdBefore }, 409)
+                : show(visitor, { form, misfit: misfitOf(error) }, 400),
             onRight: ({ name, token }) =>
               show(visitor, { form: emptyKeyForm, created: { name, token: Redacted.value(token) } })
           })

@@ -1,4 +1,5 @@
 import type { ApiKey } from "../domain/ApiKey.ts"
+import type { ApiKeyId } from "../domain/Ids.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
 import type { Visitor } from "./Browser.ts"
 import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
@@ -96,17 +97,20 @@ export interface KeysPageContent {
   readonly note?: string | undefined
 }
 
+/** `nextId`: of the key that the form will create, so that sending it twice creates one. */
 export const KeysPage = ({
   created,
   form,
   keys,
   misfit,
+  nextId,
   note,
   now,
   visitor
 }: KeysPageContent & {
   readonly visitor: Visitor
   readonly keys: ReadonlyArray<ApiKey>
+  readonly nextId: ApiKeyId
   readonly now: Timestamp
 }) => {
   /** What a field says of itself; `rule`: the id of what is said beside it anyway. */
@@ -132,6 +136,7 @@ export const KeysPage = ({
         )}
         <form method="post" action={paths.keys} class="sheet fields">
           <CsrfField csrf={visitor.csrf} />
+          <input type="hidden" name="id" value={nextId} />
           <label>
             Name
             <input type="text" name="name" value={form.name} required maxLength={200} {...invalid("name")} />

@@ -26,7 +26,11 @@ export const EntityLink = ({
   readonly id: EntityId
   readonly kind: EntityKind
   readonly title: string
-}) => <a href={pageOf(paths.entity, id)}>{titleOr(kind, title)}</a>
+}) => (
+  <a href={pageOf(paths.entity, id)}>
+    <bdi>{titleOr(kind, title)}</bdi>
+  </a>
+)
 
 /** A store by its domain, which a line may end in. */
 export const Domain = ({ name }: { readonly name: string }) => (

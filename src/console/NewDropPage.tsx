@@ -1,6 +1,7 @@
 import type { JSX } from "preact"
 import { builtInFields, EntityKind } from "../domain/Attribute.ts"
 import { isWritable } from "../domain/AttributeRules.ts"
+import type { DropId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { Alert, CsrfField, Frame } from "./Frame.tsx"
@@ -78,10 +79,11 @@ const Labelled = ({
   )
 }
 
-/** `stores`: those that something can be published to. */
+/** `stores`: those that something can be published to; `nextId`: of the drop that the form makes, however often it is sent. */
 export const NewDropPage = ({
   form,
   misfits,
+  nextId,
   stores,
   visitor
 }: {
@@ -89,6 +91,7 @@ export const NewDropPage = ({
   readonly stores: ReadonlyArray<Store>
   readonly form: DropForm
   readonly misfits: ReadonlyArray<DropMisfit>
+  readonly nextId: DropId
 }) => (
   <Frame title="Schedule a drop" visitor={visitor} current={paths.drops}>
     <nav class="trail" aria-label="Trail">
@@ -111,6 +114,7 @@ export const NewDropPage = ({
     )}
     <form method="post" action={paths.drops} class="sheet fields">
       <CsrfField csrf={visitor.csrf} />
+      <input type="hidden" name="id" value={nextId} />
       <Labelled field="name" misfits={misfits}>
         {(attributes) => <input type="text" value={form.name} required maxLength={200} dir="auto" {...attributes} />}
       </Labelled>

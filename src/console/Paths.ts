@@ -31,7 +31,7 @@ export const paths = {
   stylesheet: stylesheetPath
 } as const
 
-/** What the navigation of every page names, in this order: a new section is a line here and its routes in Console.tsx. */
+/** What the navigation of every page names, in this order: a new section is a line here and its routes in Console.ts. */
 export const sections: ReadonlyArray<{ readonly name: string; readonly path: string }> = [
   { name: "Stores", path: paths.stores },
   { name: "Imports", path: paths.imports },

@@ -30,6 +30,8 @@ const messageOf = (error: ApiError): string => {
       return "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again."
     case "UnsupportedMediaType":
       return "This page takes forms only."
+    case "PayloadTooLarge":
+      return "The form is too long, so nothing came of it. Go back, make it shorter and send it again."
     case "Unavailable":
       return "The service cannot reach its database at the moment. Try again in a minute."
     case "InternalError":

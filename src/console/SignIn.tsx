@@ -1,9 +1,10 @@
-import { Effect, Either } from "effect"
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Either, Option } from "effect"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Sessions } from "../services/Sessions.ts"
 import { LinkUsedUp, Users } from "../services/Users.ts"
-import { dropSession, keepSession, localPath, PageRefused, type Visitor } from "./Browser.ts"
+import { dropSession, keepSession, localPath, PageRefused, type Visitor, visitorOf } from "./Browser.ts"
 import { fieldNames } from "./Fields.ts"
 import { html, seeOther } from "./Html.ts"
 import { paths } from "./Paths.ts"
@@ -20,6 +21,8 @@ const routes = {
   setPassword: ["POST", paths.setPassword, refuseOnPage]
 } as const
 
+type Request = HttpServerRequest.HttpServerRequest
+
 const usedUp = ({ message }: LinkUsedUp) => new PageRefused({ status: 400, title: "This link is used up", message })
 
 /** Sign in, sign out, and the one-time link by which a password is set. */
@@ -30,18 +33,38 @@ export const signIn: Surface<BaseUrl | Sessions | Users> = surfaceOf(
     const users = yield* Users
     const { baseUrl, withForm, withOpenForm } = yield* makeVisits
 
-    const start = (user: Pick<Visitor, "accountId"> & { readonly id: Visitor["userId"] }, to: string) =>
-      Effect.map(sessions.start(user), (token) => keepSession(seeOther(to), baseUrl, token))
+    /** A new session in place of the one that the browser has, if it has one: it forgets that, and so do we. */
+    const start = (
+      user: Pick<Visitor, "accountId"> & { readonly id: Visitor["userId"] },
+      to: string,
+      request: Request
+    ) =>
+      Effect.gen(function* () {
+        const before = yield* visitorOf(sessions, baseUrl, request)
+        if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
+        return keepSession(seeOther(to), baseUrl, yield* sessions.start(user))
+      })
+
+    const endSession = withForm((visitor, form) =>
+      Effect.as(
+        sessions.end(visitor.accountId, visitor.sessionHash),
+        dropSession(seeOther(localPath(form.get(fieldNames.returnTo), baseUrl) ?? paths.signIn), baseUrl)
+      )
+    )
 
     return {
       showSignIn: (request) =>
-        Effect.succeed(html(<SignInPage returnTo={localPath(queryOf(request).get(fieldNames.returnTo), baseUrl)} />)),
-      signIn: withOpenForm((form) =>
+        Effect.sync(() => {
+          const query = queryOf(request)
+          const returnTo = localPath(query.get(fieldNames.returnTo), baseUrl)
+          return html(<SignInPage returnTo={returnTo} isUnsent={query.get(fieldNames.unsent) === "form"} />)
+        }),
+      signIn: withOpenForm((form, request) =>
         Effect.gen(function* () {
           const email = form.get("email") ?? ""
           const returnTo = localPath(form.get(fieldNames.returnTo), baseUrl)
           const found = yield* Effect.either(users.signIn(email, form.get("password") ?? ""))
-          if (Either.isRight(found)) return yield* start(found.right, returnTo ?? paths.home)
+          if (Either.isRight(found)) return yield* start(found.right, returnTo ?? paths.home, request)
           const refused = found.left
           const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} />
           return refused._tag === "SignInDelayed"
@@ -49,12 +72,10 @@ export const signIn: Surface<BaseUrl | Sessions | Users> = surfaceOf(
             : html(again, { status: 403 })
         })
       ),
-      signOut: withForm((visitor, form) =>
-        Effect.as(
-          sessions.end(visitor.accountId, visitor.sessionHash),
-          dropSession(seeOther(localPath(form.get(fieldNames.returnTo), baseUrl) ?? paths.signIn), baseUrl)
-        )
-      ),
+      signOut: (request) =>
+        Effect.flatMap(visitorOf(sessions, baseUrl, request), (visitor) =>
+          Option.isNone(visitor) ? Effect.succeed(dropSession(seeOther(paths.signIn), baseUrl)) : endSession(request)
+        ),
       showSetPassword: page((request) => {
         const token = queryOf(request).get("token") ?? ""
         return Effect.mapBoth(users.findLink(token), {
@@ -62,11 +83,11 @@ export const signIn: Surface<BaseUrl | Sessions | Users> = surfaceOf(
           onSuccess: (email) => html(<SetPasswordPage email={email} token={token} />)
         })
       }),
-      setPassword: withOpenForm((form) =>
+      setPassword: withOpenForm((form, request) =>
         Effect.gen(function* () {
           const token = form.get("token") ?? ""
           const set = yield* Effect.either(users.setPassword(token, form.get("password") ?? ""))
-          if (Either.isRight(set)) return yield* start(set.right, paths.home)
+          if (Either.isRight(set)) return yield* start(set.right, paths.home, request)
           if (set.left instanceof LinkUsedUp) return yield* usedUp(set.left)
           const email = yield* Effect.mapError(users.findLink(token), usedUp)
           const refusal = `The password ${set.left.issues[0]?.message}.`

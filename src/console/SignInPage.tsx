@@ -2,17 +2,27 @@ import { fieldNames } from "./Fields.ts"
 import { Alert, Frame } from "./Frame.tsx"
 import { paths } from "./Paths.ts"
 
-/** `returnTo`: where it goes on afterwards; `refusal`: why the attempt before came to nothing. */
+/**
+ * `returnTo`: where it goes on afterwards; `refusal`: why the attempt before came to nothing; `isUnsent`: a form was sent by
+ * somebody who was no longer signed in.
+ */
 export const SignInPage = ({
   email = "",
+  isUnsent = false,
   refusal,
   returnTo
 }: {
   readonly email?: string | undefined
   readonly returnTo: string | undefined
   readonly refusal?: string
+  readonly isUnsent?: boolean
 }) => (
   <Frame title="Sign in" narrow>
+    {isUnsent && (
+      <Alert>
+        <p>You were signed out meanwhile: nothing came of what you just sent. Sign in and send it again.</p>
+      </Alert>
+    )}
     {refusal !== undefined && (
       <Alert>
         <p id="refusal">{refusal}</p>

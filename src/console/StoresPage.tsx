@@ -1,3 +1,4 @@
+import type { HealthSection } from "../domain/Health.ts"
 import type { StoreId } from "../domain/Ids.ts"
 import type { ImportRun } from "../domain/Import.ts"
 import type { FailedPublication } from "../domain/PublicationRecord.ts"
@@ -5,6 +6,7 @@ import { nothingToCount, type PublishCounts } from "../domain/PublishState.ts"
 import type { Platform, Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { CsrfField, Frame, Note, Time } from "./Frame.tsx"
+import { issuesPath } from "./HealthPage.tsx"
 import { Domain, EntityLink, importTitle } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 
@@ -14,19 +16,32 @@ const platformWords: Readonly<Record<Platform, string>> = {
   none: "None: known by its files alone"
 }
 
-const Tally = ({ counts }: { readonly counts: PublishCounts }) => {
-  const figures = [
+/** How many entities of a store are where; what is out of step with it leads to the list of those. */
+const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
+  const figures: ReadonlyArray<{
+    readonly name: string
+    readonly count: number
+    readonly isBad?: boolean
+    readonly section?: HealthSection
+  }> = [
     { name: "published", count: counts.published },
     { name: "pending", count: counts.pending },
-    { name: "failed", count: counts.failed, isBad: counts.failed > 0 },
-    { name: "never published", count: counts.neverPublished },
-    { name: "with a draft to publish", count: counts.pendingPublish }
+    { name: "failed", count: counts.failed, isBad: counts.failed > 0, section: "sync-failed" },
+    { name: "never published", count: counts.neverPublished, section: "sync-never-published" },
+    { name: "with a draft to publish", count: counts.pendingPublish, section: "sync-pending" }
   ]
   return (
     <ul class="tally" aria-label="Entities by the state of their last publish">
-      {figures.map(({ count, isBad = false, name }) => (
+      {figures.map(({ count, isBad = false, name, section }) => (
         <li key={name} class={isBad ? "bad" : undefined}>
-          <strong>{count.toLocaleString("en")}</strong> {name}
+          <strong>{count.toLocaleString("en")}</strong>{" "}
+          {section === undefined || count === 0 ? (
+            name
+          ) : (
+            <a href={issuesPath(section, { storeId: store.id })} aria-label={`${name}: ${store.name}`}>
+              {name}
+            </a>
+          )}
         </li>
       ))}
     </ul>
@@ -162,7 +177,7 @@ export const StoresPage = ({
                     <dt>Last import</dt>
                     <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
                   </dl>
-                  <Tally counts={counts.get(store.id) ?? nothingToCount} />
+                  <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
                 </div>
                 <Refresh
                   store={store}

@@ -69,6 +69,7 @@ p { margin: 0.5rem 0; }
 .alert, .note { border-radius: 0.5rem; padding: 0.75rem 1rem; margin: 1rem 0; }
 .alert { background: var(--alert); border: 1px solid var(--danger); }
 .note { background: var(--note); border: 1px solid var(--line); }
+form.fields > label + p.quiet { margin-top: -0.75rem; }
 form.fields { display: grid; gap: 1rem; margin-top: 1.25rem; }
 label, legend { font-weight: 600; }
 label.choice { font-weight: 400; display: grid; grid-template-columns: auto 1fr; gap: 0 0.75rem; padding: 0.5rem 0; }
@@ -151,11 +152,13 @@ form.search label { flex: 1 1 14rem; }
   tbody td::before { content: attr(data-label); content: attr(data-label) / ""; display: block; color: var(--quiet); font-size: 0.875rem; }
 }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; margin: 0.5rem 0 0; }
+main > .sheet > dl:first-child { margin-top: 0; }
 dt { color: var(--quiet); }
 dd { margin: 0; overflow-wrap: anywhere; }
 code { font-family: ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 code.secret { display: block; padding: 0.75rem 1rem; background: var(--ground); border: 1px solid var(--line); user-select: all; }
 td time { white-space: nowrap; }
+form.line + p { margin-top: 1rem; }
 form.line { display: flex; flex-wrap: wrap; align-items: end; gap: 0.75rem; }
 form.line label { flex: 1 1 11rem; min-width: 0; max-width: 22rem; }
 .above { display: flex; flex-wrap: wrap; align-items: end; justify-content: space-between; gap: 0.75rem 1.5rem; }

@@ -17,7 +17,7 @@ export const readable = (value: string, type: string): string =>
 const empty = <span class="quiet">empty</span>
 
 /** A whole value. */
-export const Value = ({ text }: { readonly text: string }) => (text === "" ? empty : <span class="value">{text}</span>)
+export const Value = ({ text }: { readonly text: string }) => (text === "" ? empty : <bdi class="value">{text}</bdi>)
 
 /** How many parts two lists have in common from their start on. */
 const sharedStart = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) => {

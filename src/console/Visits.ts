@@ -4,11 +4,20 @@ import type { ApiError } from "../api/ErrorCodes.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { type Parameters, parametersOf } from "../domain/AuthorizationRequest.ts"
 import { NotFound } from "../domain/Errors.ts"
-import { BaseUrl } from "../http/BaseUrl.ts"
+import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import type { Handler } from "../http/Surface.ts"
 import { Sessions } from "../services/Sessions.ts"
-import { formOf, ownFormOf, ownUploadOf, PageRefused, type Upload, type Visitor, visitorOf } from "./Browser.ts"
+import {
+  formOf,
+  localPath,
+  ownFormOf,
+  ownUploadOf,
+  PageRefused,
+  type Upload,
+  type Visitor,
+  visitorOf
+} from "./Browser.ts"
 import { fieldNames } from "./Fields.ts"
 import { seeOther } from "./Html.ts"
 import { paths } from "./Paths.ts"
@@ -52,8 +61,25 @@ export const decoded = <A, I>(
   })
 }
 
-/** A form is not repeated after a sign-in: the start page is opened. */
-const backTo = ({ method, originalUrl }: Request) => (method === "GET" || method === "HEAD" ? originalUrl : paths.home)
+/** The page of this service that a form was sent from, as browsers say; the start page where they say nothing. */
+const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
+  const page = referer !== undefined && URL.canParse(referer) ? new URL(referer) : undefined
+  const isOwn = page !== undefined && ownOrigins(baseUrl).has(page.origin)
+  return (isOwn ? localPath(`${page.pathname}${page.search}`, baseUrl) : undefined) ?? paths.home
+}
+
+/**
+ * Where somebody signs in who is not, and goes on with what they asked for. A form is not repeated: it is said that nothing
+ * came of it, and its page is opened again.
+ */
+const toSignIn = (request: Request, baseUrl: string) => {
+  const { method, originalUrl } = request
+  const isForm = method !== "GET" && method !== "HEAD"
+  const query = isForm
+    ? { [fieldNames.returnTo]: sentFrom(request, baseUrl), [fieldNames.unsent]: "form" }
+    : { [fieldNames.returnTo]: originalUrl }
+  return seeOther(`${paths.signIn}?${new URLSearchParams(query)}`)
+}
 
 /** A page whose own refusals are pages too. */
 export const page =
@@ -77,10 +103,7 @@ export const makeVisits = Effect.gen(function* () {
       Effect.flatMap(
         visitorOf(sessions, baseUrl, request),
         Option.match({
-          onNone: () =>
-            Effect.succeed(
-              seeOther(`${paths.signIn}?${new URLSearchParams({ [fieldNames.returnTo]: backTo(request) })}`)
-            ),
+          onNone: () => Effect.succeed(toSignIn(request, baseUrl)),
           onSome: (visitor) => actingAs(visitor)(answer(visitor, request))
         })
       )
@@ -103,7 +126,7 @@ export const makeVisits = Effect.gen(function* () {
         )
       ),
     /** A form of a page that asks nobody to sign in. */
-    withOpenForm: (answer: (form: Parameters) => Page): Handler =>
-      page((request) => Effect.flatMap(formOf(request, baseUrl), answer))
+    withOpenForm: (answer: (form: Parameters, request: Request) => Page): Handler =>
+      page((request) => Effect.flatMap(formOf(request, baseUrl), (form) => answer(form, request)))
   }
 })

@@ -28,7 +28,8 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly createAccount: (account: { readonly id: AccountId; readonly name: string }) => Effect.Effect<void>
     /** Every account, oldest first. */
     readonly accounts: Effect.Effect<ReadonlyArray<Account>>
-    readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<void>
+    /** Keeps a new key; false: the account has one with this id already. */
+    readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
     /** Every key of the account, revoked and expired ones too, oldest first. */
     readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
     /** Whether the account has such a key; revoking twice keeps the first time. */
@@ -98,8 +99,10 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
         createKey: (accountId, key) =>
           sql`
             INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)
-            VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})`.pipe(
-            Effect.asVoid,
+            VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})
+            ON CONFLICT (account_id, id) DO NOTHING
+            RETURNING id`.pipe(
+            Effect.map((rows) => rows.length > 0),
             orDie
           ),
         listKeys: (accountId) => orDie(listKeys(accountId)),
@@ -158,12 +161,16 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
           [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt })).sort(oldestFirst)
         ),
         createKey: (accountId, key) =>
-          Effect.flatMap(now, (createdAt) =>
-            updateAccount(store, accountId, (account) => ({
+          Effect.gen(function* () {
+            const createdAt = yield* now
+            const isKnown = (yield* Ref.get(store)).get(accountId)?.keys.some(({ id }) => id === key.id) ?? false
+            if (isKnown) return false
+            yield* updateAccount(store, accountId, (account) => ({
               ...account,
               keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null }]
             }))
-          ),
+            return true
+          }),
         listKeys: (accountId) =>
           Effect.map(Ref.get(store), (state) =>
             (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key).sort(oldestFirst)

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto"
-import { Clock, Context, Effect, FiberSet, Layer, Option, Redacted, Schema } from "effect"
+import { Cache, Clock, Context, Data, Duration, Effect, Exit, FiberSet, Layer, Option, Redacted, Schema } from "effect"
 import type { ApiKey, Credential } from "../domain/ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "../domain/ApiKeyToken.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
@@ -26,12 +26,27 @@ export interface CreatedKey {
   readonly lastFour: string
 }
 
+/** A creation was repeated: its key is there, and its token was shown when it was made. */
+export class AlreadyCreated extends Data.TaggedError("AlreadyCreated") {}
+
+/** How long a repeated creation is answered with the token too, and of how many creations that is remembered. */
+const repeats = { within: Duration.seconds(30), most: 1_000 } as const
+
 /** Keys that open an account over REST. */
 export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
   ApiKeys,
   {
     /** ValidationFailed: a name that is blank, too long or no line of text, no scope, a scope that cannot be granted, an expiry in the past. */
     readonly create: (accountId: AccountId, key: NewKey) => Effect.Effect<CreatedKey, ValidationFailed>
+    /**
+     * Creates one key, however often it is asked for under this id. Whoever repeats it at once, as a double click does, gets
+     * the answer of the first, which their browser threw away. AlreadyCreated: it was made earlier, or by another process.
+     */
+    readonly createOnce: (
+      accountId: AccountId,
+      id: ApiKeyId,
+      key: NewKey
+    ) => Effect.Effect<CreatedKey, ValidationFailed | AlreadyCreated>
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
     /** NotFound: the account has no such key. Revoking twice is fine. */
     readonly revoke: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void, NotFound>
@@ -61,8 +76,8 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         )
       }
 
-      return {
-        create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
+      const create = (accountId: AccountId, id: ApiKeyId, key: NewKey) =>
+        Effect.gen(function* () {
           const name = key.name.trim()
           const scopes = yield* grantable(key.scopes)
           const misnomer = misnomerOf(name)
@@ -70,11 +85,32 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
           if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
             return yield* ValidationFailed.at("expires", "lies in the past")
           const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))
-          const id = yield* mintId(ApiKeyId)
           const created = { id, name, scopes, lastFour: lastFour(token) }
-          yield* access.createKey(accountId, { ...created, hash: hashOf(token), expiresAt: key.expiresAt })
-          return { ...created, token: Redacted.make(token) }
+          const isNew = yield* access.createKey(accountId, {
+            ...created,
+            hash: hashOf(token),
+            expiresAt: key.expiresAt
+          })
+          return isNew ? { ...created, token: Redacted.make(token) } : yield* new AlreadyCreated()
+        })
+
+      const creations = yield* Cache.makeWith({
+        capacity: repeats.most,
+        lookup: ({ accountId, id, ...key }: Creation) => create(accountId, id, key),
+        timeToLive: (exit) => (Exit.isSuccess(exit) ? repeats.within : Duration.zero)
+      })
+
+      return {
+        create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
+          const id = yield* mintId(ApiKeyId)
+          // Nobody has an id that was minted just now.
+          return yield* Effect.catchTag(create(accountId, id, key), "AlreadyCreated", Effect.die)
         }),
+        createOnce: (accountId, id, { expiresAt, name, scopes }) =>
+          // Who clicks twice gives up the first request: it must not take the answer of the second with it.
+          Effect.uninterruptible(
+            creations.get(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
+          ),
         list: access.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (accountId, id) {
           if (!(yield* access.revokeKey(accountId, id))) return yield* new NotFound()
@@ -90,6 +126,9 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
     })
   )
 }
+
+/** What is asked for under which id: the same twice is one creation. */
+type Creation = NewKey & { readonly accountId: AccountId; readonly id: ApiKeyId }
 
 const hashOf = (token: string) => hash("sha256", token, "hex")
 

@@ -49,8 +49,10 @@ export class Drops extends Context.Tag("catalog/Drops")<
      * an end that is not after it, no changes or too many; of a change an unknown entity or store, an entity that is not on
      * the store, a store that nothing can be published to, an unknown or read-only field, a value that does not fit, a field
      * that another change writes too, or that a scheduled or applied drop, which is named, has at the same time.
+     *
+     * `id` names the creation: whoever repeats it is answered with the drop that it made, as it is by now.
      */
-    readonly create: (drop: NewDrop) => Effect.Effect<Drop, ValidationFailed, CurrentActor>
+    readonly create: (drop: NewDrop, id?: DropId) => Effect.Effect<Drop, ValidationFailed, CurrentActor>
     /** Cancels a drop. NotFound: there is none. ValidationFailed: it has started, or was cancelled before. */
     readonly cancel: (id: DropId) => Effect.Effect<Drop, NotFound | ValidationFailed, CurrentActor>
     /** By their start, then id. */
@@ -245,16 +247,17 @@ export class Drops extends Context.Tag("catalog/Drops")<
       })
 
       return {
-        create: Effect.fn("Drops.create")(function* (given) {
+        create: Effect.fn("Drops.create")(function* (given, creation) {
           const actor = yield* CurrentActor
           const { accountId } = actor
           const named = given.changes.flatMap(({ entity_id }) =>
             Option.toArray(Schema.decodeOption(EntityId)(entity_id.toLowerCase()))
           )
-          const id = yield* mintId(DropId)
+          const id = creation ?? (yield* mintId(DropId))
           yield* transaction.run(
             Effect.gen(function* () {
               yield* repo.alone(accountId)
+              if (Option.isSome(yield* repo.find(accountId, id))) return
               const targets = yield* repo.targets(accountId, [...new Set(named)])
               const drop = yield* planDrop(
                 given,

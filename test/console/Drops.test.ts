@@ -138,18 +138,32 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.notInclude(after.text, 'action="/drops/cancel"')
       // A second click, or the page of before in the browser's history.
       const again = yield* cancel(id)
-      assertPage(again, 400)
-      assert.include(
-        again.text,
-        '<div class="alert" role="alert"><p>Not cancelled: the drop is cancelled: only a scheduled one can be cancelled.</p></div>'
+      assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/drops/${id}?note=cancelled`])
+      assert.include(after.text, '<span class="state idle">Cancelled</span>')
+    })
+  )
+
+  it.effect("a form that is sent twice schedules one drop, and says so twice", () =>
+    Effect.gen(function* () {
+      const { create, fitting, list, open } = yield* aShop
+      const { hidden } = sectionsOf((yield* open("/drops/new")).text, "/drops")
+      const send = create({ ...fitting, id: String(hidden.id) })
+      const answers = yield* Effect.all([send, send], { concurrency: 2 })
+      const path = `/drops/${hidden.id}?note=scheduled`
+      assert.deepStrictEqual(
+        answers.map(({ headers, status }) => [status, headers.get("location")]),
+        [
+          [303, path],
+          [303, path]
+        ]
       )
-      assert.include(again.text, '<span class="state idle">Cancelled</span>')
+      assert.lengthOf(yield* list, 1)
     })
   )
 
   it.effect("the user is its author, and what became of each change is shown", () =>
     Effect.gen(function* () {
-      const { accountId, create, fitting, open, userId } = yield* aShop
+      const { accountId, cancel, create, fitting, open, userId } = yield* aShop
       const id = idOf(yield* create(fitting))
       const sql = yield* SqlClient.SqlClient
       const [author] = yield* sql`SELECT actor FROM drop WHERE id = ${id}`
@@ -164,6 +178,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store, so there is nothing to publish the new value with: publish it first.</bdi></p></div></td>'
       )
       assert.include((yield* open("/drops")).text, "</bdi><br/><span>Failed</span></li>")
+      const late = yield* cancel(id)
+      assertPage(late, 400)
+      assert.include(
+        late.text,
+        '<div class="alert" role="alert"><p>Not cancelled: the drop is failed: only a scheduled one can be cancelled.</p></div>'
+      )
     })
   )
 
@@ -323,7 +343,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       }
       assertRefusal(yield* create({ ...fitting, value: "a\u0000" }), ...refusals.unreadable)
       const away = yield* ask("/drops", { form: fitting })
-      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F"])
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
       assert.deepStrictEqual(
         (yield* list).map(({ status }) => status),
         ["scheduled"]
@@ -364,6 +384,23 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(listed.text, `and 2 more<span class="spoken"> changes of حذاء</span>`)
       const refused = yield* ask("/drops", { cookie, form: { csrf, value: "\r\nsecond line" } })
       assert.include(refused.text, ">\n\nsecond line</textarea>")
+    })
+  )
+
+  it.effect("a text of many letters fits into the form in any script, and one that does not is told so", () =>
+    Effect.gen(function* () {
+      const { create, fitting, list } = yield* aShop
+      const value = "机".repeat(30_000)
+      idOf(yield* create({ ...fitting, field: "description_html", value }))
+      const [drop] = yield* list
+      assert.strictEqual(drop?.changes[0]?.value, value)
+      const refused = yield* create({ ...fitting, field: "description_html", value: "x".repeat(1_048_577) })
+      assertRefusal(
+        refused,
+        413,
+        "Not accepted",
+        "The form is too long, so nothing came of it. Go back, make it shorter and send it again."
+      )
     })
   )
 

@@ -2,7 +2,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
 import { renderToString } from "preact-render-to-string"
+import { EntityHistory } from "../../src/console/EntityHistory.tsx"
 import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
+import type { HistoryEntry } from "../../src/domain/History.ts"
+import { fromMillis } from "../../src/domain/Timestamp.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { ask, PagesServer } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, assertNotThere, assertPage, assertRefusal, entityNamed, textOf } from "./Merchant.ts"
@@ -37,7 +40,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       while (path !== undefined) {
         const { text }: { readonly text: string } = yield* ask(path, { cookie })
         pages++
-        titles.push(...[...text.matchAll(/<a href="\/entity[^>]*>([^<]*)</g)].map(([, title = ""]) => title))
+        titles.push(...[...text.matchAll(/<a href="\/entity[^>]*><bdi>([^<]*)</g)].map(([, title = ""]) => title))
         path = /href="(\/entities\?search=peg[^"]*cursor[^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
         if (path !== undefined && pages === 1)
           assertRefusal(yield* ask(path.replace("peg", "tent"), { cookie }), 400, {
@@ -85,7 +88,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.include(text, "tags a, b the same")
       assert.include(text, "my.own empty tarn.demo.example: x")
       const one = yield* entityNamed("variant", "stove-One").pipe(actingAs(actor))
-      assert.include(page.text, `<dt>Variants</dt><dd><a href="/entity?id=${one}">One</a></dd>`)
+      assert.include(page.text, `<dt>Variants</dt><dd><a href="/entity?id=${one}"><bdi>One</bdi></a></dd>`)
       const history = text.slice(text.indexOf("History When Who Where What"))
       const when = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC Revision"
       const line = (revision: number, what: string) => `${when} ${revision} Command line ${what}`
@@ -104,7 +107,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.include(page.text, `by <a href="/import?id=${firstImport}">an import</a>`)
       // The product is named by what belongs to it, too.
-      assert.include((yield* ask(`/entity?id=${one}`, { cookie })).text, `<a href="/entity?id=${stove}">The stove</a>`)
+      assert.include(
+        (yield* ask(`/entity?id=${one}`, { cookie })).text,
+        `<a href="/entity?id=${stove}"><bdi>The stove</bdi></a>`
+      )
     })
   )
 
@@ -138,6 +144,24 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
+  it("values that are read from the right stay on their side of the arrow", () => {
+    const entry: HistoryEntry = {
+      at: fromMillis(0),
+      draft_revision: 2,
+      actor: { kind: "cli", id: null, name: null },
+      store_id: null,
+      store_domain: null,
+      import_id: null,
+      action: "attributes",
+      changes: [{ key: "title", old: "تارن", new: "وتيرن" }],
+      error: null
+    }
+    assert.include(
+      renderToString(EntityHistory({ history: [entry], more: undefined })),
+      '<code>title</code>: <bdi class="value">تارن</bdi> <span aria-hidden="true">→</span><span class="spoken"> became </span> <bdi class="value">وتيرن</bdi>'
+    )
+  })
+
   it("an order names entities by links, and anything else is shown as it is", () => {
     const id = "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"
     const shown = (text: string) => renderToString(OrderOf({ text }))
@@ -145,7 +169,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     assert.strictEqual(shown("[]"), '<span class="quiet">empty</span>')
     assert.strictEqual(
       shown('["<b>"]'),
-      '<span class="value">["&lt;b>"]</span>'.replaceAll('"&lt;b>"', "&quot;&lt;b>&quot;")
+      '<bdi class="value">["&lt;b>"]</bdi>'.replaceAll('"&lt;b>"', "&quot;&lt;b>&quot;")
     )
   })
 

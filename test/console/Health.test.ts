@@ -228,7 +228,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
       const { text } = yield* Effect.flatMap(DataHealth, ({ overview }) => overview()).pipe(actingAs(actor))
       assert.notInclude(text, '"scanned":true')
       const away = yield* ask("/data-health/scan", { form: { dimension: "sync" } })
-      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F"])
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
     })
   )
 

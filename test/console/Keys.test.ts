@@ -14,9 +14,18 @@ const opened = Effect.gen(function* () {
   const page = yield* ask("/settings/keys", { cookie: user.cookie })
   assert.strictEqual(page.status, 200)
   const { hidden } = sectionsOf(page.text, "/settings/keys")
-  const create = (form: Readonly<Record<string, string>>) =>
+  /** Sends the form of this page. */
+  const send = (form: Readonly<Record<string, string>>) =>
     ask("/settings/keys", { cookie: user.cookie, form: { ...hidden, ...form } })
-  return { ...user, page, hidden, create }
+  /** Opens the page afresh and sends its form. */
+  const create = (form: Readonly<Record<string, string>>) =>
+    Effect.flatMap(ask("/settings/keys", { cookie: user.cookie }), ({ text }) =>
+      ask("/settings/keys", {
+        cookie: user.cookie,
+        form: { ...sectionsOf(text, "/settings/keys").hidden, ...form }
+      })
+    )
+  return { ...user, page, hidden, create, send }
 })
 
 layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (it) => {
@@ -40,6 +49,28 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       const reading = yield* create({ name: "Reader", access: "read", expires: "" })
       assert.strictEqual(reading.status, 200)
       assert.deepInclude((yield* (yield* ApiKeys).list(accountId))[2], { scopes: ["pim:read"], expiresAt: null })
+    })
+  )
+
+  it.effect("a form that is sent twice makes one key, which both answers show", () =>
+    Effect.gen(function* () {
+      const { accountId, hidden, send } = yield* opened
+      const form = { name: "Twice", access: "read", expires: "" }
+      const answers = yield* Effect.all([send(form), send(form)], { concurrency: 2 })
+      const keys = answers.map(({ text }) => /<code class="secret">(pk_live_[A-Za-z0-9]{38})<\/code>/.exec(text)?.[1])
+      assert.lengthOf(new Set(keys), 1)
+      assert.strictEqual(yield* ping(String(keys[0])), 200)
+      assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 2)
+      // The same number for another key: what was made is said, and no secret.
+      const other = yield* send({ ...form, name: "Another" })
+      assert.strictEqual(other.status, 409)
+      assert.include(other.text, "This form created its key already.")
+      assert.notInclude(other.text, "pk_live_")
+      assert.notStrictEqual(sectionsOf(other.text, "/settings/keys").hidden.id, hidden.id)
+      const older = yield* send({ ...form, id: "" })
+      assert.strictEqual(older.status, 400)
+      assert.include(older.text, "The form: is from an older page; send it once more.")
+      assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 2)
     })
   )
 

@@ -58,7 +58,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         /^catalog_session=pim_se_[A-Za-z0-9_-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/
       )
       const home = yield* ask("/", { cookie: cookieOf(set) })
-      assert.strictEqual(home.headers.get("location"), "/settings/connections")
+      assert.strictEqual(home.headers.get("location"), "/stores")
       const used = /This link is no longer good/
       assertErrorPage(yield* ask("/set-password", { form: { token, password } }), 400, used)
       assertErrorPage(yield* ask(`/set-password?token=${token}`), 400, used)
@@ -201,7 +201,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         assertErrorPage(yield* signIn(form, { origin, "sec-fetch-site": "same-origin" }), 403, new RegExp(wrong))
       assertErrorPage(yield* ask("/sign-in", { json: form }), 415, /takes forms only/)
       assertErrorPage(yield* ask("/sign-in", { form: "email=a&email=b" }), 400, /not readable/)
-      assertErrorPage(yield* ask("/sign-in", { form: { email: "x".repeat(70_000) } }), 413, /larger than/)
+      assertErrorPage(yield* ask("/sign-in", { form: { email: "x".repeat(70_000) } }), 413, /The form is too long/)
       assertErrorPage(yield* ask("/sign-in", { method: "PUT", form }), 405, /answers GET and HEAD and POST only/)
       const set = yield* ask("/set-password", { form, headers: { origin: "https://evil.example" } })
       assertErrorPage(set, 403, /did not come from/)
@@ -236,7 +236,45 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       assert.strictEqual(out.status, 303)
       assert.match(String(out.headers.get("set-cookie")), /^catalog_session=; Max-Age=0;/)
       assert.strictEqual((yield* ask("/settings/keys", { cookie: other.cookie })).status, 303)
+      // A second click: they are signed out.
+      const again = yield* ask("/sign-out", { cookie: other.cookie, form: hidden })
+      assert.deepStrictEqual([again.status, again.headers.get("location")], [303, "/sign-in"])
     })
+  )
+
+  it.effect("a browser that signs in again leaves no session behind", () =>
+    Effect.gen(function* () {
+      const email = "ida@example.com"
+      const { cookie } = yield* aPerson(email)
+      const opens = Effect.map(ask("/settings/keys", { cookie }), ({ status }) => status === 200)
+      yield* ask("/sign-in", { cookie, form: { email, password: "not the password" } })
+      assert.isTrue(yield* opens)
+      const again = yield* ask("/sign-in", { cookie, form: { email, password } })
+      assert.strictEqual((yield* ask("/settings/keys", { cookie: cookieOf(again) })).status, 200)
+      assert.isFalse(yield* opens)
+    })
+  )
+
+  it.effect(
+    "a form of somebody who is no longer signed in: nothing comes of it, and its page is opened afterwards",
+    () =>
+      Effect.gen(function* () {
+        const base = yield* BaseUrl
+        for (const [referer, to] of [
+          [`${base}/drops/new?name=A`, "/drops/new?name=A"],
+          ["https://evil.example/drops/new", "/"],
+          [`${base}//evil.example/`, "/"],
+          ["nowhere", "/"]
+        ] as const) {
+          const sent = yield* ask("/drops", { form: { name: "A" }, headers: { referer } })
+          const asked = `/sign-in?${new URLSearchParams({ return_to: to, unsent: "form" })}`
+          assert.deepStrictEqual([sent.status, sent.headers.get("location")], [303, asked])
+          const page = yield* ask(asked)
+          assert.include(page.text, "nothing came of what you just sent")
+          assert.strictEqual(sectionsOf(page.text, "/sign-in").hidden.return_to, to)
+        }
+        assert.notInclude((yield* ask("/sign-in?unsent=%3Cb%3E")).text, 'role="alert"')
+      })
   )
 
   it.effect("a user who is disabled is signed out at once, and their forms do nothing", () =>
@@ -250,8 +288,8 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       for (const [path, form, back] of [
         ["/settings/keys", undefined, "%2Fsettings%2Fkeys"],
         ["/drops?x=1", undefined, "%2Fdrops%3Fx%3D1"],
-        ["/settings/keys", { ...hidden, name: "Another", access: "write" }, "%2F"],
-        ["/data-health/scan", { ...hidden, dimension: "all" }, "%2F"]
+        ["/settings/keys", { ...hidden, name: "Another", access: "write" }, "%2F&unsent=form"],
+        ["/data-health/scan", { ...hidden, dimension: "all" }, "%2F&unsent=form"]
       ] as const) {
         const answer = yield* ask(path, { cookie, ...(form !== undefined && { form }) })
         assert.deepStrictEqual(

@@ -18,6 +18,7 @@ import {
   textOf,
   untilPhase
 } from "./Merchant.ts"
+import { escaped } from "./WholePage.ts"
 
 const importsOf = ({ actor }: Effect.Effect.Success<typeof aMerchant>) =>
   Effect.flatMap(Imports, ({ list }) => list).pipe(actingAs(actor))
@@ -40,7 +41,18 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         text,
         /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \)$/
       )
-      assert.include(page.text, `<a href="/entity?id=${merchant.stove}">The stove</a>`)
+      assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
+      // What is out of step leads to its list, and nothing of which there is none does.
+      for (const [section, store, name] of [
+        ["sync-pending", merchant.files, "with a draft to publish"],
+        ["sync-never-published", merchant.files, "never published"],
+        ["sync-failed", merchant.shop, "failed"]
+      ] as const)
+        assert.include(
+          page.text,
+          `<strong>1</strong> <a href="/data-health/issues?section=${section}&amp;store_id=${store.id}" aria-label="${name}: ${escaped(store.name)}">${name}</a>`
+        )
+      assert.include(page.text, "<strong>0</strong> failed</li>")
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
       const other = yield* aMerchant
       assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "Nothing: no publish of the last 30 days")

@@ -177,7 +177,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }])
         assertForeignForm(yield* ask("/imports", { cookie, form: formOf({}), headers }))
       const away = yield* ask("/imports", { form: formOf({}) })
-      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F"])
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
       assert.deepStrictEqual(yield* runs, before)
     })
   )

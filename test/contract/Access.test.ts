@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option, Redacted } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { ApiKeyId } from "../../src/domain/Ids.ts"
 import { fromMillis, plusMicros } from "../../src/domain/Timestamp.ts"
 import { AccessRepo } from "../../src/repos/AccessRepo.ts"
@@ -57,6 +57,37 @@ for (const engine of serviceEngines) {
           yield* keys.revoke(accountId, created.id)
           assert.strictEqual((yield* keys.list(accountId)).find(({ id }) => id === created.id)?.revokedAt, first)
         })
+      )
+
+      it.scoped(
+        "a creation that is repeated makes one key, and shows its token for a moment and in that process alone",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const { accountId } = yield* anAccount()
+            const stranger = yield* anAccount()
+            const id = ApiKeyId.make(crypto.randomUUID())
+            const asked = { name: "Twice", scopes: ["pim:read"], expiresAt: null }
+            const once = keys.createOnce(accountId, id, asked)
+            // The first request is given up, as a browser does on a second click.
+            const first = yield* Effect.fork(once)
+            const second = yield* Effect.fork(once)
+            yield* Effect.yieldNow()
+            yield* Fiber.interrupt(first)
+            const made = yield* Fiber.join(second)
+            assert.strictEqual(Redacted.value((yield* once).token), Redacted.value(made.token))
+            assert.isTrue(Option.isSome(yield* keys.authenticate(Redacted.value(made.token))))
+            const elsewhere = Context.get(yield* Layer.build(Layer.fresh(ApiKeys.layer)), ApiKeys)
+            assert.strictEqual((yield* Effect.flip(elsewhere.createOnce(accountId, id, asked)))._tag, "AlreadyCreated")
+            const other = keys.createOnce(accountId, id, { ...asked, name: "Other" })
+            assert.strictEqual((yield* Effect.flip(other))._tag, "AlreadyCreated")
+            assert.lengthOf(yield* keys.list(accountId), 2)
+            // What does not fit is not remembered, and another account has ids of its own.
+            const blank = keys.createOnce(stranger.accountId, id, { ...asked, name: " " })
+            assert.strictEqual((yield* Effect.flip(blank))._tag, "ValidationFailed")
+            const theirs = yield* keys.createOnce(stranger.accountId, id, asked)
+            assert.notStrictEqual(Redacted.value(theirs.token), Redacted.value(made.token))
+          })
       )
 
       it.effect("a token that was never minted opens nothing", () =>

@@ -272,7 +272,10 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
         yield* refused({ id: String(hidden.id), csrf: String(theirs.csrf) })
         yield* refused(hidden, { origin: "https://evil.example" })
         yield* refused(hidden, { "sec-fetch-site": "cross-site" })
-        assert.strictEqual((yield* ask(path, { form: hidden })).headers.get("location"), "/sign-in?return_to=%2F")
+        assert.strictEqual(
+          (yield* ask(path, { form: hidden })).headers.get("location"),
+          "/sign-in?return_to=%2F&unsent=form"
+        )
       }
       assert.isTrue(yield* opens(access))
     })
