@@ -1,8 +1,8 @@
 import type { Connection, EndReason } from "../domain/Connection.ts"
+import { tierWords } from "../domain/Tier.ts"
 import type { Visitor } from "./Browser.ts"
 import { CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { paths } from "./Paths.ts"
-import { tierWords } from "./Tiers.ts"
 
 const endWords: Readonly<Record<EndReason, string>> = {
   disconnected: "It was disconnected here.",

@@ -23,3 +23,19 @@ export const tierOfScope = (scope: string): Tier | undefined => {
   const named = scope.split(" ")
   return Tier.literals.filter((tier) => named.includes(tier)).at(-1)
 }
+
+/** The tiers in the words of a merchant, who chooses one on a page; agents are told of them by the same names. */
+export const tierWords: Readonly<Record<Tier, { readonly name: string; readonly meaning: string }>> = {
+  "pim:read": {
+    name: "Read",
+    meaning: "See your products, stores and data health. It changes nothing."
+  },
+  "pim:write": {
+    name: "Read and edit drafts",
+    meaning: "Also change drafts of your products. Nothing of it reaches a store until somebody publishes it."
+  },
+  "pim:publish": {
+    name: "Read, edit and publish",
+    meaning: "Also publish to your stores, where your customers see it."
+  }
+}

@@ -5,7 +5,7 @@ import { type ApiError, connectorCodes, errorCodes } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed, PayloadTooLarge } from "../api/RequestErrors.ts"
 import type { ConnectionCredential } from "../domain/Connection.ts"
 import type { RateLimited } from "../domain/Errors.ts"
-import { covers, scopeOf, type Tier } from "../domain/Tier.ts"
+import { covers, scopeOf, type Tier, tierWords } from "../domain/Tier.ts"
 import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
 import { decodeUtf8, depthLimit, isOfType, isTooDeep, readBytes } from "../http/Body.ts"
 import { etagOf } from "../http/Conditional.ts"
@@ -170,14 +170,8 @@ const namesBoth = (accept: string | undefined) => {
 /** Headers that the protocol reads. */
 const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"]
 
-const tierNames: Readonly<Record<Tier, string>> = {
-  "pim:read": "read",
-  "pim:write": "read and write",
-  "pim:publish": "read, write and publish"
-}
-
 const tooLow = (tool: string, needed: Tier, granted: Tier) =>
-  `insufficient_scope: ${tool} needs the tier "${tierNames[needed]}" (${needed}), and this connection was granted "${tierNames[granted]}". Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose "${tierNames[needed]}" on the consent page.`
+  `insufficient_scope: ${tool} needs the tier "${tierWords[needed].name}" (${needed}), and this connection was granted "${tierWords[granted].name}". Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose "${tierWords[needed].name}" on the consent page.`
 
 const overBudget = ({ retryAfterSeconds, scope }: RateLimited) =>
   `The request budget of ${scope === "key" ? "this connection" : "all keys and connections of the account together"} is used up; retry in ${retryAfterSeconds} s.`
@@ -220,7 +214,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         errorCodes.Unauthorized.status,
         errorCodes.Unauthorized.code,
         sent
-          ? "The access token is unknown, expired or revoked, or it is for something else: connect again."
+          ? "The access token is unknown, expired or revoked, or it is for something else (an API key opens the REST API alone): connect again."
           : "An access token of a connection is required: send it as `Authorization: Bearer pim_at_...`.",
         requestId,
         {

@@ -1,8 +1,7 @@
 import type { Visitor } from "../console/Browser.ts"
 import { Frame } from "../console/Frame.tsx"
-import { tierWords } from "../console/Tiers.ts"
 import { destinationOf } from "../domain/RedirectUri.ts"
-import { Tier, upTo } from "../domain/Tier.ts"
+import { Tier, tierWords, upTo } from "../domain/Tier.ts"
 import type { Checked, Consent } from "../services/Authorization.ts"
 import { oauthPaths } from "./Paths.ts"
 

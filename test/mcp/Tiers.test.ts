@@ -10,6 +10,13 @@ import { toolNames } from "./ToolNames.ts"
 /** What a tier opens, by rank. */
 const rank = (tier: Tier) => Tier.literals.indexOf(tier)
 
+/** As the consent page names them. */
+const tierNames = {
+  "pim:read": "Read",
+  "pim:write": "Read and edit drafts",
+  "pim:publish": "Read, edit and publish"
+} as const
+
 layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "120 seconds"
@@ -55,7 +62,10 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
               const { error, id } = JSON.parse(answer.text)
               assert.strictEqual(id, `${name} ${era}`)
               assert.deepStrictEqual(error.data, { code: "forbidden", request_id: answer.headers["x-request-id"] })
-              assert.include(error.message, "disconnect the catalog in this client, connect it again and choose")
+              assert.strictEqual(
+                error.message,
+                `insufficient_scope: ${name} needs the tier "${tierNames[needed]}" (${needed}), and this connection was granted "${tierNames[tier]}". Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose "${tierNames[needed]}" on the consent page.`
+              )
               assert.strictEqual(yield* versionOf, before)
             }
           }

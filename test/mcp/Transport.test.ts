@@ -554,7 +554,12 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     Effect.gen(function* () {
       const { accountId, token: key } = yield* anAccount()
       const { token } = yield* aConnection(accountId)
-      assertEnvelope(yield* ask({ ...list, token: key }), 401, "unauthorized")
+      const refused = yield* ask({ ...list, token: key })
+      assertEnvelope(refused, 401, "unauthorized")
+      assert.strictEqual(
+        JSON.parse(refused.text).error.message,
+        "The access token is unknown, expired or revoked, or it is for something else (an API key opens the REST API alone): connect again."
+      )
       const rest = yield* ask({ method: "GET", path: "/api/v1/products", token })
       assert.strictEqual(rest.status, 401)
       assert.strictEqual(codeIn(rest), "unauthorized")

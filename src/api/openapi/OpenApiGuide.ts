@@ -15,7 +15,8 @@ const envelope = JSON.stringify(envelopeOf(errorExamples.NotFound, requestIdExam
 export const guide = `
 A catalog of products, variants, collections and media, kept per merchant account and mirrored on linked commerce stores.
 Each entity has **canonical** values, which every store inherits, and one **store version** for each store it lives on: the
-canonical values with that store's overrides on top. Changes are drafts until they are published.
+canonical values with that store's overrides on top. Changes are drafts until they are published. Agents find the same at \`/mcp\`, by
+the Model Context Protocol and OAuth 2.1.
 
 ## Authentication
 Send an API key with every request: \`Authorization: Bearer pk_live_...\`. The account holder makes keys in the API settings
