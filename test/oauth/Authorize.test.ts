@@ -380,7 +380,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const swept = yield* consentForm(cookie, { clientId, verifier })
       yield* later(601, (yield* Authorization).forget)
       const gone = decide(cookie, { ...swept.hidden, tier: "pim:read", decision: "allow" })
-      assertErrorPage(yield* gone, 403, /no longer good/)
+      assertErrorPage(yield* gone, 403, /expired long ago/)
     })
   )
 
