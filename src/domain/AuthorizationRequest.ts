@@ -13,13 +13,16 @@ export interface Parameters {
 
 export const parametersOf = (text: string): Parameters => {
   const given = new URLSearchParams(text)
-  const names = [...given.keys()]
+  // In time that grows with their number: a form may have a hundred thousand.
+  const names = new Set<string>()
+  const repeated = new Set<string>()
+  for (const name of given.keys()) (names.has(name) ? repeated : names).add(name)
   return {
     unkeepable: [...given].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
-    names: [...new Set(names)],
+    names: [...names],
     // RFC 6749 (3.1): a parameter without a value is one that was left out.
     get: (name) => given.get(name) || undefined,
-    repeated: [...new Set(names.filter((name, index) => names.indexOf(name) !== index))]
+    repeated: [...repeated]
   }
 }
 
