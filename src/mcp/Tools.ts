@@ -264,17 +264,20 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
       ...(isObject(given) ? given : {})
     }
+    const unknown = Object.keys(args).filter((name) => !names.includes(name))
+    // What the schema that agents read says is said in its words; REST's own schemas, which judge the rest, speak of
+    // parameters. They are not asked of an argument that is no list or too long a one: they would look at a million items.
+    const misshapen = misshapenIn(inputSchema, isObject(given) ? given : {})
+    const refused = new Set(misshapen.flatMap(([name, ...inside]) => (inside.length === 0 ? [name] : [])))
     const found = takers.map((take, index) =>
       take(
         Object.fromEntries(
-          (taken[index] ?? []).flatMap((name) => (Object.hasOwn(args, name) ? [[name, args[name]]] : []))
+          (taken[index] ?? []).flatMap((name) =>
+            Object.hasOwn(args, name) && !refused.has(name) ? [[name, args[name]]] : []
+          )
         )
       )
     )
-    const unknown = Object.keys(args).filter((name) => !names.includes(name))
-    // What the schema that agents read says is said in its words; REST's own schemas, which judge the rest, speak of
-    // parameters and find every item of a list that is too long.
-    const misshapen = misshapenIn(inputSchema, isObject(given) ? given : {})
     const misfits: ReadonlyArray<Misfit> = [
       ...unknown.map((name) => notKnown(name, names)),
       ...misshapen.map((path) => ({ path, message: undefined })),
