@@ -5,8 +5,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import { ConflictDecision, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
 import { mostEntries } from "../domain/Mirror.ts"
-import { whyUnread } from "../domain/PlatformErrors.ts"
-import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { account, answer, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -215,8 +214,6 @@ const csv = Command.make(
       yield* answer(json, objectOf(run), linesOf(run))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
-
-const unread = (error: Parameters<typeof whyUnread>[0]) => new Refused({ message: whyUnread(error) })
 
 const refresh = Command.make(
   "refresh",

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from "node:util"
 import { Options } from "@effect/cli"
-import { Config, Console, Data, Effect, Predicate } from "effect"
+import { Config, Console, Data, Effect, Option, Predicate } from "effect"
 import type { ValidationFailed } from "../domain/Errors.ts"
+import { type PlatformReadError, whyUnread } from "../domain/PlatformErrors.ts"
 
 /** What an error says, on one line. */
 export const reasonOf = (error: unknown): string =>
@@ -16,6 +17,9 @@ export class Refused extends Data.TaggedError("Refused")<{ readonly message: str
 /** What does not fit, by the flags that gave it. */
 export const byFlag = ({ issues }: ValidationFailed) =>
   new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; ") })
+
+/** A store whose platform gave no usable answer. */
+export const unread = (error: PlatformReadError) => new Refused({ message: whyUnread(error) })
 
 /** Most characters of a value that a line shows. */
 const mostShown = 100
@@ -42,6 +46,10 @@ export const account = Options.text("account").pipe(
   Options.withDescription("Id of the account; needed only when there are several."),
   Options.optional
 )
+
+/** A command to give next. It is about the same account: where one had to be named, the next one needs its name too. */
+export const hint = (words: string, account: Option.Option<string> = Option.none()): string =>
+  Option.match(account, { onNone: () => `catalog ${words}`, onSome: (id) => `catalog ${words} --account ${id}` })
 
 /** Colours are for a terminal, unless whoever sits there wants none (https://no-color.org). */
 const isPlain = (stream: { readonly isTTY?: boolean }) =>
