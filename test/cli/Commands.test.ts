@@ -14,7 +14,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     it.effect("accounts and keys, for people and for programs", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL })
+        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL, BASE_URL: "https://pim.example" })
         const json = (...args: ReadonlyArray<string>) =>
           Effect.map(run(...args, "--json"), ({ code, stderr, stdout }) => {
             assert.deepStrictEqual([code, stderr], [0, ""])
@@ -139,6 +139,23 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         const demo = yield* json("demo")
         assert.match(String(demo.email), /^demo-[0-9a-f]{8}@catalog\.example$/)
         assert.match(String(demo.set_password_url), link)
+
+        // The service may have another address: whoever gives no BASE_URL is told where the link leads, beside the answer.
+        const told =
+          "BASE_URL is not set here, so the link begins with http://127.0.0.1:4080: if the service has another address, give this command its BASE_URL.\n"
+        for (const words of [
+          ["account", "create", "--email", "grace@example.org"],
+          ["user", "invite", "--email", "ada@example.com", ...account],
+          ["demo"]
+        ]) {
+          const { code, stderr, stdout } = yield* catalog([...words, "--json"], { DATABASE_URL })
+          assert.deepStrictEqual([code, stderr], [0, told], words.join(" "))
+          assert.match(
+            String(JSON.parse(stdout).set_password_url),
+            /^http:\/\/127\.0\.0\.1:4080\/set-password\?token=pim_pl_/
+          )
+        }
+        assert.strictEqual((yield* catalog(["account", "create", "--name", "No user"], { DATABASE_URL })).stderr, "")
       })
     )
 
