@@ -2,7 +2,7 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { listed } from "../domain/Attribute.ts"
-import { entity } from "./DraftCommands.ts"
+import { entity, missing } from "./DraftCommands.ts"
 import { account, answer, byFlag, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -41,7 +41,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
     )
   }).pipe(
     Effect.catchTags({
-      NotFound: () => new Refused({ message: `The account has no entity ${entity}.` }),
+      NotFound: () => missing(account, entity),
       PlatformRefused: unread,
       PlatformUnavailable: unread
     }),
@@ -76,7 +76,7 @@ const fail = Command.make(
       yield* (yield* AdminClient).failPlatform({ account, store, kind, percent, delayMillis })
       yield* answer(json, { store, kind, percent }, [
         `The platform of ${store} fails from now on (${kind}, ${percent} %).`,
-        `Next: catalog platform mend --store ${store}`
+        `Next: ${hint(`platform mend --store ${store}`, account)}`
       ])
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Break the platform of a demo store."))
@@ -103,7 +103,7 @@ const edit = Command.make(
       const { entityId, old } = yield* (yield* AdminClient).editPlatform({ account, store, entity, key, value })
       yield* answer(json, { store, entity_id: entityId, key, old, new: value }, [
         `In the shop of ${store}, ${key} of ${entityId} was ${quoted(old)} and is now ${quoted(value)}.`,
-        `Next: catalog import refresh --store ${store}`
+        `Next: ${hint(`import refresh --store ${store}`, account)}`
       ])
     }).pipe(
       Effect.catchTags({

@@ -15,10 +15,9 @@ import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
 /** An empty embedded database gets the demo; a server's belongs to somebody, who asks for it. */
-const firstStart = (config: AppConfig) =>
+const firstStart = (config: AppConfig, accounts: number) =>
   Effect.gen(function* () {
-    const accounts = yield* (yield* Accounts).list
-    if (accounts.length > 0 || Option.isSome(config.databaseUrl)) return Option.none()
+    if (accounts > 0 || Option.isSome(config.databaseUrl)) return Option.none()
     yield* Effect.logInfo("The database is empty: making the demo account")
     return Option.some(yield* yield* makeDemoWithUser)
   })
@@ -30,13 +29,26 @@ interface DemoAccess {
   readonly link: string
 }
 
-const greeting = (baseUrl: string, demo: Option.Option<DemoAccess>) =>
+/** How those go on who were here before: nothing of what was shown once is known any more. */
+const waysIn = (accounts: number): ReadonlyArray<string> => {
+  const command = (words: string) => `npm run catalog -- ${words}`
+  if (accounts === 0) return [`First account:           ${command("account create --email EMAIL")}`]
+  const account = accounts === 1 ? "" : " --account ID"
+  return [
+    `Who signs in:            ${command(`user list${account}`)}`,
+    `A new password:          ${command(`user invite --email EMAIL${account}`)}`,
+    ...(accounts === 1 ? [] : [`Ids of accounts:         ${command("account list")}`]),
+    `API keys:                ${command(`key create --name NAME --scopes pim:read,pim:write${account}`)}`
+  ]
+}
+
+const greeting = (baseUrl: string, accounts: number, demo: Option.Option<DemoAccess>) =>
   [
     `The catalog is served at ${baseUrl}`,
     `Documentation:           ${baseUrl}${documentationPath}`,
     `Pages to sign in to:     ${baseUrl}/`,
     ...Option.match(demo, {
-      onNone: () => ["API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write"],
+      onNone: () => waysIn(accounts),
       onSome: ({ email, key, link }) => [
         `Sign in as:              ${email}`,
         `Set its password:        ${link} (works once, for a day)`,
@@ -51,14 +63,15 @@ const Greeting = (config: AppConfig) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer
-      const demo = yield* firstStart(config)
+      const { length: accounts } = yield* (yield* Accounts).list
+      const demo = yield* firstStart(config, accounts)
       const baseUrl = Option.getOrElse(config.baseUrl, () => listeningOn(address))
       const shown = Option.map(demo, ({ invitation, key }) => ({
         key: Redacted.value(key.token),
         email: invitation.email,
         link: setPasswordLink(baseUrl, Redacted.value(invitation.token))
       }))
-      yield* Console.log(greeting(baseUrl, shown))
+      yield* Console.log(greeting(baseUrl, accounts, shown))
     })
   )
 

@@ -2,7 +2,7 @@ import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { User } from "../domain/User.ts"
-import { account, answer, byFlag, json, Refused } from "./Output.ts"
+import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -49,7 +49,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
         }))
       },
       users.length === 0
-        ? ["No users yet: invite one with `catalog user invite --email E`."]
+        ? [`No users yet: invite one with \`${hint("user invite --email E", account)}\`.`]
         : users.map((user) => `${user.id}  ${stateOf(user).padEnd(8)}  ${user.email}`)
     )
   }).pipe(withAdmin)

@@ -69,6 +69,27 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.strictEqual(several.code, 1)
         assert.match(several.stderr, /^There are several accounts: name one with --account\. Accounts: .+\n$/)
         assert.strictEqual((yield* run("key", "list", "--account", String(account.account_id))).code, 0)
+        // What is to be done next is to be done to the account that was named.
+        const named = ["--account", String(account.account_id)]
+        const hints: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
+          [["key", "revoke", "nonsense"], `see \`catalog key list ${named.join(" ")}\`.\n`],
+          [["user", "list"], `\`catalog user invite --email E ${named.join(" ")}\`.\n`],
+          [["import", "list"], `or \`catalog import refresh --store DOMAIN ${named.join(" ")}\`.\n`],
+          [["import", "accept", "nonsense"], `see \`catalog import list ${named.join(" ")}\`.\n`],
+          [["drop", "list"], `\`catalog drop create ${named.join(" ")}\`.\n`],
+          [["drop", "show", "nonsense"], `see \`catalog drop list ${named.join(" ")}\`.\n`],
+          [["health"], `Next: catalog health scan ${named.join(" ")}\n`],
+          [["store", "list"], `\`catalog store link DOMAIN ${named.join(" ")}\`.\n`],
+          [["store", "link", "x.example"], `Next: catalog import csv FILE --store x.example ${named.join(" ")}\n`],
+          [
+            ["store", "unlink", "x.example"],
+            `\`catalog store link x.example ${named.join(" ")}\` restores every version as it was.\n`
+          ]
+        ]
+        for (const [words, hint] of hints) {
+          const { stderr, stdout } = yield* run(...words, ...named)
+          assert.isTrue((stdout + stderr).endsWith(hint), `${words.join(" ")}: ${stdout}${stderr}`)
+        }
         const wrong = yield* run("key", "list", "--account", "nobody")
         assert.match(wrong.stderr, /^There is no account nobody\. Accounts: .+\n$/)
       })
@@ -258,7 +279,16 @@ describe("serving the embedded database", () => {
 
     const second = await serveCatalog({ DATA_DIR })
     assert.isUndefined(second.key)
-    assert.include(second.output.stdout, "key create")
+    const waysIn = (output: string) =>
+      output
+        .split("\n")
+        .slice(3)
+        .filter((line) => line !== "")
+    assert.deepStrictEqual(waysIn(second.output.stdout), [
+      "Who signs in:            npm run catalog -- user list",
+      "A new password:          npm run catalog -- user invite --email EMAIL",
+      "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write"
+    ])
     const again = await fetch(`${second.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${first.key}` } })
     assert.strictEqual(again.status, 200)
 
@@ -266,7 +296,20 @@ describe("serving the embedded database", () => {
     rmSync(`${DATA_DIR}-2`, { recursive: true, force: true })
     assert.strictEqual(taken.code, 1)
     assert.match(taken.stderr, new RegExp(`^PORT: .*${new URL(second.baseUrl).port}`, "m"))
+    assert.strictEqual(
+      (await Effect.runPromise(catalog(["account", "create", "--name", "Mine"], { DATA_DIR }))).code,
+      0
+    )
     assert.strictEqual(await second.stop("SIGINT"), 0)
+
+    const third = await serveCatalog({ DATA_DIR })
+    assert.deepStrictEqual(waysIn(third.output.stdout), [
+      "Who signs in:            npm run catalog -- user list --account ID",
+      "A new password:          npm run catalog -- user invite --email EMAIL --account ID",
+      "Ids of accounts:         npm run catalog -- account list",
+      "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write --account ID"
+    ])
+    assert.strictEqual(await third.stop(), 0)
   })
 })
 
