@@ -58,18 +58,16 @@ const isPlain = (stream: { readonly isTTY?: boolean }) =>
     (noColor) => stream.isTTY !== true || noColor !== ""
   )
 
-/** The library ends what it prints with an empty line and knows no stream without colours. `misused`: help is no answer. */
-export const tidyConsole = (misused: () => boolean): Effect.Effect<Console.Console> =>
-  Effect.gen(function* () {
-    const console = yield* Effect.console
-    const tidy = (plain: boolean) => (word: unknown) =>
-      typeof word === "string" ? (plain ? stripVTControlCharacters(word) : word).replace(/\n+$/, "") : word
-    const toStdout = tidy(yield* isPlain(process.stdout))
-    const toStderr = tidy(yield* isPlain(process.stderr))
-    const error: Console.Console["error"] = (...words) => console.error(...words.map(toStderr))
-    return {
-      ...console,
-      log: (...words: ReadonlyArray<unknown>) => (misused() ? error(...words) : console.log(...words.map(toStdout))),
-      error
-    }
-  })
+/** The library ends what it prints with an empty line and knows no stream without colours. */
+export const tidyConsole: Effect.Effect<Console.Console> = Effect.gen(function* () {
+  const console = yield* Effect.console
+  const tidy = (plain: boolean) => (word: unknown) =>
+    typeof word === "string" ? (plain ? stripVTControlCharacters(word) : word).replace(/\n+$/, "") : word
+  const toStdout = tidy(yield* isPlain(process.stdout))
+  const toStderr = tidy(yield* isPlain(process.stderr))
+  return {
+    ...console,
+    log: (...words: ReadonlyArray<unknown>) => console.log(...words.map(toStdout)),
+    error: (...words: ReadonlyArray<unknown>) => console.error(...words.map(toStderr))
+  }
+})

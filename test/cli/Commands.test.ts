@@ -219,7 +219,7 @@ describe("help", () => {
     for (const group of groups) {
       const asked = await Effect.runPromise(catalog([...group, "--help"], {}))
       assert.deepStrictEqual([asked.code, asked.stderr], [0, ""])
-      assert.include(asked.stdout, `\n$ ${group.at(-1) ?? "catalog"}\n`)
+      assert.include(asked.stdout, `\n  ${["catalog", ...group, "COMMAND"].join(" ")}\n`)
       assert.match(asked.stdout, /\S\n$/)
       assert.notInclude(asked.stdout, colour)
       assert.deepStrictEqual(await Effect.runPromise(catalog(group, {})), {
@@ -228,6 +228,51 @@ describe("help", () => {
         stderr: asked.stdout
       })
     }
+  })
+
+  test("lists every command once, one level at a time, in lines that a terminal holds", async () => {
+    const page = async (...path: ReadonlyArray<string>) => {
+      const { code, stdout } = await Effect.runPromise(catalog([...path, "--help"], {}))
+      assert.strictEqual(code, 0)
+      for (const line of stdout.split("\n")) assert.isAtMost(line.length, 80, `${path.join(" ")}: ${line}`)
+      return stdout
+    }
+    const namesIn = (text: string) => [...text.matchAll(/^ {2}([a-z][a-z-]*) {2,}\S/gm)].map(([, name = ""]) => name)
+    const below = (text: string) => namesIn(text.slice(text.indexOf("\nCommands\n")))
+    const root = await page()
+    const { stderr } = await Effect.runPromise(catalog(["nonsense"], {}))
+    assert.sameMembers(
+      namesIn(root),
+      [...stderr.matchAll(/'([a-z-]+)'/g)].map(([, name = ""]) => name)
+    )
+    assert.include(root, "\nStores\n  store     Linked stores.\n  platform  The commerce platforms behind stores.\n")
+    assert.strictEqual(await Effect.runPromise(Effect.map(catalog(["-h"], {}), ({ stdout }) => stdout)), root)
+
+    assert.deepStrictEqual(below(await page("draft")), ["set", "show"])
+    assert.deepStrictEqual(below(await page("health")), ["scan", "issues", "rules"])
+    assert.deepStrictEqual(below(await page("health", "rules")), ["set", "reset"])
+    for (const group of namesIn(root)) {
+      const text = await page(group)
+      if (text.includes("\nCommands\n"))
+        for (const name of below(text)) assert.notInclude(await page(group, name), "--wizard")
+    }
+    assert.strictEqual(
+      await page("publish"),
+      `Publish an entity's draft to its stores, and wait for what becomes of it.
+
+Usage
+  catalog publish [--store text] [--account text] [--json] <ENTITY>
+
+Arguments
+  <ENTITY>  Id of a product, variant, collection or media file.
+
+Options
+  --store text    Domain of a store; without it all stores on which the entity
+                  lives.
+  --account text  Id of the account; needed only when there are several.
+  --json          Print one JSON object on stdout, and nothing else there.
+`
+    )
   })
 
   test("has colours on a terminal only, and none there for whoever wants none", async () => {
