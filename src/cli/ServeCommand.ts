@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs"
+import { createServer } from "node:net"
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
 import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { adminServerOf, serverOf, servicesOf } from "../App.ts"
-import type { AppConfig } from "../AppConfig.ts"
+import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
@@ -83,6 +85,19 @@ const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
   return new Refused({ message: `${isPort ? "PORT" : "HOST"}: cannot listen on ${host}:${port}: ${reasonOf(cause)}` })
 }
 
+/**
+ * Binds the address and lets it go. Before an embedded database is made, which takes some seconds: afterwards it is opened
+ * faster than it would be missed, and says who else has it.
+ */
+const tryAddress = (config: AppConfig) =>
+  Option.isSome(config.databaseUrl) || existsSync(config.dataDirectory)
+    ? Effect.void
+    : Effect.async<void, Refused>((resume) => {
+        const server = createServer()
+        server.once("error", (error) => resume(Effect.fail(cannotListen(config, error))))
+        server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
+      })
+
 const serve = (config: AppConfig) =>
   Layer.launch(
     Layer.mergeAll(Greeting(config), Sweeper.layer, layerWorkers, dropsWorker).pipe(Layer.provide(serverOf(config)))
@@ -91,6 +106,6 @@ const serve = (config: AppConfig) =>
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )
 
-export const serveCommand = Command.make("serve", {}, () => settled(serve)).pipe(
-  Command.withDescription("Serve REST v1 until it is stopped.")
-)
+export const serveCommand = Command.make("serve", {}, () =>
+  Effect.zipRight(Effect.flatMap(readAppConfig, tryAddress), settled(serve))
+).pipe(Command.withDescription("Serve REST v1 until it is stopped."))
