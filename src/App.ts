@@ -59,6 +59,7 @@ import { SalesChannels } from "./services/SalesChannels.ts"
 import { SecretBox, SecretKeySource } from "./services/SecretBox.ts"
 import { Sessions } from "./services/Sessions.ts"
 import { StoreAccess } from "./services/StoreAccess.ts"
+import { StoreRecords } from "./services/StoreRecords.ts"
 import { Stores } from "./services/Stores.ts"
 import { Users } from "./services/Users.ts"
 
@@ -104,7 +105,7 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       Demo.layer,
-      Drafts.layer,
+      StoreRecords.layer.pipe(Layer.provideMerge(Drafts.layer)),
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
       SalesChannels.layer

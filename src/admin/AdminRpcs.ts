@@ -21,6 +21,7 @@ import { AccountId, ApiKeyId, EntityId, PublicationId, StoreId } from "../domain
 import { ConflictDecision, ImportConflict, ImportRun } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { PlatformReadError } from "../domain/PlatformErrors.ts"
+import { PlatformRecord } from "../domain/PlatformRecord.ts"
 import { PublishError } from "../domain/PublishState.ts"
 import { Store } from "../domain/Store.ts"
 import { Timestamp } from "../domain/Timestamp.ts"
@@ -148,6 +149,15 @@ export const StoreRpcs = RpcGroup.make(
 
 /** Refusal: which account is meant is not clear. ValidationFailed: no such store, or not one of the demo platform. */
 export const PlatformRpcs = RpcGroup.make(
+  /**
+   * What the store itself holds of an entity now; null: nothing. Refusal: the store is not linked, or has no platform, too.
+   * NotFound: the account has no such entity. PlatformReadError: the store's platform could not be read.
+   */
+  Rpc.make("showPlatform", {
+    payload: { account, store: Schema.String, entity: Schema.String },
+    success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
+    error: Schema.Union(Refusal, NotFound, PlatformReadError)
+  }),
   /** `entity`: an id as a person wrote it. NotFound: the shop holds no record of it. ValidationFailed: a misfit value, too. */
   Rpc.make("editPlatform", {
     payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },

@@ -1,9 +1,8 @@
 import { Command, Options } from "@effect/cli"
-import { Effect, Option, Redacted } from "effect"
-import { passwordLinkOf } from "../App.ts"
-import { readAppConfig } from "../AppConfig.ts"
+import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, byFlag, json, Refused } from "./Output.ts"
+import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
 const create = Command.make(
@@ -27,10 +26,7 @@ const create = Command.make(
         name: called.value,
         email: Option.getOrUndefined(email)
       })
-      const config = yield* readAppConfig
-      const link = Option.map(Option.fromNullable(invitation), ({ token }) =>
-        passwordLinkOf(config, Redacted.value(token))
-      )
+      const link = yield* Effect.transposeMapOption(Option.fromNullable(invitation), ({ token }) => passwordLink(token))
       yield* answer(
         json,
         {

@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs"
 import { Command, ValidationError } from "@effect/cli"
-import { Cause, Console, Effect, Exit, Predicate } from "effect"
+import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
 import { healthCommand } from "./HealthCommands.ts"
+import { asksForHelp, helpOf } from "./Help.ts"
 import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
@@ -47,17 +48,22 @@ export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
 /** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
 export const runCli = (argv: ReadonlyArray<string>) =>
-  Effect.suspend(() => {
-    // A group of commands without one of them ends in its help, which the library takes for an answer.
+  Effect.gen(function* () {
+    const args = argv.slice(2)
+    const page = helpOf(command, version, args)
+    // A group of commands without one of them: its help is no answer, but says what is missing.
     let misused = false
-    const noting = Command.transformHandler(command, (handler) =>
-      Effect.tapErrorCause(handler, (cause) =>
-        Effect.sync(() => {
-          misused = Predicate.isTagged(Cause.squash(cause), "HelpRequested")
-        })
-      )
+    const explained = Command.transformHandler(command, (handler) =>
+      Effect.catchSomeCause(handler, (cause) => {
+        if (!Predicate.isTagged(Cause.squash(cause), "HelpRequested")) return Option.none()
+        misused = true
+        return Option.some(Effect.flatMap(page, Console.error))
+      })
     )
-    const ran = Command.run(noting, { name: "catalog", version })(argv).pipe(
+    const run = asksForHelp(args)
+      ? Effect.flatMap(page, Console.log)
+      : Command.run(explained, { name: "catalog", version })(argv)
+    const ran = run.pipe(
       Effect.map((): number => (misused ? exitCodes.wrongUsage : exitCodes.done)),
       Effect.catchAllCause((cause) => {
         const error = Cause.squash(cause)
@@ -66,10 +72,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
         return Effect.as(Console.error(reasonOf(error)), exitCodes.refused)
       })
     )
-    return Effect.flatMap(
-      tidyConsole(() => misused),
-      (console) => Console.withConsole(ran, console)
-    )
+    return yield* Console.withConsole(ran, yield* tidyConsole)
   })
 
 /**

@@ -1,16 +1,15 @@
 import { Command } from "@effect/cli"
 import { Effect, Redacted } from "effect"
-import { passwordLinkOf } from "../App.ts"
-import { readAppConfig } from "../AppConfig.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json } from "./Output.ts"
+import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
 export const demoCommand = Command.make("demo", { json }, ({ json }) =>
   Effect.gen(function* () {
     const { account, invitation, key } = yield* (yield* AdminClient).createDemo()
     const token = Redacted.value(key.token)
-    const url = passwordLinkOf(yield* readAppConfig, Redacted.value(invitation.token))
+    const url = yield* passwordLink(invitation.token)
     yield* answer(
       json,
       {

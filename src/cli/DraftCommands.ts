@@ -6,7 +6,7 @@ import type { AttributeEdit } from "../domain/AttributeRules.ts"
 import type { DraftState } from "../domain/DraftWrite.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 export const entity = Args.text({ name: "ENTITY" }).pipe(
@@ -19,12 +19,16 @@ const store = Options.text("store").pipe(
 )
 
 /** What is not there: the entity, or its version on the store. */
-const missing = (id: string, domain: Option.Option<string> = Option.none()) =>
+export const missing = (
+  account: Option.Option<string>,
+  id: string,
+  domain: Option.Option<string> = Option.none()
+): Refused =>
   new Refused({
     message: Option.match(domain, {
       onNone: () => `The account has no entity ${id}.`,
       onSome: (on) =>
-        `The account has no entity ${id} on ${on}: \`catalog store-version add ${id} --store ${on}\` adds one that is not there yet.`
+        `The account has no entity ${id} on ${on}: \`${hint(`store-version add ${id} --store ${on}`, account)}\` adds one that is not there yet.`
     })
   })
 
@@ -114,12 +118,12 @@ const set = Command.make(
       yield* answer(json, state, linesOf(state, revision))
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(entity, store),
+        NotFound: () => missing(account, entity, store),
         ValidationFailed: byKey,
         PimLocked: () => lockedBy(account),
         RevisionConflict: ({ currentRevision }) =>
           new Refused({
-            message: `Somebody changed it meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`catalog draft show ${entity}\` and repeat with --revision ${currentRevision}.`
+            message: `Somebody changed it meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`${hint(`draft show ${entity}`, account)}\` and repeat with --revision ${currentRevision}.`
           })
       }),
       withAdmin
@@ -136,7 +140,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
         .map(({ key, value }) => `  ${key}${draft.overridden.includes(key) ? " (this store's)" : ""}: ${quoted(value)}`)
     ])
   }).pipe(
-    Effect.catchTag("NotFound", () => missing(entity, store)),
+    Effect.catchTag("NotFound", () => missing(account, entity, store)),
     withAdmin
   )
 ).pipe(Command.withDescription("Show the values of a draft and its revision."))
@@ -162,7 +166,7 @@ const add = Command.make(
       ])
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(entity),
+        NotFound: () => missing(account, entity),
         ValidationFailed: ({ issues }) =>
           new Refused({ message: `--store: ${issues.map(({ message }) => message).join("; ")}` }),
         PimLocked: () => lockedBy(account)

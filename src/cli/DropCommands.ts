@@ -4,12 +4,13 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { type Drop, NewDrop } from "../domain/Drop.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
 import { assignment, readJson } from "./DraftCommands.ts"
-import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const dropId = Args.text({ name: "DROP_ID" }).pipe(Args.withDescription("Id of the drop, as `drop list` shows it."))
 
-const missing = (id: string) => new Refused({ message: `The account has no drop ${id}: see \`catalog drop list\`.` })
+const missing = (account: Option.Option<string>, id: string) =>
+  new Refused({ message: `The account has no drop ${id}: see \`${hint("drop list", account)}\`.` })
 
 const flags: Readonly<Record<string, string>> = {
   name: "--name",
@@ -123,7 +124,7 @@ const create = Command.make(
         .pipe(Effect.catchTag("ValidationFailed", told(Option.isSome(from), keys)))
       yield* answer(json, made, [
         `Scheduled ${linesOf(made).join("\n")}`,
-        `It comes and goes while a server runs. Next: catalog drop show ${made.id}`
+        `It comes and goes while a server runs. Next: ${hint(`drop show ${made.id}`, account)}`
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Schedule field changes: they come at one time and, with --ends, go at another."))
@@ -135,7 +136,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { drops },
       drops.length === 0
-        ? ["No drops yet: `catalog drop create`."]
+        ? [`No drops yet: \`${hint("drop create", account)}\`.`]
         : drops.map((drop) => `${drop.id}  ${drop.status.padEnd(9)}  ${timeOf(drop)}  ${drop.name}`)
     )
   }).pipe(withAdmin)
@@ -146,7 +147,7 @@ const show = Command.make("show", { id: dropId, account, json }, ({ account, id,
     const drop = yield* (yield* AdminClient).showDrop({ account, id })
     yield* answer(json, drop, linesOf(drop))
   }).pipe(
-    Effect.catchTag("NotFound", () => missing(id)),
+    Effect.catchTag("NotFound", () => missing(account, id)),
     withAdmin
   )
 ).pipe(Command.withDescription("Show a drop, and what has become of each of its changes."))
@@ -157,7 +158,7 @@ const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account,
     yield* answer(json, drop, [`Cancelled ${drop.name} (${drop.id}): nothing was changed.`])
   }).pipe(
     Effect.catchTags({
-      NotFound: () => missing(id),
+      NotFound: () => missing(account, id),
       ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") })
     }),
     withAdmin

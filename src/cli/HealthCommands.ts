@@ -13,7 +13,7 @@ import {
   type HealthSnapshot,
   isPerStore
 } from "../domain/Health.ts"
-import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(
@@ -55,11 +55,11 @@ const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string
     return `${name}  ${painted(score, bar(score))}  ${`${score}`.padStart(3)}%  ${said}`
   })
 
-const when = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> => {
+const when = (snapshots: ReadonlyArray<HealthSnapshot>, account: Option.Option<string>): ReadonlyArray<string> => {
   const times = snapshots.flatMap((snapshot) => (snapshot.scanned ? [snapshot.scanned_at] : [])).sort()
   const [oldest] = times
   const newest = times.at(-1)
-  if (oldest === undefined || newest === undefined) return ["Next: catalog health scan"]
+  if (oldest === undefined || newest === undefined) return [`Next: ${hint("health scan", account)}`]
   const scanned = oldest === newest ? `Scanned ${oldest}.` : `Scanned between ${oldest} and ${newest}.`
   const worst = snapshots
     .flatMap((snapshot) => (snapshot.scanned ? snapshot.result.by_section : []))
@@ -67,7 +67,7 @@ const when = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =
       (most, each) => (each.rows > (most?.rows ?? 0) ? each : most),
       undefined
     )
-  return [scanned, ...(worst === undefined ? [] : [`Next: catalog health issues ${worst.section}`])]
+  return [scanned, ...(worst === undefined ? [] : [`Next: ${hint(`health issues ${worst.section}`, account)}`])]
 }
 
 const show = ({
@@ -81,7 +81,7 @@ const show = ({
 }) =>
   Effect.gen(function* () {
     const overview = yield* (yield* AdminClient).showHealth({ account, store })
-    yield* answer(json, overview, [...tableOf(overview.dimensions), ...when(overview.dimensions)])
+    yield* answer(json, overview, [...tableOf(overview.dimensions), ...when(overview.dimensions, account)])
   }).pipe(withAdmin)
 
 const scan = Command.make(
@@ -107,7 +107,7 @@ const scan = Command.make(
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
         ...(whole.length === 0 ? [] : [`Of the whole account, not of one store: ${whole.join(", ")}.`]),
-        ...when(dimensions)
+        ...when(dimensions, account)
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Look at the catalog afresh: one dimension, or all of them."))
@@ -130,18 +130,26 @@ const usualPageSize = 25
 const nextPage = (
   { page, section }: HealthIssuePage,
   {
+    account,
     locale,
     pageSize,
     store
-  }: { readonly store: Option.Option<string>; readonly locale: Option.Option<string>; readonly pageSize: number }
-) =>
-  [
-    `Next: catalog health issues ${section}`,
+  }: {
+    readonly account: Option.Option<string>
+    readonly store: Option.Option<string>
+    readonly locale: Option.Option<string>
+    readonly pageSize: number
+  }
+) => {
+  const words = [
+    `health issues ${section}`,
     ...Option.toArray(Option.map(store, (domain) => `--store ${domain}`)),
     ...Option.toArray(Option.map(locale, (language) => `--locale ${language}`)),
     ...(pageSize === usualPageSize ? [] : [`--page-size ${pageSize}`]),
     `--page ${page + 1}`
-  ].join(" ")
+  ]
+  return `Next: ${hint(words.join(" "), account)}`
+}
 
 const issues = Command.make(
   "issues",
@@ -173,10 +181,10 @@ const issues = Command.make(
         ? found.page === 1
           ? `Nothing in ${section}.`
           : `Nothing on page ${found.page} of ${section}.`
-        : `${section} was never scanned: catalog health scan ${dimensionOf(section)}`
+        : `${section} was never scanned: ${hint(`health scan ${dimensionOf(section)}`, account)}`
       yield* answer(json, found, [
         ...(found.data.length === 0 ? [nothing] : rowsOf(found, domains)),
-        ...(found.has_next ? [nextPage(found, { store, locale, pageSize })] : [])
+        ...(found.has_next ? [nextPage(found, { account, store, locale, pageSize })] : [])
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("List what a scan found, a page at a time."))
@@ -203,7 +211,7 @@ const fieldList = (name: "required" | "recommended") =>
 const notRules = ({ issues }: ValidationFailed) =>
   new Refused({ message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; ") })
 
-const changed = "Next: catalog health scan completeness"
+const changed = (account: Option.Option<string>) => `Next: ${hint("health scan completeness", account)}`
 
 const setRules = Command.make(
   "set",
@@ -226,14 +234,14 @@ const setRules = Command.make(
         ...(Option.isSome(recommended) && { recommended: recommended.value })
       }
       const rules = yield* (yield* AdminClient).changeHealthRules({ account, kind, levels })
-      yield* answer(json, rules, [...linesOfRules(rules), changed])
+      yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
     }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
 ).pipe(Command.withDescription("Change the fields of one kind; they count from the next scan on."))
 
 const resetRules = Command.make("reset", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
     const rules = yield* (yield* AdminClient).setHealthRules({ account, rules: defaultRules })
-    yield* answer(json, rules, [...linesOfRules(rules), changed])
+    yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
   }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
 ).pipe(Command.withDescription("Go back to the usual fields."))
 

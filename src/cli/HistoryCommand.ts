@@ -2,8 +2,8 @@ import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { HistoryEntry, ValueChange } from "../domain/History.ts"
-import { entity } from "./DraftCommands.ts"
-import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { entity, missing } from "./DraftCommands.ts"
+import { account, answer, json, quoted } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const actorOf = ({ actor, import_id }: HistoryEntry) =>
@@ -61,7 +61,7 @@ export const historyCommand = Command.make(
           : found.history.map(lineOf)
       )
     }).pipe(
-      Effect.catchTag("NotFound", () => new Refused({ message: `The account has no entity ${entity}.` })),
+      Effect.catchTag("NotFound", () => missing(account, entity)),
       withAdmin
     )
 ).pipe(Command.withDescription("Show who changed an entity's draft or published it, when and how, newest first."))

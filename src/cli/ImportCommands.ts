@@ -5,8 +5,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import { ConflictDecision, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
 import { mostEntries } from "../domain/Mirror.ts"
-import { whyUnread } from "../domain/PlatformErrors.ts"
-import { account, answer, json, quoted, Refused } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -54,8 +53,8 @@ const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof t
     )
   })
 
-const unknown = (id: string) => () =>
-  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`catalog import list\`.` }))
+const unknown = (account: Option.Option<string>, id: string) => () =>
+  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`${hint("import list", account)}\`.` }))
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
@@ -114,19 +113,26 @@ const whatIsCounted = (run: ImportRun): ReadonlyArray<string> => {
   ]
 }
 
-const whatConflicts = ({ id, phase, summary: { conflicts } }: ImportRun): ReadonlyArray<string> =>
+const whatConflicts = (
+  { id, phase, summary: { conflicts } }: ImportRun,
+  account: Option.Option<string>
+): ReadonlyArray<string> =>
   conflicts === 0
     ? []
     : phase === "reviewing"
       ? [
-          `  ${conflicts} fields were edited here and in the store: see \`catalog import show ${id}\`;`,
+          `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\`;`,
           "  accepting takes the store's value wherever `catalog import decide` has not kept the draft"
         ]
       : [
           `  ${conflicts} fields were edited here and in the store: the store's values are taken where no draft was kept`
         ]
 
-const linesOf = (run: ImportRun) => {
+/** What comes after a look at an import that waits. */
+const thenDecide = (id: string, account: Option.Option<string>) =>
+  `Next: ${hint(`import accept ${id}`, account)}, or ${hint(`import discard ${id}`, account)}`
+
+const linesOf = (run: ImportRun, account: Option.Option<string>) => {
   const { ignored_columns } = run.summary
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
   const unit = run.source === "csv" ? "products" : "changes"
@@ -136,7 +142,7 @@ const linesOf = (run: ImportRun) => {
     ...(run.phase === "applied" || run.phase === "reviewing"
       ? []
       : [`  applied: ${run.applied} of ${plannedOf(run.summary)} ${unit}`]),
-    ...whatConflicts(run),
+    ...whatConflicts(run, account),
     ...(filled.length > 0
       ? [
           `  columns that are not kept: ${filled
@@ -146,9 +152,7 @@ const linesOf = (run: ImportRun) => {
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),
-    ...(run.phase === "reviewing"
-      ? [`Nothing is written yet. Next: catalog import accept ${run.id}, or catalog import discard ${run.id}`]
-      : [])
+    ...(run.phase === "reviewing" ? [`Nothing is written yet. ${thenDecide(run.id, account)}`] : [])
   ]
 }
 
@@ -212,11 +216,9 @@ const csv = Command.make(
         client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
         "reading"
       )
-      yield* answer(json, objectOf(run), linesOf(run))
+      yield* answer(json, objectOf(run), linesOf(run, account))
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
-
-const unread = (error: Parameters<typeof whyUnread>[0]) => new Refused({ message: whyUnread(error) })
 
 const refresh = Command.make(
   "refresh",
@@ -232,7 +234,7 @@ const refresh = Command.make(
     Effect.gen(function* () {
       const client = yield* AdminClient
       const run = yield* followed(client.refreshStore({ account, store, accept }), "fetching")
-      yield* answer(json, objectOf(run), linesOf(run))
+      yield* answer(json, objectOf(run), linesOf(run, account))
     }).pipe(Effect.catchTags({ PlatformRefused: unread, PlatformUnavailable: unread }), withAdmin)
 ).pipe(
   Command.withDescription("Import all that a store has, through its platform; without --accept it waits for a review.")
@@ -277,9 +279,9 @@ const decide = Command.make(
       const left = (yield* conflictsOf(run, account)).filter((conflict) => conflict.decision === null).length
       yield* answer(json, { import_id: id, decision, decided, undecided: left }, [
         `${decided} ${decided === 1 ? "conflict" : "conflicts"} decided: ${decision}; ${left} undecided.`,
-        `Next: catalog import accept ${id}, or catalog import discard ${id}`
+        thenDecide(id, account)
       ])
-    }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
+    }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(
   Command.withDescription("Decide conflicts of an import under review: keep the draft, or take the store's value.")
 )
@@ -287,24 +289,24 @@ const decide = Command.make(
 const accept = Command.make("accept", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), "applying")
-    yield* answer(json, objectOf(run), linesOf(run))
-  }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
+    yield* answer(json, objectOf(run), linesOf(run, account))
+  }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(Command.withDescription("Apply an import that is under review."))
 
 const discard = Command.make("discard", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).discardImport({ account, id })
-    yield* answer(json, objectOf(run), linesOf(run))
-  }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
+    yield* answer(json, objectOf(run), linesOf(run, account))
+  }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(Command.withDescription("Forget an import that is under review."))
 
 const show = Command.make("show", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).showImport({ account, id })
     const conflicts = yield* conflictsOf(run, account)
-    const [first = "", ...lines] = linesOf(run)
+    const [first = "", ...lines] = linesOf(run, account)
     yield* answer(json, { ...objectOf(run), conflict_list: conflicts }, [first, ...conflictLines(conflicts), ...lines])
-  }).pipe(Effect.catchTag("NotFound", unknown(id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(Command.withDescription("Show an import, its conflicts side by side."))
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
@@ -314,7 +316,9 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { imports: runs.map(objectOf) },
       runs.length === 0
-        ? ["No imports yet: `catalog import csv FILE --store DOMAIN`, or `catalog import refresh --store DOMAIN`."]
+        ? [
+            `No imports yet: \`${hint("import csv FILE --store DOMAIN", account)}\`, or \`${hint("import refresh --store DOMAIN", account)}\`.`
+          ]
         : runs.map(
             (run) =>
               `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`

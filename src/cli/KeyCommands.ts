@@ -3,7 +3,7 @@ import { Clock, Effect, Either, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
-import { account, answer, byFlag, json, Refused } from "./Output.ts"
+import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const scopes = Options.text("scopes").pipe(
@@ -71,7 +71,7 @@ const list = Command.make("list", { account, json }, (options) =>
         }))
       },
       keys.length === 0
-        ? ["No keys yet: mint one with `catalog key create --name NAME`."]
+        ? [`No keys yet: mint one with \`${hint("key create --name NAME", options.account)}\`.`]
         : keys.map(
             (key) =>
               `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt ?? "never"}  ${key.name}`
@@ -95,7 +95,11 @@ const revoke = Command.make(
       ])
     }).pipe(
       Effect.catchTag("NotFound", () =>
-        Effect.fail(new Refused({ message: `The account has no key ${options.keyId}: see \`catalog key list\`.` }))
+        Effect.fail(
+          new Refused({
+            message: `The account has no key ${options.keyId}: see \`${hint("key list", options.account)}\`.`
+          })
+        )
       ),
       withAdmin
     )

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from "node:util"
 import { Options } from "@effect/cli"
-import { Config, Console, Data, Effect, Predicate } from "effect"
+import { Config, Console, Data, Effect, Option, Predicate } from "effect"
 import type { ValidationFailed } from "../domain/Errors.ts"
+import { type PlatformReadError, whyUnread } from "../domain/PlatformErrors.ts"
 
 /** What an error says, on one line. */
 export const reasonOf = (error: unknown): string =>
@@ -16,6 +17,9 @@ export class Refused extends Data.TaggedError("Refused")<{ readonly message: str
 /** What does not fit, by the flags that gave it. */
 export const byFlag = ({ issues }: ValidationFailed) =>
   new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; ") })
+
+/** A store whose platform gave no usable answer. */
+export const unread = (error: PlatformReadError) => new Refused({ message: whyUnread(error) })
 
 /** Most characters of a value that a line shows. */
 const mostShown = 100
@@ -43,6 +47,10 @@ export const account = Options.text("account").pipe(
   Options.optional
 )
 
+/** A command to give next. It is about the same account: where one had to be named, the next one needs its name too. */
+export const hint = (words: string, account: Option.Option<string> = Option.none()): string =>
+  Option.match(account, { onNone: () => `catalog ${words}`, onSome: (id) => `catalog ${words} --account ${id}` })
+
 /** Colours are for a terminal, unless whoever sits there wants none (https://no-color.org). */
 const isPlain = (stream: { readonly isTTY?: boolean }) =>
   Effect.map(
@@ -50,18 +58,16 @@ const isPlain = (stream: { readonly isTTY?: boolean }) =>
     (noColor) => stream.isTTY !== true || noColor !== ""
   )
 
-/** The library ends what it prints with an empty line and knows no stream without colours. `misused`: help is no answer. */
-export const tidyConsole = (misused: () => boolean): Effect.Effect<Console.Console> =>
-  Effect.gen(function* () {
-    const console = yield* Effect.console
-    const tidy = (plain: boolean) => (word: unknown) =>
-      typeof word === "string" ? (plain ? stripVTControlCharacters(word) : word).replace(/\n+$/, "") : word
-    const toStdout = tidy(yield* isPlain(process.stdout))
-    const toStderr = tidy(yield* isPlain(process.stderr))
-    const error: Console.Console["error"] = (...words) => console.error(...words.map(toStderr))
-    return {
-      ...console,
-      log: (...words: ReadonlyArray<unknown>) => (misused() ? error(...words) : console.log(...words.map(toStdout))),
-      error
-    }
-  })
+/** The library ends what it prints with an empty line and knows no stream without colours. */
+export const tidyConsole: Effect.Effect<Console.Console> = Effect.gen(function* () {
+  const console = yield* Effect.console
+  const tidy = (plain: boolean) => (word: unknown) =>
+    typeof word === "string" ? (plain ? stripVTControlCharacters(word) : word).replace(/\n+$/, "") : word
+  const toStdout = tidy(yield* isPlain(process.stdout))
+  const toStderr = tidy(yield* isPlain(process.stderr))
+  return {
+    ...console,
+    log: (...words: ReadonlyArray<unknown>) => console.log(...words.map(toStdout)),
+    error: (...words: ReadonlyArray<unknown>) => console.error(...words.map(toStderr))
+  }
+})

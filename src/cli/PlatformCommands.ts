@@ -1,11 +1,53 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { entity } from "./DraftCommands.ts"
-import { account, answer, byFlag, json, quoted, Refused } from "./Output.ts"
+import { listed } from "../domain/Attribute.ts"
+import { entity, missing } from "./DraftCommands.ts"
+import { account, answer, byFlag, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(Options.withDescription("Domain of the store."))
+
+/** How many of what a store keeps in order: a gallery, the members of a collection. */
+const counted = (what: string, { length }: ReadonlyArray<string>) => (length === 0 ? [] : [`  ${what}: ${length}`])
+
+const show = Command.make("show", { entity, store, account, json }, ({ account, entity, json, store: given }) =>
+  Effect.gen(function* () {
+    const { entityId, record, store } = yield* (yield* AdminClient).showPlatform({ account, entity, store: given })
+    if (record === null)
+      return yield* new Refused({
+        message: `${store.domain} does not have ${entityId}: \`${hint(`publish ${entityId} --store ${store.domain}`, account)}\` brings it there.`
+      })
+    const { kind, media, members, platformId } = record
+    const attributes = listed(kind, record.attributes).filter(({ value }) => value !== "")
+    yield* answer(
+      json,
+      {
+        store: store.domain,
+        platform: store.platform,
+        entity_id: entityId,
+        entity_type: kind,
+        platform_id: platformId,
+        attributes,
+        media,
+        members
+      },
+      [
+        `${store.domain} has ${kind} ${entityId} as ${platformId}:`,
+        ...attributes.map(({ key, value }) => `  ${key}: ${quoted(value)}`),
+        ...counted("media files", media),
+        ...counted("members", members)
+      ]
+    )
+  }).pipe(
+    Effect.catchTags({
+      NotFound: () => missing(account, entity),
+      PlatformRefused: unread,
+      PlatformUnavailable: unread
+    }),
+    withAdmin
+  )
+).pipe(Command.withDescription("Show what a store itself holds of an entity now: its platform is asked."))
 
 const fail = Command.make(
   "fail",
@@ -34,7 +76,7 @@ const fail = Command.make(
       yield* (yield* AdminClient).failPlatform({ account, store, kind, percent, delayMillis })
       yield* answer(json, { store, kind, percent }, [
         `The platform of ${store} fails from now on (${kind}, ${percent} %).`,
-        `Next: catalog platform mend --store ${store}`
+        `Next: ${hint(`platform mend --store ${store}`, account)}`
       ])
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Break the platform of a demo store."))
@@ -61,7 +103,7 @@ const edit = Command.make(
       const { entityId, old } = yield* (yield* AdminClient).editPlatform({ account, store, entity, key, value })
       yield* answer(json, { store, entity_id: entityId, key, old, new: value }, [
         `In the shop of ${store}, ${key} of ${entityId} was ${quoted(old)} and is now ${quoted(value)}.`,
-        `Next: catalog import refresh --store ${store}`
+        `Next: ${hint(`import refresh --store ${store}`, account)}`
       ])
     }).pipe(
       Effect.catchTags({
@@ -77,5 +119,5 @@ const edit = Command.make(
 
 export const platformCommand = Command.make("platform").pipe(
   Command.withDescription("The commerce platforms behind stores."),
-  Command.withSubcommands([fail, mend, edit])
+  Command.withSubcommands([show, fail, mend, edit])
 )

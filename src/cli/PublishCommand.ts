@@ -2,7 +2,7 @@ import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
-import { entity } from "./DraftCommands.ts"
+import { entity, missing } from "./DraftCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json, Refused, reasonOf } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
@@ -71,14 +71,7 @@ export const publishCommand = Command.make(
       if (failures.length > 0) return yield* new Refused({ message: failures.join("; ") })
     }).pipe(
       Effect.catchTags({
-        NotFound: () =>
-          new Refused({
-            message: Option.match(store, {
-              onNone: () => `The account has no entity ${entity}.`,
-              onSome: (on) =>
-                `The account has no entity ${entity} on ${on}: \`catalog store-version add ${entity} --store ${on}\` adds one that is not there yet.`
-            })
-          }),
+        NotFound: () => missing(account, entity, store),
         ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") }),
         PimLocked: () => lockedBy(account)
       }),

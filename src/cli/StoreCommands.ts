@@ -6,7 +6,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, json, Refused } from "./Output.ts"
+import { account, answer, hint, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const domain = Args.text({ name: "DOMAIN" }).pipe(
@@ -99,8 +99,8 @@ const link = Command.make(
           ? `Linked ${store.domain} (${store.id}).`
           : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it back.`,
         store.platform === "shopify"
-          ? `Next: catalog import refresh --store ${store.domain}`
-          : `Next: catalog import csv FILE --store ${store.domain}`
+          ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`
+          : `Next: ${hint(`import csv FILE --store ${store.domain}`, account)}`
       ])
     }).pipe(Effect.catchTags({ PimLocked: () => lockedBy(account), ValidationFailed: byFlag }), withAdmin)
 ).pipe(Command.withDescription("Link a store to an account, or link one again that was unlinked."))
@@ -108,9 +108,10 @@ const link = Command.make(
 const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
   Effect.gen(function* () {
     const { entities, store } = yield* (yield* AdminClient).unlinkStore({ account, domain })
+    const again = `store link ${store.domain}${store.platform === "shopify" ? " --token-file FILE" : ""}`
     yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
       `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,
-      `Nothing is lost: \`catalog store link ${store.domain}${store.platform === "shopify" ? " --token-file FILE" : ""}\` restores every version as it was.`
+      `Nothing is lost: \`${hint(again, account)}\` restores every version as it was.`
     ])
   }).pipe(
     Effect.catchTag("PimLocked", () => lockedBy(account)),
@@ -127,7 +128,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
       json,
       { stores },
       stores.length === 0
-        ? ["No stores yet: link one with `catalog store link DOMAIN`."]
+        ? [`No stores yet: link one with \`${hint("store link DOMAIN", account)}\`.`]
         : stores.map(({ domain, id, name, platform }) => `${id}  ${platform.padEnd(7)}  ${domain}  ${name}`)
     )
   }).pipe(withAdmin)

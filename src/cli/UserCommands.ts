@@ -1,10 +1,9 @@
 import { Command, Options } from "@effect/cli"
-import { Effect, Redacted } from "effect"
-import { passwordLinkOf } from "../App.ts"
-import { readAppConfig } from "../AppConfig.ts"
+import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { User } from "../domain/User.ts"
-import { account, answer, byFlag, json, Refused } from "./Output.ts"
+import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
+import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
 const email = Options.text("email").pipe(Options.withDescription("E-mail of the user."))
@@ -12,7 +11,7 @@ const email = Options.text("email").pipe(Options.withDescription("E-mail of the 
 const invite = Command.make("invite", { account, email, json }, ({ account, email, json }) =>
   Effect.gen(function* () {
     const invited = yield* (yield* AdminClient).inviteUser({ account, email })
-    const url = passwordLinkOf(yield* readAppConfig, Redacted.value(invited.token))
+    const url = yield* passwordLink(invited.token)
     yield* answer(json, { email: invited.email, set_password_url: url }, [
       `${invited.email} sets a password within a day, by this link, which works once:`,
       url
@@ -50,7 +49,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
         }))
       },
       users.length === 0
-        ? ["No users yet: invite one with `catalog user invite --email E`."]
+        ? [`No users yet: invite one with \`${hint("user invite --email E", account)}\`.`]
         : users.map((user) => `${user.id}  ${stateOf(user).padEnd(8)}  ${user.email}`)
     )
   }).pipe(withAdmin)

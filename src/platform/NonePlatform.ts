@@ -14,6 +14,7 @@ export const nonePlatform: PlatformClient["Type"] = {
   pull: () => Stream.fail(refused),
   publish: () => refused,
   readBack: () => refused,
+  find: () => refused,
   salesChannels: () => Effect.succeed([]),
   entityChannels: () => Effect.succeed([]),
   markets: () => Stream.empty,

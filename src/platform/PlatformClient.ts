@@ -1,4 +1,5 @@
 import { Context, type Effect, type Option, type Redacted, type Stream } from "effect"
+import type { EntityKind } from "../domain/Attribute.ts"
 import type {
   OwnerType,
   PlatformMetafieldDefinition,
@@ -9,7 +10,7 @@ import type { AccountId, StoreId } from "../domain/Ids.ts"
 import type { PlatformMarket } from "../domain/Market.ts"
 import type { PlatformReadError, PlatformWriteError } from "../domain/PlatformErrors.ts"
 import type { PlatformRecord } from "../domain/PlatformRecord.ts"
-import type { Publication, Published } from "../domain/Publication.ts"
+import type { Publication, Published, PublishedEntity } from "../domain/Publication.ts"
 import type { EntityChannel, SalesChannel } from "../domain/SalesChannel.ts"
 import type { Platform } from "../domain/Store.ts"
 import type { PlatformTranslations } from "../domain/Translation.ts"
@@ -57,6 +58,15 @@ export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
       store: PlatformStore,
       publication: Publication
     ) => Effect.Effect<Option.Option<Published>, PlatformReadError>
+    /**
+     * What the store holds of an entity now, as `pull` would say it: known by `platformId` or by the entity that it was
+     * published from. None: it has no such record.
+     */
+    readonly find: (
+      store: PlatformStore,
+      kind: EntityKind,
+      entity: PublishedEntity
+    ) => Effect.Effect<Option.Option<PlatformRecord>, PlatformReadError>
     /** Live: within 5 s. */
     readonly salesChannels: (store: PlatformStore) => Effect.Effect<ReadonlyArray<SalesChannel>, PlatformReadError>
     /** Every channel of the store and whether the entity is on it. Live: within 5 s. */

@@ -13,6 +13,7 @@ export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Ty
   pull: (store) => clients[store.platform].pull(store),
   publish: (store, publication) => clients[store.platform].publish(store, publication),
   readBack: (store, publication) => clients[store.platform].readBack(store, publication),
+  find: (store, kind, entity) => clients[store.platform].find(store, kind, entity),
   salesChannels: (store) => clients[store.platform].salesChannels(store),
   entityChannels: (store, platformId) => clients[store.platform].entityChannels(store, platformId),
   markets: (store) => clients[store.platform].markets(store),

@@ -121,6 +121,49 @@ for (const [name, client] of Object.entries(clients))
         })
       )
 
+      it.effect("tell what a store itself holds of an entity", () =>
+        Effect.gen(function* () {
+          const admin = yield* AdminClient
+          const demo = (yield* admin.listAccounts())[1] ?? assert.fail("no demo account")
+          const account = Option.some(demo.id)
+          const europe = (yield* admin.listStores({ account })).find(({ domain }) => domain.includes("europe"))
+          const store = europe?.domain ?? assert.fail("no store")
+          yield* admin.scanHealth({ account, dimension: "divergence", store: none })
+          const { data } = yield* admin.listHealthIssues({
+            account,
+            section: "divergence",
+            page: 1,
+            pageSize: 100,
+            store: Option.some(store),
+            locale: none
+          })
+          const entity = data.find((issue) => issue.entity_type === "product")?.entity_id ?? assert.fail("no product")
+          const shown = yield* admin.showPlatform({ account, store: store.toUpperCase(), entity: entity.toUpperCase() })
+          assert.deepStrictEqual([shown.entityId, shown.store.domain], [entity, store])
+          assert.deepInclude(shown.record, { kind: "product", entityId: entity, parentId: null, members: [] })
+          const title = shown.record?.attributes.title?.value ?? ""
+          assert.notStrictEqual(title, "")
+          yield* admin.editPlatform({ account, store, entity, key: "title", value: `${title} 手机😀` })
+          const edited = yield* admin.showPlatform({ account, store, entity })
+          assert.strictEqual(edited.record?.attributes.title?.value, `${title} 手机😀`)
+
+          yield* admin.linkStore({ account, domain: "empty.demo.example", platform: "demo" })
+          const empty = yield* admin.showPlatform({ account, store: "empty.demo.example", entity })
+          assert.isNull(empty.record)
+          for (const unknown of ["nonsense", demo.id])
+            assert.instanceOf(yield* Effect.flip(admin.showPlatform({ account, store, entity: unknown })), NotFound)
+          assert.strictEqual(
+            yield* refusal(admin.showPlatform({ account, store: "nowhere.example", entity })),
+            "No store nowhere.example is linked: see `catalog store list`."
+          )
+          yield* admin.linkStore({ account, domain: "files.example" })
+          assert.strictEqual(
+            yield* refusal(admin.showPlatform({ account, store: "files.example", entity })),
+            "files.example is a store of platform none: it is known by its files alone, and there is nobody to ask."
+          )
+        })
+      )
+
       it.effect("answer what no single read of a socket holds, letter by letter", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient

@@ -23,6 +23,7 @@ import { Drafts } from "../../src/services/Drafts.ts"
 import { Drops } from "../../src/services/Drops.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { Publishing } from "../../src/services/Publishing.ts"
+import { StoreRecords } from "../../src/services/StoreRecords.ts"
 import { Stores } from "../../src/services/Stores.ts"
 import { Users } from "../../src/services/Users.ts"
 import { AdminServices } from "./AdminServices.ts"
@@ -159,6 +160,7 @@ describe("the socket of a server", () => {
             Layer.mock(DataHealth, {}),
             Layer.mock(Demo, { create: Effect.never }),
             Layer.mock(DemoEdits, {}),
+            Layer.mock(StoreRecords, {}),
             Layer.mock(DemoFailures, {}),
             Layer.mock(Drafts, {}),
             Layer.mock(Drops, {}),
@@ -189,6 +191,7 @@ describe("the socket of a server", () => {
           Layer.mock(DataHealth, {}),
           Layer.mock(Demo, { create: Effect.never }),
           Layer.mock(DemoEdits, {}),
+          Layer.mock(StoreRecords, {}),
           Layer.mock(DemoFailures, {}),
           Layer.mock(Drafts, {}),
           Layer.mock(Drops, {}),

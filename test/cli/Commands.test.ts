@@ -14,7 +14,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     it.effect("accounts and keys, for people and for programs", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL })
+        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL, BASE_URL: "https://pim.example" })
         const json = (...args: ReadonlyArray<string>) =>
           Effect.map(run(...args, "--json"), ({ code, stderr, stdout }) => {
             assert.deepStrictEqual([code, stderr], [0, ""])
@@ -69,6 +69,27 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.strictEqual(several.code, 1)
         assert.match(several.stderr, /^There are several accounts: name one with --account\. Accounts: .+\n$/)
         assert.strictEqual((yield* run("key", "list", "--account", String(account.account_id))).code, 0)
+        // What is to be done next is to be done to the account that was named.
+        const named = ["--account", String(account.account_id)]
+        const hints: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
+          [["key", "revoke", "nonsense"], `see \`catalog key list ${named.join(" ")}\`.\n`],
+          [["user", "list"], `\`catalog user invite --email E ${named.join(" ")}\`.\n`],
+          [["import", "list"], `or \`catalog import refresh --store DOMAIN ${named.join(" ")}\`.\n`],
+          [["import", "accept", "nonsense"], `see \`catalog import list ${named.join(" ")}\`.\n`],
+          [["drop", "list"], `\`catalog drop create ${named.join(" ")}\`.\n`],
+          [["drop", "show", "nonsense"], `see \`catalog drop list ${named.join(" ")}\`.\n`],
+          [["health"], `Next: catalog health scan ${named.join(" ")}\n`],
+          [["store", "list"], `\`catalog store link DOMAIN ${named.join(" ")}\`.\n`],
+          [["store", "link", "x.example"], `Next: catalog import csv FILE --store x.example ${named.join(" ")}\n`],
+          [
+            ["store", "unlink", "x.example"],
+            `\`catalog store link x.example ${named.join(" ")}\` restores every version as it was.\n`
+          ]
+        ]
+        for (const [words, hint] of hints) {
+          const { stderr, stdout } = yield* run(...words, ...named)
+          assert.isTrue((stdout + stderr).endsWith(hint), `${words.join(" ")}: ${stdout}${stderr}`)
+        }
         const wrong = yield* run("key", "list", "--account", "nobody")
         assert.match(wrong.stderr, /^There is no account nobody\. Accounts: .+\n$/)
       })
@@ -139,6 +160,23 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         const demo = yield* json("demo")
         assert.match(String(demo.email), /^demo-[0-9a-f]{8}@catalog\.example$/)
         assert.match(String(demo.set_password_url), link)
+
+        // The service may have another address: whoever gives no BASE_URL is told where the link leads, beside the answer.
+        const told =
+          "BASE_URL is not set here, so the link begins with http://127.0.0.1:4080: if the service has another address, give this command its BASE_URL.\n"
+        for (const words of [
+          ["account", "create", "--email", "grace@example.org"],
+          ["user", "invite", "--email", "ada@example.com", ...account],
+          ["demo"]
+        ]) {
+          const { code, stderr, stdout } = yield* catalog([...words, "--json"], { DATABASE_URL })
+          assert.deepStrictEqual([code, stderr], [0, told], words.join(" "))
+          assert.match(
+            String(JSON.parse(stdout).set_password_url),
+            /^http:\/\/127\.0\.0\.1:4080\/set-password\?token=pim_pl_/
+          )
+        }
+        assert.strictEqual((yield* catalog(["account", "create", "--name", "No user"], { DATABASE_URL })).stderr, "")
       })
     )
 
@@ -181,7 +219,7 @@ describe("help", () => {
     for (const group of groups) {
       const asked = await Effect.runPromise(catalog([...group, "--help"], {}))
       assert.deepStrictEqual([asked.code, asked.stderr], [0, ""])
-      assert.include(asked.stdout, `\n$ ${group.at(-1) ?? "catalog"}\n`)
+      assert.include(asked.stdout, `\n  ${["catalog", ...group, "COMMAND"].join(" ")}\n`)
       assert.match(asked.stdout, /\S\n$/)
       assert.notInclude(asked.stdout, colour)
       assert.deepStrictEqual(await Effect.runPromise(catalog(group, {})), {
@@ -190,6 +228,51 @@ describe("help", () => {
         stderr: asked.stdout
       })
     }
+  })
+
+  test("lists every command once, one level at a time, in lines that a terminal holds", async () => {
+    const page = async (...path: ReadonlyArray<string>) => {
+      const { code, stdout } = await Effect.runPromise(catalog([...path, "--help"], {}))
+      assert.strictEqual(code, 0)
+      for (const line of stdout.split("\n")) assert.isAtMost(line.length, 80, `${path.join(" ")}: ${line}`)
+      return stdout
+    }
+    const namesIn = (text: string) => [...text.matchAll(/^ {2}([a-z][a-z-]*) {2,}\S/gm)].map(([, name = ""]) => name)
+    const below = (text: string) => namesIn(text.slice(text.indexOf("\nCommands\n")))
+    const root = await page()
+    const { stderr } = await Effect.runPromise(catalog(["nonsense"], {}))
+    assert.sameMembers(
+      namesIn(root),
+      [...stderr.matchAll(/'([a-z-]+)'/g)].map(([, name = ""]) => name)
+    )
+    assert.include(root, "\nStores\n  store     Linked stores.\n  platform  The commerce platforms behind stores.\n")
+    assert.strictEqual(await Effect.runPromise(Effect.map(catalog(["-h"], {}), ({ stdout }) => stdout)), root)
+
+    assert.deepStrictEqual(below(await page("draft")), ["set", "show"])
+    assert.deepStrictEqual(below(await page("health")), ["scan", "issues", "rules"])
+    assert.deepStrictEqual(below(await page("health", "rules")), ["set", "reset"])
+    for (const group of namesIn(root)) {
+      const text = await page(group)
+      if (text.includes("\nCommands\n"))
+        for (const name of below(text)) assert.notInclude(await page(group, name), "--wizard")
+    }
+    assert.strictEqual(
+      await page("publish"),
+      `Publish an entity's draft to its stores, and wait for what becomes of it.
+
+Usage
+  catalog publish [--store text] [--account text] [--json] <ENTITY>
+
+Arguments
+  <ENTITY>  Id of a product, variant, collection or media file.
+
+Options
+  --store text    Domain of a store; without it all stores on which the entity
+                  lives.
+  --account text  Id of the account; needed only when there are several.
+  --json          Print one JSON object on stdout, and nothing else there.
+`
+    )
   })
 
   test("has colours on a terminal only, and none there for whoever wants none", async () => {
@@ -241,15 +324,37 @@ describe("serving the embedded database", () => {
 
     const second = await serveCatalog({ DATA_DIR })
     assert.isUndefined(second.key)
-    assert.include(second.output.stdout, "key create")
+    const waysIn = (output: string) =>
+      output
+        .split("\n")
+        .slice(3)
+        .filter((line) => line !== "")
+    assert.deepStrictEqual(waysIn(second.output.stdout), [
+      "Who signs in:            npm run catalog -- user list",
+      "A new password:          npm run catalog -- user invite --email EMAIL",
+      "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write"
+    ])
     const again = await fetch(`${second.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${first.key}` } })
     assert.strictEqual(again.status, 200)
 
     const taken = await catalogProcess(["serve"], { DATA_DIR: `${DATA_DIR}-2`, PORT: new URL(second.baseUrl).port })
-    rmSync(`${DATA_DIR}-2`, { recursive: true, force: true })
+    assert.isFalse(existsSync(`${DATA_DIR}-2`), "nothing is made for an address that is taken")
     assert.strictEqual(taken.code, 1)
     assert.match(taken.stderr, new RegExp(`^PORT: .*${new URL(second.baseUrl).port}`, "m"))
+    assert.strictEqual(
+      (await Effect.runPromise(catalog(["account", "create", "--name", "Mine"], { DATA_DIR }))).code,
+      0
+    )
     assert.strictEqual(await second.stop("SIGINT"), 0)
+
+    const third = await serveCatalog({ DATA_DIR })
+    assert.deepStrictEqual(waysIn(third.output.stdout), [
+      "Who signs in:            npm run catalog -- user list --account ID",
+      "A new password:          npm run catalog -- user invite --email EMAIL --account ID",
+      "Ids of accounts:         npm run catalog -- account list",
+      "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write --account ID"
+    ])
+    assert.strictEqual(await third.stop(), 0)
   })
 })
 

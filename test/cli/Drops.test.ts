@@ -22,7 +22,7 @@ describe.skipIf(!serverAnswers)("the commands of drops", () => {
     it.effect("schedule by flags or by a file, list, show and cancel", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const { run, json, refusal } = commandsWith({ DATABASE_URL })
+        const { run, json, refusal } = commandsWith({ DATABASE_URL, BASE_URL: "https://pim.example" })
         const file = (name: string, content: unknown) => {
           const path = join(folder, name)
           writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))

@@ -1,9 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { afterAll } from "vitest"
 import * as Database from "../../src/database/Database.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "platform-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe.skipIf(!serverAnswers)("the platform's commands", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
@@ -55,6 +62,92 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
           "--delay: must be 0 to 3600 seconds"
         )
         assert.deepStrictEqual(yield* failures, [])
+      })
+    )
+
+    it.effect("show what a store itself holds of an entity", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, misuse, refusal, said } = commandsWith({ DATABASE_URL })
+        const tern = "shown.demo.example"
+        const account = String((yield* json("account", "create", "--name", "Shown")).account_id)
+        const other = String((yield* json("account", "create", "--name", "Other")).account_id)
+        const mine = ["--account", account] as const
+        yield* json("store", "link", tern, "--platform", "demo", ...mine)
+        yield* json("store", "link", "shown.files.example", ...mine)
+        const file = join(folder, "export.csv")
+        writeFileSync(file, `Handle,Title,Body (HTML),Variant SKU\nhat,Hat,${"long ".repeat(40)},H-1\n`)
+        yield* json("import", "csv", file, "--store", "shown.files.example", "--accept", ...mine)
+        const [hat] = yield* Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql<{ id: string }>`SELECT id FROM entity WHERE account_id = ${account} AND kind = 'product'`
+        ).pipe(Effect.provide(Database.layerServer({ url: yield* TestDatabaseUrl })))
+        const id = hat?.id ?? assert.fail("no product")
+        const show = ["platform", "show", id, "--store", tern, ...mine] as const
+
+        const absent = `${tern} does not have ${id}: \`catalog publish ${id} --store ${tern} --account ${account}\` brings it there.`
+        assert.strictEqual(yield* refusal(...show), absent)
+        assert.strictEqual(yield* refusal(...show, "--json"), absent)
+        yield* json("store-version", "add", id, "--store", tern, ...mine)
+        assert.strictEqual(yield* refusal(...show), absent)
+        yield* json("publish", id, "--store", tern, ...mine)
+
+        const lines = (title: string) => [
+          `${tern} has product ${id} as demo://product/${id}:`,
+          `  title: "${title}"`,
+          '  handle: "hat"',
+          `  description_html: "${"long ".repeat(20)}…"`
+        ]
+        assert.deepStrictEqual((yield* said(...show)).split("\n").slice(0, 4), lines("Hat"))
+        // What is only a draft here is not there, and what was edited there is.
+        const { draft_revision } = yield* json("draft", "show", id, ...mine)
+        yield* json("draft", "set", id, "--revision", String(draft_revision), "title=Draft of a hat", ...mine)
+        assert.deepStrictEqual((yield* said(...show)).split("\n").slice(0, 4), lines("Hat"))
+        yield* json("platform", "edit", "--store", tern, id, "title", "Hat, as the shop calls it", ...mine)
+        assert.deepStrictEqual((yield* said(...show)).split("\n").slice(0, 4), lines("Hat, as the shop calls it"))
+        const shown = yield* json("platform", "show", id.toUpperCase(), "--store", tern.toUpperCase(), ...mine)
+        assert.deepInclude(shown, {
+          store: tern,
+          platform: "demo",
+          entity_id: id,
+          entity_type: "product",
+          platform_id: `demo://product/${id}`,
+          media: [],
+          members: []
+        })
+        assert.deepStrictEqual(shown.attributes.slice(0, 2), [
+          { key: "title", value: "Hat, as the shop calls it", type: "single_line_text_field" },
+          { key: "handle", value: "hat", type: "single_line_text_field" }
+        ])
+
+        assert.strictEqual(
+          yield* refusal("platform", "show", id, "--store", "shown.files.example", ...mine),
+          "shown.files.example is a store of platform none: it is known by its files alone, and there is nobody to ask."
+        )
+        const nobody = "00000000-0000-4000-8000-00000000dead"
+        for (const unknown of [nobody, "hat"])
+          assert.strictEqual(
+            yield* refusal("platform", "show", unknown, "--store", tern, ...mine),
+            `The account has no entity ${unknown}.`
+          )
+        yield* json("store", "link", "other.demo.example", "--platform", "demo", "--account", other)
+        assert.strictEqual(
+          yield* refusal("platform", "show", id, "--store", "other.demo.example", "--account", other),
+          `The account has no entity ${id}.`
+        )
+        assert.strictEqual(
+          yield* refusal("platform", "show", id, "--store", tern, "--account", other),
+          `No store ${tern} is linked: see \`catalog store list\`.`
+        )
+        yield* said("platform", "fail", "--store", tern, ...mine)
+        assert.strictEqual(
+          yield* refusal(...show),
+          "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+        )
+        yield* said("platform", "mend", "--store", tern, ...mine)
+        yield* said("store", "unlink", tern, ...mine)
+        assert.strictEqual(yield* refusal(...show), `No store ${tern} is linked: see \`catalog store list\`.`)
+        assert.match(yield* misuse("platform", "show", id, ...mine), /--store/)
       })
     )
   })

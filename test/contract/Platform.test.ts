@@ -219,6 +219,24 @@ for (const engine of platformEngines) {
           for (const publication of [dearer, large, collection, picture])
             assert.isTrue(Option.isSome(yield* client.readBack(store, publication)), publication._tag)
 
+          // What is found by itself is what a pull of the whole store gives, whether or not we know what the store calls it.
+          const single = [
+            { kind: "product", ...product },
+            { kind: "variant", ...dearer },
+            { kind: "collection", ...collection },
+            { kind: "media", ...picture }
+          ] as const
+          for (const { kind, ...published } of single) {
+            const expected = Option.some(of(published.entityId))
+            const { platformId } = of(published.entityId)
+            for (const known of [platformId, null])
+              assert.deepStrictEqual(
+                yield* client.find(store, kind, { ...published, platformId: known }),
+                expected,
+                `${kind} by ${known ?? "our id"}`
+              )
+          }
+
           yield* client.publish(store, {
             ...again(collection, gathered.platformIds, { title: "Wool & more" }),
             members: []
@@ -238,6 +256,8 @@ for (const engine of platformEngines) {
           yield* client.publish(one, publication)
           assert.deepStrictEqual((yield* pull(other)).records, [])
           assert.deepStrictEqual(yield* client.readBack(other, publication), Option.none())
+          assert.deepStrictEqual(yield* client.find(other, "product", publication), Option.none())
+          assert.isTrue(Option.isSome(yield* client.find(one, "product", publication)))
           yield* shops.fail(one, "error")
           yield* client.publish(other, aProduct())
           assert.strictEqual(yield* shops.productsMade(other), 1)

@@ -101,7 +101,7 @@ export const serveCatalog = async (env: Readonly<Record<string, string>>) => {
   const ended = once(child, "close") as Promise<[number | null]>
   const greeting = new Promise<void>((resolve) => {
     const look = () => {
-      if (/^(?:Try|API keys): /m.test(output.stdout)) resolve()
+      if (/^(?:Try|API keys|First account): /m.test(output.stdout)) resolve()
     }
     child.stdout?.on("data", look)
   })

@@ -120,6 +120,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
           return published
         }),
       readBack: (store, publication) => Effect.zipRight(called(store), shops.applied(store, publication.key)),
+      find: (store, _kind, { entityId }) => Effect.zipRight(called(store), shops.find(store, entityId)),
       salesChannels: (store) => live(store, Effect.succeed(channels)),
       entityChannels: (store) => live(store, Effect.succeed(channels.map(onChannel))),
       markets: (store) => section(store, "markets", PlatformMarket),

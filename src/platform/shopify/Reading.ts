@@ -164,7 +164,7 @@ const translationsOf = (
     }
   })
 
-type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "pull">
+type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "find" | "pull">
 
 /** Everything that is read of a store beside its catalog. */
 export const makeReading = (client: ShopifyClient): Reads => {

@@ -3,6 +3,7 @@ import { Effect, type Scope } from "effect"
 import type { PlatformClient } from "../PlatformClient.ts"
 import { pull } from "./Bulk.ts"
 import { makeShopifyClient, type ShopifyOptions } from "./Client.ts"
+import { makeFind } from "./Finding.ts"
 import { makePublish } from "./Publishing.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { makeReading } from "./Reading.ts"
@@ -15,5 +16,6 @@ export const makeShopifyPlatform = (
     ...makeReading(client),
     pull: (store) => pull(client, store),
     publish: makePublish(client),
-    readBack: makeReadBack(client).readBack
+    readBack: makeReadBack(client).readBack,
+    find: makeFind(client)
   }))

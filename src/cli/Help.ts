@@ -1,0 +1,184 @@
+import { CliConfig, type Command, CommandDescriptor, type HelpDoc, type Span, Usage } from "@effect/cli"
+import { Effect } from "effect"
+
+/** What the first page lists, by what it is for. */
+const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
+  ["Run the service", ["serve", "migrate", "demo"]],
+  ["Whose it is", ["account", "user", "key"]],
+  ["Stores", ["store", "platform", "import"]],
+  ["The catalog", ["draft", "store-version", "publish", "drop", "history", "health"]]
+]
+
+const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
+
+/** Of the options that every command has; the library would list them, with all that they take, on every page. */
+const everywhere =
+  "Every command takes --help. There are --version, --completions SHELL (sh, bash, fish or zsh), --log-level LEVEL and --wizard, too."
+
+const textOf = (span: Span.Span): string => {
+  switch (span._tag) {
+    case "Text":
+    case "URI":
+      return span.value
+    case "Sequence":
+      return textOf(span.left) + textOf(span.right)
+    case "Highlight":
+    case "Strong":
+    case "Weak":
+      return textOf(span.value)
+  }
+}
+
+/** The parts of a document, one after the other. */
+const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Exclude<HelpDoc.HelpDoc, HelpDoc.Sequence | HelpDoc.Empty>> =>
+  doc._tag === "Empty" ? [] : doc._tag === "Sequence" ? [...partsOf(doc.left), ...partsOf(doc.right)] : [doc]
+
+const paragraphsOf = (doc: HelpDoc.HelpDoc) =>
+  partsOf(doc).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value).trim()] : []))
+
+/** What the library adds to each description, and the usage has said already. */
+const saidAlready =
+  /^(?:A user-defined piece of text\.|An integer\.|A true or false value\.|One of the following: .*|This (?:option|argument) (?:may|must) be repeated .*|This setting is optional\.\s*)/
+
+/** A name and what it is about. */
+type Entry = readonly [name: string, about: string]
+
+const entriesOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> =>
+  partsOf(doc).flatMap((part): ReadonlyArray<Entry> => {
+    if (part._tag !== "DescriptionList") return []
+    return part.definitions.map(
+      ([name, about]): Entry => [
+        textOf(name).trim(),
+        paragraphsOf(about)
+          .map((paragraph) => paragraph.replace(saidAlready, ""))
+          .filter((paragraph) => paragraph !== "")
+          .join(" ")
+      ]
+    )
+  })
+
+/** The commands right below: the library lists all levels at once, each with its whole usage and then what it is about. */
+const commandsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> => {
+  const found = new Map<string, string>()
+  for (const part of partsOf(doc))
+    if (part._tag === "Enumeration")
+      for (const element of part.elements)
+        if (element._tag === "Paragraph" && element.value._tag === "Sequence") {
+          const [name = ""] = textOf(element.value.left).trim().split(" ", 1)
+          if (!found.has(name)) found.set(name, textOf(element.value.right).trim())
+        }
+  return [...found]
+}
+
+/** Lines of at most `width` characters, all but the first indented. A longer word has a line of its own. */
+const wrapped = (text: string, width: number, indent: string): string => {
+  const lines: Array<string> = []
+  let line = ""
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`
+    if (line !== "" && longer.length > width) {
+      lines.push(line)
+      line = indent + word
+    } else line = longer
+  }
+  return [...lines, line].join("\n")
+}
+
+const nameWidth = 24
+
+const listed = (entries: ReadonlyArray<Entry>, width: number) => {
+  const column = Math.min(nameWidth, Math.max(0, ...entries.map(([name]) => name.length)))
+  const indent = " ".repeat(column + 4)
+  return entries.map(([name, about]) => {
+    const start = name.length > column ? `  ${name}\n${indent}` : `  ${name.padEnd(column)}  `
+    return `${start}${wrapped(about, width - indent.length, "").replaceAll("\n", `\n${indent}`)}`
+  })
+}
+
+const bold = (text: string) => `\u001b[0;1m${text}\u001b[0m`
+
+const section = (title: string, lines: ReadonlyArray<string>) => (lines.length === 0 ? [] : ["", bold(title), ...lines])
+
+/** The entries of a document under one of its headers. */
+const under = (doc: HelpDoc.HelpDoc, title: string) => {
+  const parts = partsOf(doc)
+  const start = parts.findIndex((part) => part._tag === "Header" && textOf(part.value) === title)
+  const end = parts.findIndex((part, index) => index > start && part._tag === "Header")
+  return start === -1 ? [] : parts.slice(start + 1, end === -1 ? undefined : end)
+}
+
+/** As wide as the terminal, but not so wide that lines are hard to read; 80 where there is none, or it does not say. */
+const widthOf = ({ columns = 0, isTTY }: { readonly isTTY?: boolean; readonly columns?: number }) =>
+  isTTY === true && columns > 0 ? Math.min(100, Math.max(40, columns)) : 80
+
+/** What the library knows of the command at the end of a path. */
+const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray<string>) =>
+  Effect.flatMap(CommandDescriptor.parse(root, ["catalog", ...path, "--help"], config), (directive) =>
+    directive._tag === "BuiltIn" && directive.option._tag === "ShowHelp"
+      ? Effect.succeed(directive.option)
+      : Effect.dieMessage(`no help of ${path.join(" ")}`)
+  )
+
+/** Whether help is asked for: the library takes the flag for that wherever it stands, after `--` too. */
+export const asksForHelp = (args: ReadonlyArray<string>): boolean => args.includes("--help") || args.includes("-h")
+
+/**
+ * The page about the command that these arguments name. Made here of what the library knows: it prints all levels in one list,
+ * each description behind the longest usage, and wraps nothing.
+ */
+export const helpOf = (
+  { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
+  version: string,
+  args: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    const path: Array<string> = []
+    let found = yield* described(descriptor, path)
+    let commands = commandsOf(found.helpDoc)
+    for (const word of args) {
+      if (!commands.some(([name]) => name === word)) continue
+      path.push(word)
+      found = yield* described(descriptor, path)
+      commands = commandsOf(found.helpDoc)
+    }
+    const { helpDoc, usage } = found
+    const width = widthOf(process.stdout)
+    const isRoot = path.length === 0
+    // Without options of its own a group does nothing by itself.
+    const more = commands.length === 0 ? [] : under(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
+    const usages = Usage.enumerate(usage, config).map((span) => {
+      const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]
+      const words = ["catalog", ...path.slice(0, -1), ...own, ...more].join(" ")
+      // An option and its value stay on one line.
+      return `  ${wrapped(words.replaceAll(/(--[\w-]+) (?=\w)/g, "$1\u00a0"), width - 2, "    ").replaceAll("\u00a0", " ")}`
+    })
+    const list = (title: string) =>
+      listed(
+        under(helpDoc, title).flatMap((part) => entriesOf(part)),
+        width
+      )
+    return [
+      ...(isRoot ? [bold(`catalog ${version}`)] : []),
+      ...under(helpDoc, "DESCRIPTION").flatMap((part) =>
+        paragraphsOf(part).map((paragraph) => wrapped(paragraph, width, ""))
+      ),
+      ...section("Usage", usages),
+      ...section("Arguments", list("ARGUMENTS")),
+      ...section("Options", list("OPTIONS")),
+      ...(isRoot
+        ? [
+            ...groups.flatMap(([title, names]) =>
+              section(
+                title,
+                listed(
+                  commands.filter(([name]) => names.includes(name)),
+                  width
+                )
+              )
+            ),
+            "",
+            wrapped(everywhere, width, "")
+          ]
+        : section("Commands", listed(commands, width)))
+    ].join("\n")
+  })
