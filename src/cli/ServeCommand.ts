@@ -6,6 +6,7 @@ import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { adminServerOf, serverOf, servicesOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { setPasswordLink } from "../console/Paths.ts"
+import { resourceOf } from "../domain/AuthorizationRequest.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { Accounts } from "../services/Accounts.ts"
@@ -34,7 +35,7 @@ interface DemoAccess {
 /** How those go on who were here before: nothing of what was shown once is known any more. */
 const waysIn = (accounts: number): ReadonlyArray<string> => {
   const command = (words: string) => `npm run catalog -- ${words}`
-  if (accounts === 0) return [`First account:           ${command("account create --email EMAIL")}`]
+  if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
   const account = accounts === 1 ? "" : " --account ID"
   return [
     `Who signs in:            ${command(`user list${account}`)}`,
@@ -49,6 +50,7 @@ const greeting = (baseUrl: string, accounts: number, demo: Option.Option<DemoAcc
     `The catalog is served at ${baseUrl}`,
     `Documentation:           ${baseUrl}${documentationPath}`,
     `Pages to sign in to:     ${baseUrl}/`,
+    `Agents connect to:       ${resourceOf(baseUrl)}`,
     ...Option.match(demo, {
       onNone: () => waysIn(accounts),
       onSome: ({ email, key, link }) => [
