@@ -23,6 +23,7 @@ export const paths = {
   discardImport: "/import/discard",
   entities: "/entities",
   entity: "/entity",
+  publishEntity: "/entity/publish",
   keys: "/settings/keys",
   revokeKey: "/settings/keys/revoke",
   connections: "/settings/connections",
