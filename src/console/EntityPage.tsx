@@ -7,7 +7,7 @@ import type { Visitor } from "./Browser.ts"
 import { EntityHistory } from "./EntityHistory.tsx"
 import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "./Naming.tsx"
-import { pageOf, paths } from "./Paths.ts"
+import { newDropOf, pageOf, paths } from "./Paths.ts"
 import { readable, Value } from "./Values.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
@@ -33,7 +33,7 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
       <dd>
         <Time at={record.createdAt} />
       </dd>
-      <dt>Changed</dt>
+      <dt>Catalog record changed</dt>
       <dd>
         <Time at={record.updatedAt} />
       </dd>
@@ -123,6 +123,11 @@ const OnStores = ({
           ))}
         </tbody>
       </table>
+    )}
+    {stores.some(({ store_id }) => linked.some(({ id, platform }) => id === store_id && platform !== "none")) && (
+      <p>
+        <a href={newDropOf(id)}>Schedule a drop</a>
+      </p>
     )}
   </section>
 )

@@ -50,6 +50,9 @@ export const pageOf = (path: typeof paths.import | typeof paths.entity, id: stri
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`
 
+/** The form of a new drop, filled in with what it changes. */
+export const newDropOf = (entityId: string): string => `${paths.newDrop}?${new URLSearchParams({ entity: entityId })}`
+
 /** The one-time link by which a user sets a password. */
 export const setPasswordLink = (baseUrl: string, token: string): string =>
   `${baseUrl}${paths.setPassword}?${new URLSearchParams({ token })}`

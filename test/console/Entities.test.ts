@@ -284,6 +284,19 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
+  it.effect("lead to a drop of what they show, where a store can take one", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, stove } = yield* aMerchant
+      const { text } = yield* ask(`/entity?id=${stove}`, { cookie })
+      const path = `/drops/new?entity=${stove}`
+      assert.include(text, `<a href="${path}">Schedule a drop</a>`)
+      assert.include((yield* ask(path, { cookie })).text, `value="${stove}"`)
+      const unsold = yield* anEntity("product", { title: "Lamp" }, { on: [files] }).pipe(actingAs(actor))
+      assert.notInclude((yield* ask(`/entity?id=${unsold}`, { cookie })).text, "Schedule a drop")
+      assert.include(text, "<dt>Catalog record changed</dt>")
+    })
+  )
+
   it.effect("read another account's entity as an absent one", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aMerchant
