@@ -4,7 +4,7 @@ import { Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { type EntityKind, titleOf } from "../domain/Attribute.ts"
 import { HistoryActor } from "../domain/History.ts"
-import { AccountId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
+import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
 import { KnownVersion, PublicationContent } from "../domain/PublicationContent.ts"
 import {
   type AttemptOutcome,
@@ -32,6 +32,8 @@ export interface NewPublication {
   readonly brings: ReadonlyArray<EntityId>
   readonly content: PublicationContent
   readonly actor: HistoryActor
+  /** The drop that asks for the actor. */
+  readonly dropId: DropId | null
 }
 
 /** A publication that one attempt has to itself while its lease lasts. */
@@ -45,6 +47,7 @@ export const Claimed = Schema.Struct({
   draftRevision: Schema.Int,
   content: PublicationContent,
   actor: HistoryActor,
+  dropId: Schema.NullOr(DropId),
   /** Attempts that were begun, this one among them. */
   attempts: Schema.Int,
   /** Those of them that were given back. */
@@ -370,8 +373,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
             SELECT t.account_id, t.id, t.attempts FROM taken t
           )
           SELECT t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
-                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.attempts,
-                 t.given_back AS "givenBack", t.error
+                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
+                 t.attempts, t.given_back AS "givenBack", t.error
           FROM taken t
           ORDER BY t.sequence`
       })
@@ -434,11 +437,14 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       )
 
       return {
-        insert: (accountId, { actor, brings, content, draftRevision, entityId, id, storeId }) =>
+        insert: (accountId, { actor, brings, content, draftRevision, dropId, entityId, id, storeId }) =>
           sql`
-            INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor)
+            INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id)
             VALUES (${accountId}, ${id}, ${entityId}, ${storeId}, ${draftRevision}, ${brings}::uuid[],
-                    ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb)`.pipe(Effect.asVoid, orDie),
+                    ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid)`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
         newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
         askedAgain: (accountId, storeId, ids, id) =>
           Effect.map(orDie(askedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),
@@ -740,6 +746,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
                 draftRevision: publication.draftRevision,
                 content: publication.content,
                 actor: publication.actor,
+                dropId: publication.dropId,
                 attempts: publication.attempts.length + 1,
                 givenBack: publication.givenBack,
                 error: publication.error

@@ -5,7 +5,7 @@ import { type Attributes, type EntityKind, typeOf } from "../domain/Attribute.ts
 import { CatalogChange, isEmpty, type Locked, planChanges } from "../domain/CatalogChange.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import type { PublishEvent } from "../domain/History.ts"
-import { type AccountId, type EntityId, PublicationId, type StoreId } from "../domain/Ids.ts"
+import { type AccountId, type DropId, type EntityId, PublicationId, type StoreId } from "../domain/Ids.ts"
 import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../domain/PlatformErrors.ts"
 import type { Published } from "../domain/Publication.ts"
 import {
@@ -110,12 +110,14 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
      * of nothing else: drafts stay drafts. Afterwards the store has accepted them. May be part of a transaction, whose first
      * lock is the import lock's.
      *
-     * Refusals as for `ask`; ValidationFailed too for an entity that the store never accepted.
+     * Refusals as for `ask`; ValidationFailed too for an entity that the store never accepted. `dropId`: the drop of the actor
+     * that asks.
      */
     readonly askValues: (
       entityId: EntityId,
       storeId: StoreId,
-      values: Readonly<Record<string, string | null>>
+      values: Readonly<Record<string, string | null>>,
+      dropId?: DropId
     ) => Effect.Effect<Asked, AskRefusal, CurrentActor>
     /** Those of the actor's account with these ids, oldest first. */
     readonly find: (
@@ -220,7 +222,10 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
         const askFor = (
           entityId: EntityId,
           storeId: StoreId,
-          draftRevision: number | undefined,
+          {
+            draftRevision,
+            dropId = null
+          }: { readonly draftRevision?: number | undefined; readonly dropId?: DropId | undefined | null },
           pin: (sight: Sight) => Either.Either<PublicationContent, NotFound | ValidationFailed>
         ) =>
           Effect.gen(function* () {
@@ -272,7 +277,8 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                         draftRevision: locked.revisions.get(id) ?? 0,
                         brings: [id],
                         content: acceptedAgain("product"),
-                        actor: by
+                        actor: by,
+                        dropId
                       })
                   const publication: NewPublication = {
                     id: yield* mintId(PublicationId),
@@ -286,7 +292,8 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                       ...unnamed
                     ].filter((id, index, all) => all.indexOf(id) === index),
                     content,
-                    actor: by
+                    actor: by,
+                    dropId
                   }
                   yield* write(
                     accountId,
@@ -296,7 +303,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                     ),
                     Effect.gen(function* () {
                       yield* Effect.forEach([...naming, publication], (each) => repo.insert(accountId, each))
-                      yield* history.recordPublishes(accountId, by, [
+                      yield* history.recordPublishes(accountId, by, dropId, [
                         ...naming.flatMap((each) => eventsOf(each, each.content, [each.entityId], "publish_asked")),
                         ...eventsOf(publication, content, taking, "publish_asked")
                       ])
@@ -373,6 +380,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                     history.recordPublishes(
                       accountId,
                       claimed.actor,
+                      claimed.dropId,
                       eventsOf(
                         claimed,
                         content,
@@ -616,14 +624,14 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
           )
 
         const ask = (entityId: EntityId, storeId: StoreId, draftRevision?: number) =>
-          askFor(entityId, storeId, draftRevision, ({ locked, members }) =>
+          askFor(entityId, storeId, { draftRevision }, ({ locked, members }) =>
             pinDraft(locked, entityId, storeId, members)
           )
 
         return {
           ask: Effect.fn("Publishing.ask")(ask),
-          askValues: Effect.fn("Publishing.askValues")((entityId, storeId, values) =>
-            askFor(entityId, storeId, undefined, ({ aggregate, version }) =>
+          askValues: Effect.fn("Publishing.askValues")((entityId, storeId, values, dropId) =>
+            askFor(entityId, storeId, { dropId }, ({ aggregate, version }) =>
               version.accepted === null
                 ? Either.left(
                     ValidationFailed.at(

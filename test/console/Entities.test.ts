@@ -5,6 +5,7 @@ import { renderToString } from "preact-render-to-string"
 import { EntityHistory } from "../../src/console/EntityHistory.tsx"
 import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
 import type { HistoryEntry } from "../../src/domain/History.ts"
+import { DropId } from "../../src/domain/Ids.ts"
 import { fromMillis } from "../../src/domain/Timestamp.ts"
 import { Publishing } from "../../src/services/Publishing.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
@@ -308,6 +309,29 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
+  it("what a drop changed and published is its own, for whoever scheduled it", () => {
+    const id = DropId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10")
+    const entry: HistoryEntry = {
+      at: fromMillis(0),
+      draft_revision: 2,
+      actor: { kind: "user", id: null, name: "ada@shop.example" },
+      store_id: null,
+      store_domain: "a.example",
+      import_id: null,
+      drop: { id, name: "Sale <b>" },
+      action: "published",
+      changes: [],
+      error: null
+    }
+    const whoOf = (history: HistoryEntry) =>
+      /<td data-label="Who">.*?<\/td>/.exec(renderToString(EntityHistory({ history: [history], more: undefined })))?.[0]
+    assert.strictEqual(
+      whoOf(entry),
+      `<td data-label="Who">Drop <a href="/drops/${id}"><bdi>Sale &lt;b></bdi></a><div class="quiet">scheduled by ada@shop.example</div></td>`
+    )
+    assert.strictEqual(whoOf({ ...entry, drop: null }), '<td data-label="Who">ada@shop.example</td>')
+  })
+
   it("values that are read from the right stay on their side of the arrow", () => {
     const entry: HistoryEntry = {
       at: fromMillis(0),
@@ -316,6 +340,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       store_id: null,
       store_domain: null,
       import_id: null,
+      drop: null,
       action: "attributes",
       changes: [{ key: "title", old: "تارن", new: "وتيرن" }],
       error: null

@@ -428,7 +428,7 @@ const publishing = (round: number) =>
     assert.isTrue(yield* repo.finish(last, { outcome: "refused", reason: "SERVER" }, "failed", error))
     const history = yield* HistoryRepo
     const by = yield* history.nameOf(owner)
-    yield* history.recordPublishes(accountId, by, [
+    yield* history.recordPublishes(accountId, by, null, [
       { entityId, draftRevision: asked.draftRevision, storeId, action: "publish_failed", error }
     ])
     yield* repo.find(accountId, [id])
