@@ -157,7 +157,10 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* catalog.pageOfAll(accountId, {}, products, 100)
     yield* stores.list(accountId)
     yield* stores.publishCounts(accountId)
-    yield* (yield* PublicationsRepo).failures(accountId, 20)
+    const publications = yield* PublicationsRepo
+    yield* publications.failures(accountId, 20)
+    yield* publications.pendingCounts(accountId, storeId)
+    yield* publications.pendingAfter(accountId, storeId, ["collection", "media"], ids.product, 50)
     yield* (yield* HistoryRepo).list(accountId, ids.product, 50)
     yield* stores.find(accountId, storeId)
     const operations = yield* OperationsRepo
