@@ -33,9 +33,9 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
       <dd>
         <Time at={record.createdAt} />
       </dd>
-      <dt>Catalog record changed</dt>
+      <dt>Changed</dt>
       <dd>
-        <Time at={record.updatedAt} />
+        <Time at={record.updatedAt} /> <span class="quiet">in the catalog: stores' own values aside</span>
       </dd>
     </dl>
   </div>
