@@ -17,6 +17,7 @@ import {
 import { PublishError } from "../domain/PublishState.ts"
 import { fromMillis, type Timestamp } from "../domain/Timestamp.ts"
 import { untilNone } from "./Forgetting.ts"
+import { readsAll } from "./HealthRepo.ts"
 import {
   type MemoryAccount,
   type MemoryPublication,
@@ -170,7 +171,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     ) => Effect.Effect<
       ReadonlyArray<{ readonly accountId: AccountId; readonly entityId: EntityId; readonly storeId: StoreId }>
     >
-    /** How many versions on a store have something to publish, by kind; of a kind that has none nothing. */
+    /** How many versions on a store have something to publish, by kind, all of them counted; of a kind that has none nothing. */
     readonly pendingCounts: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>>
     /** The entities of these kinds that wait to be asked for on a store, by id, from the first after this one on. */
     readonly pendingAfter: (
@@ -452,6 +453,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
         Result: PendingCount,
         execute: ({ accountId, storeId }) => sql`
+          ${sql.literal(readsAll)}
           SELECT e.kind, (count(*) FILTER (WHERE v.last_publish_status <> 'pending'))::integer AS waiting,
                  (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS "underWay"
           FROM store_version v
