@@ -6,11 +6,11 @@ import { entity, missing } from "./DraftCommands.ts"
 import { account, answer, json, quoted } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const actorOf = ({ actor, import_id }: HistoryEntry) =>
-  [
-    actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`,
-    ...(import_id === null ? [] : [`by import ${import_id}`])
-  ].join(" ")
+const actorOf = ({ actor, drop, import_id }: HistoryEntry) => {
+  const name = actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`
+  if (drop !== null) return `drop ${quoted(drop.name)} scheduled by ${name}`
+  return [name, ...(import_id === null ? [] : [`by import ${import_id}`])].join(" ")
+}
 
 const actions: Readonly<Record<HistoryEntry["action"], string>> = {
   created: "created",
@@ -30,7 +30,8 @@ const shown = (value: string | null, none: string) => (value === null ? none : q
 const changeOf = (none: string) => (change: ValueChange) =>
   `${change.key} ${shown(change.old, none)} -> ${shown(change.new, none)}`
 
-const lineOf = (entry: HistoryEntry) => {
+/** An entry as it is printed. */
+export const historyLine = (entry: HistoryEntry) => {
   const where = entry.store_domain === null ? "" : `${entry.store_domain}: `
   const none = entry.store_id === null ? "empty" : "inherited"
   const why = entry.error === null ? "" : `: ${quoted(entry.error.message)} (${quoted(entry.error.code)})`
@@ -58,7 +59,7 @@ export const historyCommand = Command.make(
         found,
         found.history.length === 0
           ? ["No changes are on record: it was written before the history began."]
-          : found.history.map(lineOf)
+          : found.history.map(historyLine)
       )
     }).pipe(
       Effect.catchTag("NotFound", () => missing(account, entity)),

@@ -1,4 +1,5 @@
 import { Effect, Either, Option, Schema } from "effect"
+import type { EntityKind } from "../domain/Attribute.ts"
 import type { Parameters } from "../domain/AuthorizationRequest.ts"
 import type { Drop } from "../domain/Drop.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
@@ -97,13 +98,22 @@ export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = sur
         )
       })
 
+    /** A variant is told by its product too: every second one is called like others. */
+    const titleOf = (kind: EntityKind, id: EntityId) =>
+      Effect.gen(function* () {
+        const { parentId, title } = yield* catalog.get(kind, id)
+        if (parentId === null) return title
+        const product = yield* Effect.option(catalog.get("product", parentId))
+        return Option.isNone(product) ? title : `${product.value.title}: ${title}`
+      })
+
     const titlesOf = ({ changes }: Drop) =>
       Effect.forEach(
         new Map(changes.map(({ entity_id, entity_type }) => [entity_id, entity_type])),
         ([id, kind]) =>
           Effect.map(
-            Effect.option(catalog.get(kind, id)),
-            Option.map(({ title }) => [id, title] as const)
+            Effect.option(titleOf(kind, id)),
+            Option.map((title) => [id, title] as const)
           ),
         { concurrency: 4 }
       ).pipe(Effect.map((found) => new Map(found.flatMap(Option.toArray))))

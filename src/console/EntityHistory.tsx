@@ -1,7 +1,7 @@
 import type { HistoryEntry, ValueChange } from "../domain/History.ts"
 import { Time } from "./Frame.tsx"
 import { actorName, Domain } from "./Naming.tsx"
-import { pageOf, paths } from "./Paths.ts"
+import { dropPath, pageOf, paths } from "./Paths.ts"
 
 const actions: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
   created: "Created",
@@ -88,7 +88,17 @@ export const EntityHistory = ({
                 <div class="quiet">Revision {entry.draft_revision}</div>
               </th>
               <td data-label="Who">
-                {actorName(entry.actor)}
+                {entry.drop === null ? (
+                  actorName(entry.actor)
+                ) : (
+                  <>
+                    Drop{" "}
+                    <a href={dropPath(entry.drop.id)}>
+                      <bdi>{entry.drop.name}</bdi>
+                    </a>
+                    <div class="quiet">scheduled by {actorName(entry.actor)}</div>
+                  </>
+                )}
                 {entry.import_id !== null && (
                   <div>
                     by <a href={pageOf(paths.import, entry.import_id)}>an import</a>

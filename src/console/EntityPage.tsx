@@ -1,11 +1,13 @@
 import { type AttributeTriple, type EntityKind, listed } from "../domain/Attribute.ts"
 import type { EntityRecord, EntityRow, StoreVersion } from "../domain/Entity.ts"
 import type { HistoryEntry } from "../domain/History.ts"
+import type { EntityId } from "../domain/Ids.ts"
+import type { Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { EntityHistory } from "./EntityHistory.tsx"
-import { Frame, Time } from "./Frame.tsx"
+import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "./Naming.tsx"
-import { pageOf, paths } from "./Paths.ts"
+import { newDropOf, pageOf, paths } from "./Paths.ts"
 import { readable, Value } from "./Values.tsx"
 
 type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
@@ -33,13 +35,52 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
       </dd>
       <dt>Changed</dt>
       <dd>
-        <Time at={record.updatedAt} />
+        <Time at={record.updatedAt} /> <span class="quiet">in the catalog: stores' own values aside</span>
       </dd>
     </dl>
   </div>
 )
 
-const OnStores = ({ record: { stores } }: { readonly record: EntityRecord }) => (
+type OnStore = EntityRecord["stores"][number]
+
+/** Asks for a publish of the draft that the page shows, where the store has something else. */
+const Publish = ({
+  csrf,
+  draftRevision,
+  id,
+  on: { pending_publish, store_domain, store_id },
+  store
+}: {
+  readonly csrf: string
+  readonly id: EntityId
+  readonly draftRevision: number
+  readonly on: OnStore
+  readonly store: Store | undefined
+}) => {
+  if (!pending_publish) return <span class="quiet">Nothing to publish</span>
+  if (store === undefined || store.platform === "none") return <span class="quiet">Known by its files alone</span>
+  return (
+    <form method="post" action={paths.publishEntity}>
+      <CsrfField csrf={csrf} />
+      <input type="hidden" name="id" value={id} />
+      <input type="hidden" name="store_id" value={store_id} />
+      <input type="hidden" name="draft_revision" value={String(draftRevision)} />
+      <button type="submit" class="plain" aria-label={`Publish to ${store_domain}`}>
+        Publish
+      </button>
+    </form>
+  )
+}
+
+const OnStores = ({
+  csrf,
+  record: { draftRevision, id, stores },
+  linked
+}: {
+  readonly record: EntityRecord
+  readonly linked: ReadonlyArray<Store>
+  readonly csrf: string
+}) => (
   <section aria-labelledby="stores">
     <h2 id="stores">Stores</h2>
     {stores.length === 0 ? (
@@ -51,29 +92,42 @@ const OnStores = ({ record: { stores } }: { readonly record: EntityRecord }) => 
             <th scope="col">Store</th>
             <th scope="col">Last publish</th>
             <th scope="col">Published</th>
+            <th scope="col">Draft</th>
           </tr>
         </thead>
         <tbody>
-          {stores.map(
-            ({ last_publish_error, last_publish_status, pending_publish, published_at, store_domain, store_id }) => (
-              <tr key={store_id}>
-                <th scope="row">
-                  <Domain name={store_domain} />
-                </th>
-                <td data-label="Last publish">
-                  <PublishStateOf status={last_publish_status} pendingPublish={pending_publish} />
-                  {last_publish_error !== null && (
-                    <div class="wrong">
-                      {last_publish_error.message} (<code>{last_publish_error.code}</code>)
-                    </div>
-                  )}
-                </td>
-                <td data-label="Published">{published_at === null ? "never" : <Time at={published_at} />}</td>
-              </tr>
-            )
-          )}
+          {stores.map((on) => (
+            <tr key={on.store_id}>
+              <th scope="row">
+                <Domain name={on.store_domain} />
+              </th>
+              <td data-label="Last publish">
+                <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
+                {on.last_publish_error !== null && (
+                  <div class="wrong">
+                    {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
+                  </div>
+                )}
+              </td>
+              <td data-label="Published">{on.published_at === null ? "never" : <Time at={on.published_at} />}</td>
+              <td data-label="Draft">
+                <Publish
+                  csrf={csrf}
+                  id={id}
+                  draftRevision={draftRevision}
+                  on={on}
+                  store={linked.find((each) => each.id === on.store_id)}
+                />
+              </td>
+            </tr>
+          ))}
         </tbody>
       </table>
+    )}
+    {stores.some(({ store_id }) => linked.some(({ id, platform }) => id === store_id && platform !== "none")) && (
+      <p>
+        <a href={newDropOf(id)}>Schedule a drop</a>
+      </p>
     )}
   </section>
 )
@@ -173,17 +227,52 @@ const RelatedTo = ({ related }: { readonly related: Related }) => {
   )
 }
 
-/** `canShowMore`: whether the history may go on. */
+/** What came of the form before: on which store, in the page's words; or why nothing came of it. */
+export type EntitySaid =
+  | { readonly _tag: "Asked" | "Nothing"; readonly domain: string }
+  | { readonly _tag: "Refused"; readonly message: string }
+
+const Said = ({ id, said }: { readonly said: EntitySaid; readonly id: EntityId }) => {
+  switch (said._tag) {
+    case "Asked":
+      return (
+        <Note>
+          <p>
+            The publish to {said.domain} is asked for. You need not wait here: its line under Stores says how far it is.{" "}
+            <a href={pageOf(paths.entity, id)}>Look again</a>
+          </p>
+        </Note>
+      )
+    case "Nothing":
+      return (
+        <Note>
+          <p>There was nothing to publish: {said.domain} has this draft already.</p>
+        </Note>
+      )
+    case "Refused":
+      return (
+        <Alert>
+          <p>{said.message}</p>
+        </Alert>
+      )
+  }
+}
+
+/** `canShowMore`: whether the history may go on; `linked`: the stores of the account. */
 export const EntityPage = ({
   canShowMore,
   history,
   kind,
+  linked,
   record,
   related,
+  said,
   versions,
   visitor
 }: {
   readonly visitor: Visitor
+  readonly said: EntitySaid | undefined
+  readonly linked: ReadonlyArray<Store>
   readonly kind: EntityKind
   readonly record: EntityRecord
   readonly versions: ReadonlyArray<StoreVersion>
@@ -192,8 +281,9 @@ export const EntityPage = ({
   readonly canShowMore: boolean
 }) => (
   <Frame title={titleOr(kind, record.title)} visitor={visitor} current={paths.entities}>
+    {said !== undefined && <Said id={record.id} said={said} />}
     <Facts kind={kind} record={record} />
-    <OnStores record={record} />
+    <OnStores record={record} linked={linked} csrf={visitor.csrf} />
     <Values kind={kind} record={record} versions={versions} />
     <RelatedTo related={related} />
     <EntityHistory

@@ -15,6 +15,7 @@ export const paths = {
   setPassword: "/set-password",
   stores: "/stores",
   refreshStore: "/stores/refresh",
+  publishStore: "/stores/publish",
   imports: "/imports",
   import: "/import",
   decideConflicts: "/import/decide",
@@ -23,6 +24,7 @@ export const paths = {
   discardImport: "/import/discard",
   entities: "/entities",
   entity: "/entity",
+  publishEntity: "/entity/publish",
   keys: "/settings/keys",
   revokeKey: "/settings/keys/revoke",
   connections: "/settings/connections",
@@ -48,6 +50,13 @@ export const pageOf = (path: typeof paths.import | typeof paths.entity, id: stri
 
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`
+
+/** What a store waits for, before it is published. */
+export const publishStoreOf = (storeId: string): string =>
+  `${paths.publishStore}?${new URLSearchParams({ id: storeId })}`
+
+/** The form of a new drop, filled in with what it changes. */
+export const newDropOf = (entityId: string): string => `${paths.newDrop}?${new URLSearchParams({ entity: entityId })}`
 
 /** The one-time link by which a user sets a password. */
 export const setPasswordLink = (baseUrl: string, token: string): string =>

@@ -1,22 +1,26 @@
 import { Effect } from "effect"
+import type { Parameters } from "../domain/AuthorizationRequest.ts"
 import { NotFound } from "../domain/Errors.ts"
 import { StoreId } from "../domain/Ids.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Imports } from "../services/Imports.ts"
-import { Publishing } from "../services/Publishing.ts"
+import { firstPlace, PendingPlace, Publishing } from "../services/Publishing.ts"
 import type { Sessions } from "../services/Sessions.ts"
 import { Stores } from "../services/Stores.ts"
 import { PageRefused } from "./Browser.ts"
 import { html, seeOther } from "./Html.ts"
 import { pageOf, paths } from "./Paths.ts"
+import { PublishStorePage } from "./PublishStorePage.tsx"
 import { refuseOnPage } from "./Refusals.tsx"
 import { StoresPage } from "./StoresPage.tsx"
-import { idOf, makeVisits } from "./Visits.ts"
+import { decoded, idOf, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   show: ["GET", paths.stores, refuseOnPage],
-  refresh: ["POST", paths.refreshStore, refuseOnPage]
+  refresh: ["POST", paths.refreshStore, refuseOnPage],
+  pending: ["GET", paths.publishStore, refuseOnPage],
+  publish: ["POST", paths.publishStore, refuseOnPage]
 } as const
 
 /** Failures that the page lists. */
@@ -30,7 +34,15 @@ const known = (domain: string) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
-/** The stores of an account: where each stands, and refreshed from its platform. */
+const takesNothing = (domain: string) =>
+  new PageRefused({
+    status: 400,
+    title: "Nothing can be published to this store",
+    message: `${domain} is known by its files alone: there is no platform to publish to.`,
+    next: { path: paths.stores, name: "To the stores" }
+  })
+
+/** The stores of an account: where each stands, refreshed from its platform, and published to. */
 export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -38,6 +50,22 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
     const publishing = yield* Publishing
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makeVisits
+
+    const storeOf = (given: Parameters) =>
+      Effect.gen(function* () {
+        const id = yield* idOf(StoreId, given)
+        const store = (yield* stores.list).find((each) => each.id === id)
+        return store === undefined ? yield* new NotFound() : store
+      })
+
+    /** A store that something can be published to. */
+    const openStoreOf = (given: Parameters) =>
+      Effect.filterOrFail(
+        storeOf(given),
+        ({ platform }) => platform !== "none",
+        ({ domain }) => takesNothing(domain)
+      )
+
     return {
       show: asVisitor((visitor) =>
         Effect.map(
@@ -52,12 +80,32 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
       ),
       refresh: withForm((_, form) =>
         Effect.gen(function* () {
-          const id = yield* idOf(StoreId, form)
-          const store = (yield* stores.list).find((each) => each.id === id)
-          if (store === undefined) return yield* new NotFound()
+          const store = yield* storeOf(form)
           if (store.platform === "none") return yield* known(store.domain)
           const run = yield* imports.startRefresh(store.domain)
           return seeOther(pageOf(paths.import, run.id))
+        })
+      ),
+      pending: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const store = yield* openStoreOf(queryOf(request))
+          const counts = yield* publishing.pending(store.id)
+          return html(
+            <PublishStorePage visitor={visitor} store={store} counts={counts} answer={undefined} place={firstPlace} />
+          )
+        })
+      ),
+      publish: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const store = yield* openStoreOf(form)
+          const from = yield* decoded(PendingPlace, ["part", "after"], form)
+          const answer = yield* Effect.catchTag(publishing.askPending(store.id, from), "ValidationFailed", () =>
+            takesNothing(store.domain)
+          )
+          const counts = yield* publishing.pending(store.id)
+          return html(
+            <PublishStorePage visitor={visitor} store={store} counts={counts} answer={answer} place={answer.next} />
+          )
         })
       )
     }

@@ -8,7 +8,7 @@ import type { Visitor } from "./Browser.ts"
 import { CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { issuesPath } from "./HealthPage.tsx"
 import { Domain, EntityLink, importTitle } from "./Naming.tsx"
-import { pageOf, paths } from "./Paths.ts"
+import { pageOf, paths, publishStoreOf } from "./Paths.ts"
 
 const platformWords: Readonly<Record<Platform, string>> = {
   shopify: "Shopify",
@@ -47,6 +47,24 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     </ul>
   )
 }
+
+/** Leads to all that a store waits for, unless an import is in the way. */
+const PublishAll = ({
+  counts,
+  isLocked,
+  store
+}: {
+  readonly counts: PublishCounts
+  readonly store: Store
+  readonly isLocked: boolean
+}) =>
+  store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
+    <p>
+      <a href={publishStoreOf(store.id)} aria-label={`Publish all that is pending: ${store.name}`}>
+        Publish all that is pending
+      </a>
+    </p>
+  )
 
 /** Begins a refresh, or says what is in its way. */
 const Refresh = ({
@@ -178,6 +196,11 @@ export const StoresPage = ({
                     <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
                   </dl>
                   <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
+                  <PublishAll
+                    counts={counts.get(store.id) ?? nothingToCount}
+                    store={store}
+                    isLocked={holder !== undefined}
+                  />
                 </div>
                 <Refresh
                   store={store}

@@ -35,7 +35,8 @@ export const names: ReadonlyArray<string> = [
   "0023_data_health",
   "0024_users",
   "0025_connections",
-  "0026_connection_ends"
+  "0026_connection_ends",
+  "0027_drops_in_history"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

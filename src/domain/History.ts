@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Aggregate, GalleryEntry } from "./Aggregate.ts"
 import type { Attributes } from "./Attribute.ts"
 import type { Plan } from "./CatalogChange.ts"
-import { EntityId, ImportId, StoreId } from "./Ids.ts"
+import { DropId, EntityId, ImportId, StoreId } from "./Ids.ts"
 import { PublishError } from "./PublishState.ts"
 import { Timestamp } from "./Timestamp.ts"
 
@@ -72,6 +72,9 @@ export const HistoryEntry = Schema.Struct({
   at: Timestamp,
   actor: HistoryActor,
   import_id: Schema.NullOr(ImportId).annotations({ description: "The import that the actor accepted." }),
+  drop: Schema.NullOr(Schema.Struct({ id: DropId, name: Schema.String })).annotations({
+    description: "The drop that the actor scheduled."
+  }),
   store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical record." }),
   store_domain: Schema.NullOr(Schema.String),
   action: HistoryAction,

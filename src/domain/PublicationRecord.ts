@@ -16,6 +16,17 @@ export type PublicationState = typeof PublicationState.Type
 export const AttemptOutcome = Schema.Literal("published", "refused", "unavailable", "unknown", "interrupted", "lost")
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
+/**
+ * How many versions of a kind a store has not the draft of: `waiting` for somebody to ask, or on their way: `underWay`. What
+ * was edited again on its way is under way.
+ */
+export const PendingCount = Schema.Struct({ kind: EntityKind, waiting: Schema.Int, underWay: Schema.Int })
+export type PendingCount = typeof PendingCount.Type
+
+/** An entity of which a store waits for the draft. */
+export const PendingEntity = Schema.Struct({ id: EntityId, kind: EntityKind, title: Schema.String })
+export type PendingEntity = typeof PendingEntity.Type
+
 /** One attempt to carry a publish out. */
 export const PublishAttempt = Schema.Struct({
   startedAt: Timestamp,

@@ -10,15 +10,16 @@ import {
   type PublishEvent,
   ValueChange
 } from "../domain/History.ts"
-import { type AccountId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
+import { type AccountId, DropId, EntityId, ImportId, StoreId } from "../domain/Ids.ts"
 import { PublishError } from "../domain/PublishState.ts"
 import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
-import { MemoryStore, updateAccount } from "./MemoryStore.ts"
+import { type MemoryAccount, MemoryStore, updateAccount } from "./MemoryStore.ts"
 
-/** Who writes; `importId`: the import that they accepted and that writes for them. */
+/** Who writes; `importId` and `dropId`: the import that they accepted, or the drop that they scheduled, which writes for them. */
 export interface Author {
   readonly actor: Actor
   readonly importId: ImportId | null
+  readonly dropId: DropId | null
 }
 
 /** Who changed which draft, when and how. */
@@ -29,10 +30,11 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
     readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
     /** How histories name somebody now. */
     readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
-    /** As `record`, for publishes and their outcomes: `by` asked for them, under the name of then. */
+    /** As `record`, for publishes and their outcomes: `by` asked for them, under the name of then, or that drop did for them. */
     readonly recordPublishes: (
       accountId: AccountId,
       by: HistoryActor,
+      dropId: DropId | null,
       events: ReadonlyArray<PublishEvent>
     ) => Effect.Effect<void>
     /** The newest changes of an entity, newest first. */
@@ -57,6 +59,8 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           actorId: Schema.NullOr(Schema.String),
           actorName: Schema.NullOr(Schema.String),
           importId: Schema.NullOr(ImportId),
+          dropId: Schema.NullOr(DropId),
+          dropName: Schema.NullOr(Schema.String),
           storeId: Schema.NullOr(StoreId),
           storeDomain: Schema.NullOr(Schema.String),
           action: HistoryAction,
@@ -65,10 +69,11 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         }),
         execute: ({ accountId, entityId, limit }) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
-                 h.actor_name AS "actorName", h.import_id AS "importId", h.store_id AS "storeId",
-                 s.domain AS "storeDomain", h.action, h.changes, h.error
+                 h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
+                 d.name AS "dropName", h.store_id AS "storeId", s.domain AS "storeDomain", h.action, h.changes, h.error
           FROM entity_history h
           LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
+          LEFT JOIN drop d ON d.account_id = h.account_id AND d.id = h.drop_id
           WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
           ORDER BY h.sequence DESC
           LIMIT ${limit}`
@@ -87,13 +92,13 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       })
 
       return {
-        record: ({ actor, importId }, changes) => {
+        record: ({ actor, dropId, importId }, changes) => {
           const { id, kind } = authorOf(actor)
           return changes.length === 0
             ? Effect.void
             : sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
-                                            actor_id, actor_name, import_id)
+                                            actor_id, actor_name, import_id, drop_id)
                 SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
                        ${kind}, ${id}::uuid,
                        CASE ${kind}
@@ -104,7 +109,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                          WHEN 'user' THEN
                            (SELECT u.email FROM app_user u WHERE u.account_id = ${actor.accountId} AND u.id = ${id})
                        END,
-                       ${importId}::uuid
+                       ${importId}::uuid, ${dropId}::uuid
                 FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb
                 )`.pipe(Effect.asVoid, orDie)
@@ -113,14 +118,14 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           Effect.orDie(nameOf({ accountId: actor.accountId, ...authorOf(actor) })).pipe(
             Effect.map(({ name }) => ({ ...authorOf(actor), name }))
           ),
-        recordPublishes: (accountId, by, events) =>
+        recordPublishes: (accountId, by, dropId, events) =>
           events.length === 0
             ? Effect.void
             : sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
-                                            actor_id, actor_name, error)
+                                            actor_id, actor_name, drop_id, error)
                 SELECT ${accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
-                       ${by.id}::uuid, ${by.name}, nullif(r.error, 'null')
+                       ${by.id}::uuid, ${by.name}, ${dropId}::uuid, nullif(r.error, 'null')
                 FROM jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb
                 )`.pipe(Effect.asVoid, orDie),
@@ -132,6 +137,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                 at: row.at,
                 actor: { kind: row.kind, id: row.actorId, name: row.actorName },
                 import_id: row.importId,
+                drop: row.dropId === null ? null : { id: row.dropId, name: row.dropName ?? "" },
                 store_id: row.storeId,
                 store_domain: row.storeDomain,
                 action: row.action,
@@ -150,7 +156,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
     Effect.gen(function* () {
       const store = yield* MemoryStore
       return {
-        record: ({ actor, importId }, changes) =>
+        record: ({ actor, dropId, importId }, changes) =>
           Effect.flatMap(Clock.currentTimeMillis, (millis) =>
             updateAccount(store, actor.accountId, (account) => {
               const { id, kind } = authorOf(actor)
@@ -166,6 +172,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                     at: fromMillis(millis),
                     actor: author,
                     import_id: importId,
+                    drop: dropOf(account, dropId),
                     store_id: storeId,
                     store_domain: null,
                     action,
@@ -182,7 +189,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
             const key = state.get(actor.accountId)?.keys.find(({ id }) => id === author.id)
             return { ...author, name: key?.name ?? null }
           }),
-        recordPublishes: (accountId, by, events) =>
+        recordPublishes: (accountId, by, dropId, events) =>
           Effect.flatMap(Clock.currentTimeMillis, (millis) =>
             updateAccount(store, accountId, (account) => ({
               ...account,
@@ -194,6 +201,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                   at: fromMillis(millis),
                   actor: by,
                   import_id: null,
+                  drop: dropOf(account, dropId),
                   store_id: storeId,
                   store_domain: null,
                   action,
@@ -219,6 +227,10 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
     })
   )
 }
+
+/** A drop is never renamed: it is called what it was then. */
+const dropOf = ({ drops }: MemoryAccount, id: DropId | null): HistoryEntry["drop"] =>
+  id === null ? null : { id, name: drops.get(id)?.planned.name ?? "" }
 
 /** How a row names whoever acted. */
 export const authorOf = (actor: Actor): Pick<typeof HistoryActor.Type, "kind" | "id"> => {

@@ -38,6 +38,7 @@ export interface MemoryPublication {
   readonly brings: ReadonlyArray<EntityId>
   readonly content: PublicationContent
   readonly actor: HistoryActor
+  readonly dropId: DropId | null
   readonly state: PublicationState
   readonly givenBack: number
   readonly nextAttemptAt: number

@@ -2,19 +2,22 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import { type EntityKind, titleOf } from "../domain/Attribute.ts"
+import { EntityKind, titleOf } from "../domain/Attribute.ts"
 import { HistoryActor } from "../domain/History.ts"
-import { AccountId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
+import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
 import { KnownVersion, PublicationContent } from "../domain/PublicationContent.ts"
 import {
   type AttemptOutcome,
   FailedPublication,
+  PendingCount,
+  PendingEntity,
   PublicationRecord,
   PublishAttempt
 } from "../domain/PublicationRecord.ts"
 import { PublishError } from "../domain/PublishState.ts"
 import { fromMillis, type Timestamp } from "../domain/Timestamp.ts"
 import { untilNone } from "./Forgetting.ts"
+import { readsAll } from "./HealthRepo.ts"
 import {
   type MemoryAccount,
   type MemoryPublication,
@@ -32,6 +35,8 @@ export interface NewPublication {
   readonly brings: ReadonlyArray<EntityId>
   readonly content: PublicationContent
   readonly actor: HistoryActor
+  /** The drop that asks for the actor. */
+  readonly dropId: DropId | null
 }
 
 /** A publication that one attempt has to itself while its lease lasts. */
@@ -45,6 +50,7 @@ export const Claimed = Schema.Struct({
   draftRevision: Schema.Int,
   content: PublicationContent,
   actor: HistoryActor,
+  dropId: Schema.NullOr(DropId),
   /** Attempts that were begun, this one among them. */
   attempts: Schema.Int,
   /** Those of them that were given back. */
@@ -165,6 +171,16 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     ) => Effect.Effect<
       ReadonlyArray<{ readonly accountId: AccountId; readonly entityId: EntityId; readonly storeId: StoreId }>
     >
+    /** How many versions on a store have something to publish, by kind, all of them counted; of a kind that has none nothing. */
+    readonly pendingCounts: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>>
+    /** The entities of these kinds that wait to be asked for on a store, by id, from the first after this one on. */
+    readonly pendingAfter: (
+      accountId: AccountId,
+      storeId: StoreId,
+      kinds: ReadonlyArray<EntityKind>,
+      after: EntityId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>>
     /** Deletes publications that ended more than 30 days ago, with their attempts; how many. */
     readonly forget: Effect.Effect<number>
   }
@@ -370,8 +386,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
             SELECT t.account_id, t.id, t.attempts FROM taken t
           )
           SELECT t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
-                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.attempts,
-                 t.given_back AS "givenBack", t.error
+                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
+                 t.attempts, t.given_back AS "givenBack", t.error
           FROM taken t
           ORDER BY t.sequence`
       })
@@ -433,15 +449,60 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         ([row]) => Number(row?.count ?? 0)
       )
 
+      const pendingCounts = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
+        Result: PendingCount,
+        execute: ({ accountId, storeId }) => sql`
+          ${sql.literal(readsAll)}
+          SELECT e.kind, (count(*) FILTER (WHERE v.last_publish_status <> 'pending'))::integer AS waiting,
+                 (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS "underWay"
+          FROM store_version v
+          CROSS JOIN LATERAL (
+            SELECT o.kind FROM entity o WHERE o.account_id = v.account_id AND o.id = v.entity_id OFFSET 0
+          ) e
+          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.pending_publish
+          GROUP BY e.kind
+          ORDER BY e.kind COLLATE "C"`
+      })
+
+      // Along the index of the store's versions: what it has of an account is read once, however many pages there are.
+      const pendingAfter = SqlSchema.findAll({
+        Request: Schema.Struct({
+          accountId: AccountId,
+          storeId: StoreId,
+          kinds: Schema.Array(EntityKind),
+          after: EntityId,
+          limit: Schema.Int
+        }),
+        Result: PendingEntity,
+        execute: ({ accountId, after, kinds, limit, storeId }) => sql`
+          SELECT v.entity_id AS id, e.kind, e.title
+          FROM store_version v
+          CROSS JOIN LATERAL (
+            SELECT o.kind, o.title FROM entity o
+            WHERE o.account_id = v.account_id AND o.id = v.entity_id AND o.kind = ANY(${kinds}::text[]) OFFSET 0
+          ) e
+          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id > ${after}
+            AND v.pending_publish AND v.last_publish_status <> 'pending'
+          ORDER BY v.entity_id
+          LIMIT ${limit}`
+      })
+
       return {
-        insert: (accountId, { actor, brings, content, draftRevision, entityId, id, storeId }) =>
+        insert: (accountId, { actor, brings, content, draftRevision, dropId, entityId, id, storeId }) =>
           sql`
-            INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor)
+            INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id)
             VALUES (${accountId}, ${id}, ${entityId}, ${storeId}, ${draftRevision}, ${brings}::uuid[],
-                    ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb)`.pipe(Effect.asVoid, orDie),
+                    ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid)`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
         newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
         askedAgain: (accountId, storeId, ids, id) =>
           Effect.map(orDie(askedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),
+        pendingCounts: (accountId, storeId) => orDie(pendingCounts({ accountId, storeId })),
+        pendingAfter: (accountId, storeId, kinds, after, limit) =>
+          orDie(pendingAfter({ accountId, storeId, kinds, after, limit })),
         failures: (accountId, limit) => orDie(failures({ accountId, limit })),
         find: (accountId, ids) => orDie(find({ accountId, ids })),
         contents: (accountId, ids) =>
@@ -551,7 +612,36 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
           .slice(0, account.publications.indexOf(publication))
           .some((earlier) => isOpen(earlier) && overlap(earlier, publication))
 
+      /** Versions on a store that have something to publish, by id. */
+      const pendingOn = (accountId: AccountId, storeId: StoreId) =>
+        Effect.map(Ref.get(store), (state) =>
+          [...(state.get(accountId)?.entities.values() ?? [])]
+            .flatMap(({ aggregate }) => {
+              const version = aggregate.versions.find((each) => each.storeId === storeId)
+              const { attributes, id, kind } = aggregate
+              return version?.pendingPublish === true
+                ? [{ id, kind, title: titleOf(kind, attributes), isUnderWay: version.lastPublishStatus === "pending" }]
+                : []
+            })
+            .sort((left, right) => (left.id < right.id ? -1 : 1))
+        )
+
       return {
+        pendingCounts: (accountId, storeId) =>
+          Effect.map(pendingOn(accountId, storeId), (all) =>
+            [...new Set(all.map(({ kind }) => kind))].sort().map((kind) => {
+              const ofKind = all.filter((each) => each.kind === kind)
+              const underWay = ofKind.filter(({ isUnderWay }) => isUnderWay).length
+              return { kind, waiting: ofKind.length - underWay, underWay }
+            })
+          ),
+        pendingAfter: (accountId, storeId, kinds, after, limit) =>
+          Effect.map(pendingOn(accountId, storeId), (all) =>
+            all
+              .filter(({ id, isUnderWay, kind }) => id > after && !isUnderWay && kinds.includes(kind))
+              .slice(0, limit)
+              .map(({ id, kind, title }) => ({ id, kind, title }))
+          ),
         insert: (accountId, publication) =>
           Effect.flatMap(Clock.currentTimeMillis, (millis) =>
             updateAccount(store, accountId, (account) => ({
@@ -740,6 +830,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
                 draftRevision: publication.draftRevision,
                 content: publication.content,
                 actor: publication.actor,
+                dropId: publication.dropId,
                 attempts: publication.attempts.length + 1,
                 givenBack: publication.givenBack,
                 error: publication.error

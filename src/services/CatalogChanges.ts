@@ -13,14 +13,16 @@ import {
 } from "../domain/CatalogChange.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../domain/Errors.ts"
 import { layerChanges } from "../domain/History.ts"
-import type { EntityId, ImportId } from "../domain/Ids.ts"
+import type { DropId, EntityId, ImportId } from "../domain/Ids.ts"
 import { notOvertaken } from "../domain/ImportPlan.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
-import { HistoryRepo } from "../repos/HistoryRepo.ts"
+import { type Author, HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 
 type Refused = NotFound | ValidationFailed
+
+const nobodyElse = { importId: null, dropId: null }
 
 /** The one way in which the catalog is written. Whatever raises a draft's revision is in the history of its entity. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
@@ -34,6 +36,11 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      * PimLocked: an import of the account is under review or being applied.
      */
     readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
+    /** The same by a drop that the actor scheduled. */
+    readonly applyDropped: (
+      dropId: DropId,
+      changes: ReadonlyArray<CatalogChange>
+    ) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
     /**
      * The same for changes, of nothing but `owners`, that depend on what is there: `decide` sees it under the locks, and may
      * be asked again when the transaction lost to another. Answers what is there afterwards.
@@ -72,12 +79,16 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const importLock = yield* ImportLockRepo
       const transaction = yield* Transaction
 
-      const carryOut = (locked: Locked, changes: ReadonlyArray<CatalogChange>, importId: ImportId | null) =>
+      const carryOut = (
+        locked: Locked,
+        changes: ReadonlyArray<CatalogChange>,
+        { dropId, importId }: Omit<Author, "actor"> = nobodyElse
+      ) =>
         Effect.gen(function* () {
           const actor = yield* CurrentActor
           const plan = yield* planChanges(locked, changes)
           if (isEmpty(plan)) return locked
-          const record = history.record({ actor, importId }, layerChanges(plan, locked.revisions))
+          const record = history.record({ actor, importId, dropId }, layerChanges(plan, locked.revisions))
           if (importId === null) {
             yield* drafts.save(actor.accountId, plan)
             yield* record
@@ -92,7 +103,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
 
       const write = (
         changes: ReadonlyArray<CatalogChange>,
-        importId: ImportId | null,
+        through: Omit<Author, "actor">,
         begunAt: Timestamp | null = null
       ) =>
         Effect.gen(function* () {
@@ -100,19 +111,23 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           const owners = [...new Set(changes.flatMap(ownersOf))]
           const references = [...new Set(changes.flatMap(referencesOf))]
           const locked = yield* drafts.lock(accountId, owners, references)
-          yield* carryOut(locked, begunAt === null ? changes : notOvertaken(locked, changes, begunAt), importId)
+          yield* carryOut(locked, begunAt === null ? changes : notOvertaken(locked, changes, begunAt), through)
         })
 
-      return {
-        apply: Effect.fn("CatalogChanges.apply")(function* (changes) {
+      const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
+        Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           yield* transaction.run(
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-              yield* write(changes, null)
+              yield* write(changes, { importId: null, dropId })
             })
           )
-        }),
+        })
+
+      return {
+        apply: Effect.fn("CatalogChanges.apply")((changes) => applyFor(null, changes)),
+        applyDropped: Effect.fn("CatalogChanges.applyDropped")(applyFor),
         applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide) {
           const { accountId } = yield* CurrentActor
           return yield* transaction.run(
@@ -125,7 +140,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
                 const currentRevision = locked.revisions.get(entityId) ?? 0
                 if (revision !== currentRevision) return yield* new RevisionConflict({ entityId, currentRevision })
               }
-              return yield* carryOut(locked, changes, null)
+              return yield* carryOut(locked, changes)
             })
           )
         }),
@@ -137,12 +152,12 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               const locked = yield* drafts.lock(accountId, owners, [])
               const remedy = decide(locked)
               // It was decided on what is locked: a change that cannot hold is a defect.
-              yield* Effect.orDie(carryOut(locked, remedy.changes, null))
+              yield* Effect.orDie(carryOut(locked, remedy.changes))
               return remedy
             })
           )
         }),
-        applyImported: (importId, changes, begunAt) => write(changes, importId, begunAt)
+        applyImported: (importId, changes, begunAt) => write(changes, { importId, dropId: null }, begunAt)
       }
     })
   )

@@ -108,13 +108,13 @@ export class Drops extends Context.Tag("catalog/Drops")<
         })
 
       /** Writes the drafts of a step and asks for its publishes; its effects with what became of the asks. */
-      const carryOut = (step: DropStep) =>
+      const carryOut = (dropId: DropId, step: DropStep) =>
         Effect.gen(function* () {
           // They are locked, and the import lock is shared: nothing can refuse them any more.
-          yield* Effect.orDie(changes.apply(step.changes))
+          yield* Effect.orDie(changes.applyDropped(dropId, step.changes))
           const asked = new Map<string, Either.Either<PublicationId | null, PublishError>>()
           for (const { entityId, storeId, values } of step.asks) {
-            const answer = yield* Effect.either(publishing.askValues(entityId, storeId, values))
+            const answer = yield* Effect.either(publishing.askValues(entityId, storeId, values, dropId))
             asked.set(
               `${entityId} ${storeId}`,
               Either.mapBoth(answer, {
@@ -146,7 +146,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
           yield* repo.move(due, {
             status: "applying",
             next: "settle_start",
-            effects: yield* carryOut(step),
+            effects: yield* carryOut(due.id, step),
             outcomes: []
           })
         })
@@ -154,7 +154,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
       const end = (due: DueStep, held: HeldDrop) =>
         Effect.gen(function* () {
           const locked = yield* lockAll(held.effects)
-          const effects = yield* carryOut(endDrop(held.effects, locked))
+          const effects = yield* carryOut(due.id, endDrop(held.effects, locked))
           yield* repo.move(due, { status: held.status, next: "settle_end", effects, outcomes: [] })
         })
 
@@ -185,7 +185,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
               [...new Set(failed.map(({ entityId }) => entityId))],
               []
             )
-            yield* Effect.orDie(changes.apply(withdrawn(failed, locked)))
+            yield* Effect.orDie(changes.applyDropped(due.id, withdrawn(failed, locked)))
           }
           const outcomes = outcomesOf(held.changes.length, effects)
           const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")

@@ -1,11 +1,24 @@
-import { Cause, Context, Duration, Effect, Either, FiberSet, Layer, Option, PubSub, Queue, Random } from "effect"
+import {
+  Cause,
+  Context,
+  Duration,
+  Effect,
+  Either,
+  FiberSet,
+  Layer,
+  Option,
+  PubSub,
+  Queue,
+  Random,
+  Schema
+} from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { type Attributes, type EntityKind, typeOf } from "../domain/Attribute.ts"
 import { CatalogChange, isEmpty, type Locked, planChanges } from "../domain/CatalogChange.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import type { PublishEvent } from "../domain/History.ts"
-import { type AccountId, type EntityId, PublicationId, type StoreId } from "../domain/Ids.ts"
+import { type AccountId, type DropId, EntityId, nilUuid, PublicationId, type StoreId } from "../domain/Ids.ts"
 import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../domain/PlatformErrors.ts"
 import type { Published } from "../domain/Publication.ts"
 import {
@@ -19,8 +32,15 @@ import {
   settleFields,
   unnamedFor
 } from "../domain/PublicationContent.ts"
-import type { FailedPublication, PublicationRecord, PublishAttempt } from "../domain/PublicationRecord.ts"
+import type {
+  FailedPublication,
+  PendingCount,
+  PendingEntity,
+  PublicationRecord,
+  PublishAttempt
+} from "../domain/PublicationRecord.ts"
 import type { PublishError } from "../domain/PublishState.ts"
+import type { Store } from "../domain/Store.ts"
 import { PlatformClient } from "../platform/PlatformClient.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { HistoryRepo } from "../repos/HistoryRepo.ts"
@@ -71,6 +91,24 @@ export type Asked =
   | { readonly outcome: "asked" | "joined"; readonly publicationId: PublicationId; readonly draftRevision: number }
   | { readonly outcome: "nothing_to_publish"; readonly draftRevision: number }
 
+/** A place among all that waits on a store. */
+export const PendingPlace = Schema.Struct({ part: Schema.Literal("products", "others"), after: EntityId })
+export type PendingPlace = typeof PendingPlace.Type
+
+export const firstPlace: PendingPlace = { part: "products", after: EntityId.make(nilUuid) }
+
+const kindsOf: Readonly<Record<PendingPlace["part"], ReadonlyArray<EntityKind>>> = {
+  products: ["product"],
+  others: ["collection", "variant", "media"]
+}
+
+/** What became of a piece of all that waits. */
+export interface AskedPending {
+  readonly asked: number
+  readonly refused: ReadonlyArray<PendingEntity & { readonly message: string }>
+  readonly next: PendingPlace | null
+}
+
 type AskRefusal = NotFound | ValidationFailed | PimLocked | RevisionConflict
 
 /** How a publication ended: what the store took and what it calls it, or why it did not. */
@@ -79,6 +117,9 @@ type Ending =
   | { readonly _tag: "Failed"; readonly entityIds: ReadonlyArray<EntityId>; readonly error: PublishError }
 
 const afterFailure = Duration.seconds(10)
+
+/** Most that are asked for by one piece of all that waits: a page waits for it. */
+const mostAsked = 200
 
 /** Most failures that are listed at once. */
 const mostFailures = 100
@@ -105,17 +146,32 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       storeId: StoreId,
       draftRevision?: number
     ) => Effect.Effect<Asked, AskRefusal, CurrentActor>
+    /** How much a store has not the draft of, by kind. NotFound: no such store. */
+    readonly pending: (storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>, NotFound, CurrentActor>
+    /**
+     * Asks for a piece of all that waits on a store, from a place on: products first, which bring their variants and media,
+     * and what needs products that are live in pieces of its own behind them. What cannot be asked for is told, and stays
+     * pending. `next`: where the rest begins; null: there is none.
+     *
+     * NotFound: no such store. ValidationFailed: it has no platform. PimLocked: as for `ask`; what was asked for stays so.
+     */
+    readonly askPending: (
+      storeId: StoreId,
+      from: PendingPlace
+    ) => Effect.Effect<AskedPending, NotFound | ValidationFailed | PimLocked, CurrentActor>
     /**
      * Asks for a publish of what the store accepted last with these values in place of its own (null or `""` empties one), and
      * of nothing else: drafts stay drafts. Afterwards the store has accepted them. May be part of a transaction, whose first
      * lock is the import lock's.
      *
-     * Refusals as for `ask`; ValidationFailed too for an entity that the store never accepted.
+     * Refusals as for `ask`; ValidationFailed too for an entity that the store never accepted. `dropId`: the drop of the actor
+     * that asks.
      */
     readonly askValues: (
       entityId: EntityId,
       storeId: StoreId,
-      values: Readonly<Record<string, string | null>>
+      values: Readonly<Record<string, string | null>>,
+      dropId?: DropId
     ) => Effect.Effect<Asked, AskRefusal, CurrentActor>
     /** Those of the actor's account with these ids, oldest first. */
     readonly find: (
@@ -206,11 +262,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
             const version = aggregate?.versions.find((each) => each.storeId === storeId)
             if (aggregate === undefined || version === undefined) return yield* new NotFound()
             if (aggregate.gallery.some(({ mediaId }) => !locked.aggregates.has(mediaId))) return null
-            if (store.platform === "none")
-              return yield* ValidationFailed.at(
-                "store_id",
-                `${store.domain} is known by its files alone: nothing can be published to it`
-              )
+            if (store.platform === "none") return yield* withoutPlatform(store)
             const members = yield* repo.known(accountId, storeId, aggregate.members)
             return { locked, members, aggregate, version }
           })
@@ -220,7 +272,10 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
         const askFor = (
           entityId: EntityId,
           storeId: StoreId,
-          draftRevision: number | undefined,
+          {
+            draftRevision,
+            dropId = null
+          }: { readonly draftRevision?: number | undefined; readonly dropId?: DropId | undefined | null },
           pin: (sight: Sight) => Either.Either<PublicationContent, NotFound | ValidationFailed>
         ) =>
           Effect.gen(function* () {
@@ -272,7 +327,8 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                         draftRevision: locked.revisions.get(id) ?? 0,
                         brings: [id],
                         content: acceptedAgain("product"),
-                        actor: by
+                        actor: by,
+                        dropId
                       })
                   const publication: NewPublication = {
                     id: yield* mintId(PublicationId),
@@ -286,7 +342,8 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                       ...unnamed
                     ].filter((id, index, all) => all.indexOf(id) === index),
                     content,
-                    actor: by
+                    actor: by,
+                    dropId
                   }
                   yield* write(
                     accountId,
@@ -296,7 +353,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                     ),
                     Effect.gen(function* () {
                       yield* Effect.forEach([...naming, publication], (each) => repo.insert(accountId, each))
-                      yield* history.recordPublishes(accountId, by, [
+                      yield* history.recordPublishes(accountId, by, dropId, [
                         ...naming.flatMap((each) => eventsOf(each, each.content, [each.entityId], "publish_asked")),
                         ...eventsOf(publication, content, taking, "publish_asked")
                       ])
@@ -373,6 +430,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                     history.recordPublishes(
                       accountId,
                       claimed.actor,
+                      claimed.dropId,
                       eventsOf(
                         claimed,
                         content,
@@ -616,14 +674,52 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
           )
 
         const ask = (entityId: EntityId, storeId: StoreId, draftRevision?: number) =>
-          askFor(entityId, storeId, draftRevision, ({ locked, members }) =>
+          askFor(entityId, storeId, { draftRevision }, ({ locked, members }) =>
             pinDraft(locked, entityId, storeId, members)
           )
 
+        const storeOf = (storeId: StoreId) =>
+          Effect.gen(function* () {
+            const { accountId } = yield* CurrentActor
+            const store = yield* stores.find(accountId, storeId)
+            return Option.isNone(store) ? yield* new NotFound() : store.value
+          })
+
         return {
           ask: Effect.fn("Publishing.ask")(ask),
-          askValues: Effect.fn("Publishing.askValues")((entityId, storeId, values) =>
-            askFor(entityId, storeId, undefined, ({ aggregate, version }) =>
+          pending: Effect.fn("Publishing.pending")(function* (storeId) {
+            const { accountId } = yield* CurrentActor
+            yield* storeOf(storeId)
+            return yield* repo.pendingCounts(accountId, storeId)
+          }),
+          askPending: Effect.fn("Publishing.askPending")(function* (storeId, { after, part }) {
+            const { accountId } = yield* CurrentActor
+            const store = yield* storeOf(storeId)
+            if (store.platform === "none") return yield* withoutPlatform(store)
+            // One more than are asked for: whether there is a rest.
+            const waiting = yield* repo.pendingAfter(accountId, storeId, kindsOf[part], after, mostAsked + 1)
+            const piece = waiting.slice(0, mostAsked)
+            const refused: Array<AskedPending["refused"][number]> = []
+            let asked = 0
+            for (const entity of piece) {
+              const answer = yield* Effect.either(ask(entity.id, storeId))
+              if (Either.isRight(answer)) {
+                if (answer.right.outcome !== "nothing_to_publish") asked++
+              } else if (answer.left._tag === "ValidationFailed")
+                refused.push({ ...entity, message: answer.left.issues.map(({ message }) => message).join("; ") })
+              else if (answer.left._tag === "PimLocked") return yield* answer.left
+              // Taken off the store meanwhile: nothing of it waits any more.
+            }
+            const last = piece.at(-1)
+            const hasRest = waiting.length > piece.length && last !== undefined
+            const others: PendingPlace = { ...firstPlace, part: "others" }
+            const hasOthers =
+              part === "products" &&
+              (yield* repo.pendingAfter(accountId, storeId, kindsOf.others, others.after, 1)).length > 0
+            return { asked, refused, next: hasRest ? { part, after: last.id } : hasOthers ? others : null }
+          }),
+          askValues: Effect.fn("Publishing.askValues")((entityId, storeId, values, dropId) =>
+            askFor(entityId, storeId, { dropId }, ({ aggregate, version }) =>
               version.accepted === null
                 ? Either.left(
                     ValidationFailed.at(
@@ -684,6 +780,9 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
 
   static readonly layer = Publishing.layerWith(defaultPublishingOptions)
 }
+
+const withoutPlatform = ({ domain }: Store) =>
+  ValidationFailed.at("store_id", `${domain} is known by its files alone: nothing can be published to it`)
 
 /** Attempts that count, this one among them. */
 const counted = ({ attempts, givenBack }: Claimed) => attempts - givenBack

@@ -1,11 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import { ImportId } from "../../src/domain/Ids.ts"
+import { type EntityId, ImportId } from "../../src/domain/Ids.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Drafts } from "../../src/services/Drafts.ts"
 import { Imports } from "../../src/services/Imports.ts"
-import { actingAs } from "../../src/testing/index.ts"
+import { actingAs, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { aFailure, aMerchant, editBothSides, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
@@ -163,6 +163,49 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
         })
         const run = yield* (yield* Imports).get(id).pipe(actingAs(merchant.actor))
         assert.strictEqual(run.phase, "discarded")
+      })
+    )
+
+    it.scoped("a merchant publishes an entity, and then all that waits, by the keyboard", () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const { apply } = yield* CatalogChanges
+        const edit = (entityId: EntityId, vendor: string) =>
+          apply([CatalogChange.SetAttributes({ entityId, values: { vendor } })]).pipe(actingAs(merchant.actor))
+        yield* edit(merchant.stove, "Fell & Son")
+        yield* edit(merchant.tent, "Fell & Son")
+        const { base, complaints, page } = yield* signedIn(merchant.cookie)
+        const stale = yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${merchant.stove}`)
+          await assertAccessible(page, "entity-to-publish")
+          await tabTo(page, "Publish")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(/note=asked/)
+          assert.include(String(await page.getByRole("status").textContent()), "to tarn.demo.example is asked for")
+          await assertAccessible(page, "entity-asked")
+          await page.goto(`${base}/entity?id=${merchant.tent}`)
+          return page.getByRole("button", { name: "Publish to tarn.demo.example" })
+        })
+        yield* edit(merchant.tent, "Unseen")
+        yield* Effect.promise(async () => {
+          await stale.click()
+          assert.include(String(await page.getByRole("alert").textContent()), "the draft was changed after")
+          await assertAccessible(page, "entity-conflict")
+          await page.goto(`${base}/stores`)
+          await assertAccessible(page, "stores-to-publish")
+          await page.getByRole("link", { name: "Publish all that is pending" }).click()
+          assert.strictEqual(await heading(page), "Publish to Tarn & Tern")
+          await assertAccessible(page, "store-to-publish")
+          await tabTo(page, "Publish all of it")
+          await page.keyboard.press("Enter")
+          await page.getByRole("status").waitFor()
+          assert.include(String(await page.getByRole("status").textContent()), "Asked for 1.")
+          await assertAccessible(page, "store-asked")
+        })
+        assert.deepStrictEqual(
+          complaints.filter((text) => !/favicon|404|409|img-src|default-src/.test(text)),
+          []
+        )
       })
     )
 

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll } from "vitest"
+import { historyLine } from "../../src/cli/HistoryCommand.ts"
+import { DropId, StoreId } from "../../src/domain/Ids.ts"
+import { fromMillis } from "../../src/domain/Timestamp.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
@@ -16,6 +19,27 @@ interface Listed {
   readonly status: string
   readonly changes: ReadonlyArray<{ readonly entity_id: string; readonly store_id: string | null }>
 }
+
+describe("the line of a history", () => {
+  it("names the drop that made a change, and who scheduled it", () => {
+    const line = historyLine({
+      at: fromMillis(0),
+      draft_revision: 2,
+      actor: { kind: "user", id: null, name: "ada@shop.example" },
+      store_id: StoreId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"),
+      store_domain: "a.example",
+      import_id: null,
+      drop: { id: DropId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f11"), name: "Sale" },
+      action: "attributes",
+      changes: [{ key: "price", old: null, new: "8.00" }],
+      error: null
+    })
+    assert.strictEqual(
+      line,
+      '1970-01-01T00:00:00.000000Z  revision 2  drop "Sale" scheduled by user "ada@shop.example"  a.example: price inherited -> "8.00"'
+    )
+  })
+})
 
 describe.skipIf(!serverAnswers)("the commands of drops", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {

@@ -81,6 +81,21 @@ const misfitsOf = (html: string) => {
   return listed.map(({ message, name }) => `${name}: ${message}`)
 }
 
+layer(PagesServer, { excludeTestServices: true })("the names of what a drop changes", (it) => {
+  it.effect("are of a variant its product's and its own", () =>
+    Effect.gen(function* () {
+      const { actor, boots, create, fitting, open, store } = yield* aShop
+      const on = [store]
+      const variant = yield* anEntity("variant", { title: "Moss <42>" }, { on, of: boots }).pipe(actingAs(actor))
+      const id = idOf(yield* create({ ...fitting, entity: variant, field: "price", value: "8.00" }))
+      assert.include(
+        (yield* open(`/drops/${id}`)).text,
+        `<a href="/entity?id=${variant}"><bdi>Boots: Moss &lt;42></bdi></a>`
+      )
+    })
+  )
+})
+
 layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => {
   it.effect("one is scheduled by a form, listed, shown and cancelled, once", () =>
     Effect.gen(function* () {

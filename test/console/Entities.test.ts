@@ -5,10 +5,25 @@ import { renderToString } from "preact-render-to-string"
 import { EntityHistory } from "../../src/console/EntityHistory.tsx"
 import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
 import type { HistoryEntry } from "../../src/domain/History.ts"
+import { DropId } from "../../src/domain/Ids.ts"
 import { fromMillis } from "../../src/domain/Timestamp.ts"
+import { Publishing } from "../../src/services/Publishing.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
 import { ask, PagesServer } from "../oauth/PagesServer.ts"
-import { aFailure, aMerchant, assertNotThere, assertPage, assertRefusal, entityNamed, textOf } from "./Merchant.ts"
+import {
+  aFailure,
+  aMerchant,
+  aReview,
+  assertForeignForm,
+  assertNotThere,
+  assertPage,
+  assertRefusal,
+  csrfOf,
+  entityNamed,
+  textOf
+} from "./Merchant.ts"
+import { assertPage as assertWholePage, mainOf } from "./WholePage.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) => {
   it.effect("find entities by words, and one by its id", () =>
@@ -82,7 +97,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.match(text, /^The stove Kind Product Id \S{36} Draft Revision 3 Last publish Failed Draft not published /)
       assert.match(
         text,
-        /Published files\. example Never published never tarn\. demo\. example Failed Draft not published The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \) \d{4}/
+        /Published Draft files\. example Never published never Known by its files alone tarn\. demo\. example Failed Draft not published The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Publish /
       )
       assert.include(text, "title The stove tarn.demo.example: Der Ofen handle stove the same")
       assert.include(text, "tags a, b the same")
@@ -133,6 +148,159 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
+  it.effect("publish the draft that they show to one store, and say so however often it is asked for", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, shop, stove } = yield* aMerchant
+      const { ask: askFor, settle } = yield* Publishing
+      const publish = (form: Readonly<Record<string, string>>) => ask("/entity/publish", { cookie, form })
+      const shown = ask(`/entity?id=${stove}`, { cookie })
+      assert.notInclude((yield* shown).text, "/entity/publish")
+      assert.match(textOf(yield* shown), /Published \d{4}-\d\d-\d\d \d\d:\d\d UTC Nothing to publish /)
+      yield* (yield* CatalogChanges)
+        .apply([
+          CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } }),
+          CatalogChange.AddToStore({ entityId: stove, storeId: files.id })
+        ])
+        .pipe(actingAs(actor))
+      const page = yield* assertPage(`/entity?id=${stove}`, cookie)
+      // What is known by its files alone takes nothing.
+      assert.lengthOf([...page.text.matchAll(/action="\/entity\/publish"/g)], 1)
+      assert.include(textOf(page), "files. example Never published never Known by its files alone tarn.")
+      assert.include(
+        page.text,
+        '<button type="submit" class="plain" aria-label="Publish to tarn.demo.example">Publish</button>'
+      )
+      const { hidden } = sectionsOf(page.text, "/entity/publish")
+      assert.deepStrictEqual(hidden, { csrf: csrfOf(page), id: stove, store_id: shop.id, draft_revision: "2" })
+      const clicks = yield* Effect.all([publish(hidden), publish(hidden), publish(hidden)], { concurrency: 3 })
+      const done = `/entity?id=${stove}&note=asked&store_id=${shop.id}`
+      for (const { headers, status } of clicks) assert.deepStrictEqual([status, headers.get("location")], [303, done])
+      const after = yield* ask(done, { cookie })
+      assert.include(
+        after.text,
+        `<div class="note" role="status"><p>The publish to tarn.demo.example is asked for. You need not wait here: its line under Stores says how far it is. <a href="/entity?id=${stove}">Look again</a></p></div>`
+      )
+      const asks = [...textOf(after).matchAll(/Publish asked for/g)]
+      assert.lengthOf(asks, 1)
+      const pending = yield* askFor(stove, shop.id).pipe(actingAs(actor))
+      assert(pending.outcome === "joined")
+      yield* settle([pending.publicationId], () => Effect.void).pipe(actingAs(actor))
+      // A click that comes late finds what the first one did.
+      const late = yield* publish(hidden)
+      assert.strictEqual(late.headers.get("location"), `/entity?id=${stove}&note=nothing&store_id=${shop.id}`)
+      assert.include(
+        (yield* ask(String(late.headers.get("location")), { cookie })).text,
+        '<div class="note" role="status"><p>There was nothing to publish: tarn.demo.example has this draft already.</p></div>'
+      )
+      assert.notInclude((yield* shown).text, "/entity/publish")
+      // An address says nothing but what the page knows, and of its own stores.
+      for (const query of [`note=constructor&store_id=${shop.id}`, "note=asked&store_id=x", "note=asked"])
+        assert.notInclude((yield* ask(`/entity?id=${stove}&${query}`, { cookie })).text, 'role="status"')
+    })
+  )
+
+  it.effect("publish nothing that somebody else wrote after they were opened", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove } = yield* aMerchant
+      const edit = (vendor: string) =>
+        Effect.flatMap(CatalogChanges, ({ apply }) =>
+          apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor } })])
+        ).pipe(actingAs(actor))
+      yield* edit("Seen")
+      const path = `/entity?id=${stove}`
+      const seen = sectionsOf((yield* ask(path, { cookie })).text, "/entity/publish").hidden
+      yield* edit("Unseen")
+      const refused = yield* ask("/entity/publish", { cookie, form: seen })
+      assertWholePage(refused, 409)
+      const alert =
+        '<div class="alert" role="alert"><p>Nothing was published to tarn.demo.example: the draft was changed after this page was opened. This is how it is now. Look at it, then publish it again.</p></div>'
+      const now = mainOf(yield* ask(path, { cookie }))
+      assert.strictEqual(mainOf(refused), now.replace("</h1>", `</h1>${alert}`))
+      assert.notInclude(now, "Publish asked for")
+      const { hidden } = sectionsOf(refused.text, "/entity/publish")
+      const published = yield* ask("/entity/publish", { cookie, form: hidden })
+      assert.strictEqual(published.headers.get("location"), `${path}&note=asked&store_id=${shop.id}`)
+    })
+  )
+
+  it.effect("say why a store cannot be asked to take a draft", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, files, shop, stove } = merchant
+      const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [shop, files] }).pipe(actingAs(actor))
+      const bulb = yield* anEntity("variant", { title: "Bulb" }, { on: [shop], of: lamp }).pipe(actingAs(actor))
+      const refusal = (id: string, store_id: string) =>
+        Effect.gen(function* () {
+          const before = yield* ask(`/entity?id=${id}`, { cookie })
+          const draft_revision = /Revision <?!?-*>?(\d+)/.exec(textOf(before))?.[1] ?? ""
+          const form = { csrf: csrfOf(before), id, store_id, draft_revision }
+          const answer = yield* ask("/entity/publish", { cookie, form })
+          assertWholePage(answer, 400)
+          const alert = /<div class="alert" role="alert"><p>(.*?)<\/p><\/div>/.exec(answer.text)
+          assert.strictEqual(mainOf(answer).replace(alert?.[0] ?? "", ""), mainOf(before))
+          return alert?.[1]
+        })
+      assert.strictEqual(
+        yield* refusal(bulb, shop.id),
+        `Nothing was published to tarn.demo.example: its product ${lamp} is not live on this store: publish the product first.`
+      )
+      assert.strictEqual(
+        yield* refusal(lamp, files.id),
+        "Nothing was published to files.example: files.example is known by its files alone: nothing can be published to it."
+      )
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } })])
+        .pipe(actingAs(actor))
+      const { hidden } = sectionsOf((yield* ask(`/entity?id=${stove}`, { cookie })).text, "/entity/publish")
+      const publish = (form: Readonly<Record<string, string>>) => ask("/entity/publish", { cookie, form })
+      for (const draft_revision of ["", "two", "1.5"])
+        assert.strictEqual((yield* publish({ ...hidden, draft_revision })).status, 400)
+      // The stove is not on the files; the rest is nobody's, or somebody else's.
+      const stranger = yield* aMerchant
+      for (const store_id of [files.id, stranger.shop.id, "x", ""])
+        assertNotThere(yield* publish({ ...hidden, store_id }))
+      for (const id of [stranger.stove, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""])
+        assertNotThere(yield* publish({ ...hidden, id }))
+      assertNotThere(yield* publish({ ...hidden, id: stranger.stove, store_id: stranger.shop.id }))
+      const { csrf: _, ...unproven } = hidden
+      const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
+      for (const form of [unproven, { ...hidden, csrf: theirs }]) assertForeignForm(yield* publish(form))
+      const away = yield* ask("/entity/publish", { form: hidden })
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
+      yield* aReview(merchant)
+      const current = sectionsOf((yield* ask(`/entity?id=${stove}`, { cookie })).text, "/entity/publish").hidden
+      assertRefusal(yield* publish(current), 423, {
+        title: "An import comes first",
+        message:
+          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+        next: ["/imports", "To the imports"]
+      })
+      for (const [who, id] of [
+        [cookie, stove],
+        [cookie, lamp],
+        [cookie, bulb],
+        [stranger.cookie, stranger.stove]
+      ] as const)
+        assert.notInclude(textOf(yield* ask(`/entity?id=${id}`, { cookie: who })), "Publish asked for")
+    })
+  )
+
+  it.effect("lead to a drop of what they show, where a store can take one", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, stove } = yield* aMerchant
+      const { text } = yield* ask(`/entity?id=${stove}`, { cookie })
+      const path = `/drops/new?entity=${stove}`
+      assert.include(text, `<a href="${path}">Schedule a drop</a>`)
+      assert.include((yield* ask(path, { cookie })).text, `value="${stove}"`)
+      const unsold = yield* anEntity("product", { title: "Lamp" }, { on: [files] }).pipe(actingAs(actor))
+      assert.notInclude((yield* ask(`/entity?id=${unsold}`, { cookie })).text, "Schedule a drop")
+      assert.match(
+        text,
+        /<dt>Changed<\/dt><dd><time [^<]*<\/time> <span class="quiet">in the catalog: stores' own values aside</
+      )
+    })
+  )
+
   it.effect("read another account's entity as an absent one", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aMerchant
@@ -144,6 +312,29 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
+  it("what a drop changed and published is its own, for whoever scheduled it", () => {
+    const id = DropId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10")
+    const entry: HistoryEntry = {
+      at: fromMillis(0),
+      draft_revision: 2,
+      actor: { kind: "user", id: null, name: "ada@shop.example" },
+      store_id: null,
+      store_domain: "a.example",
+      import_id: null,
+      drop: { id, name: "Sale <b>" },
+      action: "published",
+      changes: [],
+      error: null
+    }
+    const whoOf = (history: HistoryEntry) =>
+      /<td data-label="Who">.*?<\/td>/.exec(renderToString(EntityHistory({ history: [history], more: undefined })))?.[0]
+    assert.strictEqual(
+      whoOf(entry),
+      `<td data-label="Who">Drop <a href="/drops/${id}"><bdi>Sale &lt;b></bdi></a><div class="quiet">scheduled by ada@shop.example</div></td>`
+    )
+    assert.strictEqual(whoOf({ ...entry, drop: null }), '<td data-label="Who">ada@shop.example</td>')
+  })
+
   it("values that are read from the right stay on their side of the arrow", () => {
     const entry: HistoryEntry = {
       at: fromMillis(0),
@@ -152,6 +343,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       store_id: null,
       store_domain: null,
       import_id: null,
+      drop: null,
       action: "attributes",
       changes: [{ key: "title", old: "تارن", new: "وتيرن" }],
       error: null

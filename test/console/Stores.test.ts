@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { ImportId } from "../../src/domain/Ids.ts"
 import { DemoFailures } from "../../src/services/DemoFailures.ts"
 import { Imports } from "../../src/services/Imports.ts"
-import { actingAs, anEntity } from "../../src/testing/index.ts"
+import { Publishing } from "../../src/services/Publishing.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, PagesServer } from "../oauth/PagesServer.ts"
 import {
@@ -35,7 +36,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 0 published 0 pending 0 failed 1 never published 1 with a draft to publish Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 pending 1 failed 0 never published 1 with a draft to publish Refresh What stores did not take/
+        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 0 published 0 pending 0 failed 1 never published 1 with a draft to publish Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 pending 1 failed 0 never published 1 with a draft to publish Publish all that is pending Refresh What stores did not take/
       )
       assert.match(
         text,
@@ -133,6 +134,108 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         `<a href="/import?id=${id}">Refresh of tarn.demo.example</a> waits for your review. Accept or discard it before you refresh a store.`
       )
       assert.notInclude(page.text, 'action="/stores/refresh"')
+    })
+  )
+
+  it.effect("publishes all that a store waits for: says what, products first, and what could not be asked for", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, shop, stove } = yield* aMerchant
+      const path = `/stores/publish?id=${shop.id}`
+      const link = `<a href="${path}" aria-label="Publish all that is pending: ${escaped(shop.name)}">Publish all that is pending</a>`
+      assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
+      assert.strictEqual(
+        textOf(yield* assertPage(path, cookie)),
+        "Publish to Tarn &amp; Tern All stores Nothing waits to be published."
+      )
+      const { lamp, lamps } = yield* Effect.gen(function* () {
+        const on = [shop, files]
+        const lamp = yield* anEntity("product", { title: "Lamp" }, { on })
+        yield* anEntity("variant", { title: "Bulb" }, { on, of: lamp })
+        const lamps = yield* anEntity("collection", { title: "Lamps <b>" }, { on: [shop] })
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } }),
+          CatalogChange.SetMembers({ collectionId: lamps, productIds: [lamp] })
+        ])
+        return { lamp, lamps }
+      }).pipe(actingAs(actor))
+      const stores = yield* ask("/stores", { cookie })
+      assert.include(stores.text, link)
+      assert.lengthOf([...stores.text.matchAll(/\/stores\/publish/g)], 1)
+      const page = yield* assertPage(path, cookie)
+      assert.match(
+        textOf(page),
+        /All stores 4 drafts wait to be published: 2 products 1 collection 1 variant Products are asked for first: .* Publish all of it$/
+      )
+      const { hidden } = sectionsOf(page.text, "/stores/publish")
+      const first = { csrf: csrfOf(page), id: shop.id, part: "products", after: "00000000-0000-0000-0000-000000000000" }
+      assert.deepStrictEqual(hidden, first)
+      const publish = (form: Readonly<Record<string, string>>) => ask("/stores/publish", { cookie, form })
+      const asked = yield* publish(hidden)
+      assert.match(
+        textOf(asked),
+        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are on the way to the store already\. Collections and variants need .* Go on with the rest$/
+      )
+      // A second click finds what the first one did.
+      const again = yield* publish(hidden)
+      assert.strictEqual(textOf(again), textOf(asked).replace("Asked for 2", "Asked for 0"))
+      const rest = sectionsOf(asked.text, "/stores/publish").hidden
+      assert.deepStrictEqual(rest, { ...first, part: "others" })
+      const early = yield* publish(rest)
+      assert.include(
+        early.text,
+        `<div class="note" role="status"><p>Asked for 0. They are published in the background.</p><p>1 could not be asked for, because:</p><ul><li><a href="/entity?id=${lamps}"><bdi>Lamps &lt;b></bdi></a>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li></ul></div>`
+      )
+      assert.notInclude(early.text, 'action="/stores/publish"')
+      yield* Effect.gen(function* () {
+        const { ask: askFor, settle } = yield* Publishing
+        const pending = yield* askFor(lamp, shop.id)
+        assert(pending.outcome === "joined")
+        yield* settle([pending.publicationId], () => Effect.void)
+      }).pipe(actingAs(actor))
+      const last = textOf(yield* publish(rest))
+      assert.match(
+        last,
+        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are on the way/
+      )
+    })
+  )
+
+  it.effect("publishes nothing to stores that are not there, take nothing or are somebody else's", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const stranger = yield* aMerchant
+      const { actor, cookie, files, shop, stove } = merchant
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } })])
+        .pipe(actingAs(actor))
+      const path = `/stores/publish?id=${shop.id}`
+      const { hidden } = sectionsOf((yield* ask(path, { cookie })).text, "/stores/publish")
+      const publish = (form: Readonly<Record<string, string>>) => ask("/stores/publish", { cookie, form })
+      for (const id of [stranger.shop.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""]) {
+        assertNotThere(yield* publish({ ...hidden, id }))
+        assertNotThere(yield* ask(`/stores/publish?id=${id}`, { cookie }))
+      }
+      const nowhere = {
+        title: "Nothing can be published to this store",
+        message: "files.example is known by its files alone: there is no platform to publish to.",
+        next: ["/stores", "To the stores"]
+      } as const
+      assertRefusal(yield* publish({ ...hidden, id: files.id }), 400, nowhere)
+      assertRefusal(yield* ask(`/stores/publish?id=${files.id}`, { cookie }), 400, nowhere)
+      for (const wrong of [{ part: "all" }, { after: "x" }, { after: "" }])
+        assert.strictEqual((yield* publish({ ...hidden, ...wrong })).status, 400)
+      const { csrf: _, ...unproven } = hidden
+      const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
+      for (const form of [unproven, { ...hidden, csrf: theirs }]) assertForeignForm(yield* publish(form))
+      yield* aReview(merchant)
+      assertRefusal(yield* publish(hidden), 423, {
+        title: "An import comes first",
+        message:
+          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+        next: ["/imports", "To the imports"]
+      })
+      assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
+      assert.notInclude(textOf(yield* ask(`/entity?id=${stove}`, { cookie })), "Publish asked for")
     })
   )
 

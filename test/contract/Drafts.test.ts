@@ -411,7 +411,14 @@ for (const engine of serviceEngines) {
             const all = yield* histories(ids.product)
             assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(HistoryEntry))(all), all)
             const cli = { kind: "cli", id: null, name: null } as const
-            const canonical = { import_id: null, store_id: null, store_domain: null, changes: [], error: null }
+            const canonical = {
+              import_id: null,
+              drop: null,
+              store_id: null,
+              store_domain: null,
+              changes: [],
+              error: null
+            }
             const onHere = { ...canonical, store_id: here.id, store_domain: "a.example" }
             const onThere = { ...canonical, store_id: there.id, store_domain: "b.example" }
             const tail = all.slice(0, all.length - before)

@@ -231,6 +231,18 @@ for (const engine of all) {
               ["cli", one.id, "8.00", null],
               ["cli", one.id, null, "8.00"]
             ])
+            // All of it is the drop's, for whoever scheduled it; what was there before it is nobody's drop.
+            const told = history.map(({ action, actor, drop }) => [action, actor.kind, drop])
+            const its = { id: drop.id, name: "Sale" }
+            assert.deepStrictEqual(told.slice(0, 6), [
+              ["published", "cli", its],
+              ["publish_asked", "cli", its],
+              ["attributes", "cli", its],
+              ["published", "cli", its],
+              ["publish_asked", "cli", its],
+              ["attributes", "cli", its]
+            ])
+            assert.isTrue(told.slice(6).every(([, , made]) => made === null))
           })
         )
       )

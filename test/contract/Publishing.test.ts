@@ -1,14 +1,15 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Duration, Effect, Layer, Stream } from "effect"
+import type { EntityKind } from "../../src/domain/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/domain/Errors.ts"
-import { EntityId, ImportId, nilUuid, type PublicationId, StoreId } from "../../src/domain/Ids.ts"
+import { type AccountId, EntityId, ImportId, nilUuid, type PublicationId, StoreId } from "../../src/domain/Ids.ts"
 import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import { type DemoFailure, DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { PublicationsRepo } from "../../src/repos/PublicationsRepo.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
-import { defaultPublishingOptions, layerWorkers, Publishing } from "../../src/services/Publishing.ts"
+import { defaultPublishingOptions, firstPlace, layerWorkers, Publishing } from "../../src/services/Publishing.ts"
 import { StoreAccess } from "../../src/services/StoreAccess.ts"
 import {
   actingAs,
@@ -333,6 +334,71 @@ for (const engine of serviceEngines) {
             yield* Effect.provide(settled(idOf(asked)), Layer.provide(Quick, watching))
             assert.deepStrictEqual(sent, [{ value: "", type: "single_line_text_field" }])
             assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("all that waits is asked for: products first, then what needs them", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, collection, files, other, picture, product, store } = shop
+            const { askPending, pending } = yield* Publishing
+            const one = (kind: EntityKind, waiting: number, underWay = 0) => ({ kind, waiting, underWay })
+            const all = [one("collection", 1), one("media", 1), one("product", 1), one("variant", 2)]
+            assert.deepStrictEqual(yield* pending(store.id), all)
+            assert.deepStrictEqual(yield* pending(other.id), [])
+            const loose = yield* anEntity("collection", { title: "Loose" }, { on: [store] })
+            const begun = { asked: 1, refused: [], next: { ...firstPlace, part: "others" } as const }
+            assert.deepStrictEqual(yield* askPending(store.id, firstPlace), begun)
+            // Its variants and its picture go with the product; asked again there is nothing more to ask for.
+            assert.deepStrictEqual(yield* pending(store.id), [
+              one("collection", 2),
+              one("media", 0, 1),
+              one("product", 0, 1),
+              one("variant", 0, 2)
+            ])
+            assert.deepStrictEqual(yield* askPending(store.id, firstPlace), { ...begun, asked: 0 })
+            // Too early for what needs the product, which stays where it is.
+            const early = yield* askPending(store.id, begun.next)
+            assert.deepStrictEqual(early, {
+              asked: 1,
+              refused: [
+                {
+                  id: collection,
+                  kind: "collection",
+                  title: "Tents",
+                  message: `product ${product} is not live on this store: publish it first, or take it out of the collection`
+                }
+              ],
+              next: null
+            })
+            const asked = yield* ask(product, store)
+            assert.strictEqual(asked.outcome, "joined")
+            yield* settled(idOf(asked))
+            assert.deepStrictEqual(yield* askPending(store.id, begun.next), { asked: 1, refused: [], next: null })
+            for (const id of [collection, loose]) yield* settled(idOf(yield* ask(id, store)))
+            assert.deepStrictEqual(yield* pending(store.id), [])
+            assert.deepStrictEqual(yield* stateOf(picture, store), [false, "published"])
+            // Page by page, and of no other store or account.
+            const repo = yield* PublicationsRepo
+            yield* set(product, { title: "Tent 2" })
+            yield* set(collection, { title: "Tents 2" })
+            const after = (account: AccountId, id: EntityId, limit = 10) =>
+              Effect.map(repo.pendingAfter(account, store.id, ["product", "collection"], id, limit), (found) =>
+                found.map((each) => each.id)
+              )
+            const [first = nobody, second = nobody] = [product, collection].sort()
+            assert.deepStrictEqual(yield* after(accountId, nobody), [first, second])
+            assert.deepStrictEqual(yield* after(accountId, nobody, 1), [first])
+            assert.deepStrictEqual(yield* after(accountId, first), [second])
+            assert.deepStrictEqual(yield* after(accountId, second), [])
+            assert.deepStrictEqual(yield* repo.pendingAfter(accountId, store.id, ["media"], nobody, 10), [])
+            const stranger = yield* anAccount()
+            assert.deepStrictEqual(yield* after(stranger.accountId, nobody), [])
+            const theirs = actingAs(stranger.actor)
+            assert.strictEqual((yield* Effect.flip(pending(store.id)).pipe(theirs))._tag, "NotFound")
+            assert.strictEqual((yield* Effect.flip(askPending(store.id, firstPlace)).pipe(theirs))._tag, "NotFound")
+            assert.strictEqual((yield* Effect.flip(askPending(files.id, firstPlace)))._tag, "ValidationFailed")
           })
         )
       )

@@ -157,7 +157,10 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* catalog.pageOfAll(accountId, {}, products, 100)
     yield* stores.list(accountId)
     yield* stores.publishCounts(accountId)
-    yield* (yield* PublicationsRepo).failures(accountId, 20)
+    const publications = yield* PublicationsRepo
+    yield* publications.failures(accountId, 20)
+    yield* publications.pendingCounts(accountId, storeId)
+    yield* publications.pendingAfter(accountId, storeId, ["collection", "media"], ids.product, 50)
     yield* (yield* HistoryRepo).list(accountId, ids.product, 50)
     yield* stores.find(accountId, storeId)
     const operations = yield* OperationsRepo
@@ -428,7 +431,7 @@ const publishing = (round: number) =>
     assert.isTrue(yield* repo.finish(last, { outcome: "refused", reason: "SERVER" }, "failed", error))
     const history = yield* HistoryRepo
     const by = yield* history.nameOf(owner)
-    yield* history.recordPublishes(accountId, by, [
+    yield* history.recordPublishes(accountId, by, null, [
       { entityId, draftRevision: asked.draftRevision, storeId, action: "publish_failed", error }
     ])
     yield* repo.find(accountId, [id])
