@@ -208,6 +208,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
         yield* Effect.promise(async () => {
           await page.goto(`${base}/drops`)
           await page.getByRole("button", { name: "Sign out" }).click()
+          await page.waitForURL(`${base}/sign-in**`)
           await page.goBack()
           assert.strictEqual(page.url(), `${base}/sign-in?return_to=%2Fdrops`)
         })

@@ -327,7 +327,7 @@ describe("serving the embedded database", () => {
     const waysIn = (output: string) =>
       output
         .split("\n")
-        .slice(3)
+        .slice(4)
         .filter((line) => line !== "")
     assert.deepStrictEqual(waysIn(second.output.stdout), [
       "Who signs in:            npm run catalog -- user list",
