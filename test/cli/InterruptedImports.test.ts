@@ -151,7 +151,7 @@ describe("an import by a command while a server holds the embedded database", ()
           {
             code: 1,
             stdout: "",
-            stderr: `The account has no import ${named}: see \`catalog import list\`.\n`
+            stderr: `The account has no import ${named}: see \`catalog import list --account ${owner}\`.\n`
           }
         )
   })
