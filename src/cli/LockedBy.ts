@@ -1,6 +1,6 @@
 import { Effect, type Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { whyLocked } from "../domain/Import.ts"
+import { holderOf, whyLocked } from "../domain/Import.ts"
 import { Refused } from "./Output.ts"
 
 /** The refusal of a command that met an account which an import keeps locked. It may be free again by now. */
@@ -8,7 +8,7 @@ export const lockedBy = (account: Option.Option<string>) =>
   Effect.flatMap(
     Effect.flatMap(AdminClient, (client) => client.listImports({ account })),
     (runs) => {
-      const holder = runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
+      const holder = holderOf(runs)
       const why = holder === undefined ? "an import had locked the account: try again" : whyLocked(holder)
       return new Refused({ message: `Nothing is written: ${why}` })
     }

@@ -95,7 +95,8 @@ const openFormBytes = 65_536
 const ownFormBytes = 1_048_576
 
 /** Largest form with a file: Shopify's own pages take no larger exports. */
-const uploadBytes = 15 * 1_048_576
+export const uploadMegabytes = 15
+const uploadBytes = uploadMegabytes * 1_048_576
 
 /** Refuses a form that cannot be from a page of this service: browsers say where a form comes from. */
 const comeFromHere = ({ headers }: Request, baseUrl: string) => {
@@ -142,7 +143,7 @@ export interface Upload {
 const tooLarge = new PageRefused({
   status: 413,
   title: "The file is too large",
-  message: `This page takes files of up to ${uploadBytes / 1_048_576} MB. Whoever runs this service takes larger ones with \`catalog import csv\`.`,
+  message: `This page takes files of up to ${uploadMegabytes} MB. Whoever runs this service takes larger ones with \`catalog import csv\`.`,
   next: { path: paths.imports, name: "To the imports" }
 })
 

@@ -2,7 +2,7 @@ import { Effect, Either, Option, Schema } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import type { Parameters } from "../domain/AuthorizationRequest.ts"
 import { type EntityRecord, EntityRow } from "../domain/Entity.ts"
-import { NotFound, type RevisionConflict, type ValidationFailed } from "../domain/Errors.ts"
+import type { RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import { EntityId, inAnyCase, StoreId } from "../domain/Ids.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
@@ -158,10 +158,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
       publish: withForm((visitor, form) =>
         Effect.gen(function* () {
           const id = yield* idOf(EntityId, form)
-          const storeId = yield* Effect.mapError(
-            Schema.decode(StoreId)(form.get("store_id") ?? ""),
-            () => new NotFound()
-          )
+          const storeId = yield* idOf(StoreId, form, "store_id")
           const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
           const asked = yield* Effect.either(publishing.ask(id, storeId, draft_revision))
           if (Either.isLeft(asked)) {

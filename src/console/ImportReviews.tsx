@@ -3,7 +3,7 @@ import type { CurrentActor } from "../domain/Actor.ts"
 import type { Parameters } from "../domain/AuthorizationRequest.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
-import { ConflictDecision, type ImportPhase } from "../domain/Import.ts"
+import { ConflictDecision, holderOf, type ImportPhase } from "../domain/Import.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Imports } from "../services/Imports.ts"
@@ -162,7 +162,7 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = sur
             <ImportsPage
               visitor={visitor}
               stores={stores}
-              holder={runs.find(({ phase }) => phase === "reviewing" || phase === "applying")}
+              holder={holderOf(runs)}
               runs={runs.slice(from, from + importsAtOnce)}
               from={from}
               total={runs.length}

@@ -1,6 +1,6 @@
 import type { ImportRun } from "../domain/Import.ts"
 import type { Store } from "../domain/Store.ts"
-import type { Visitor } from "./Browser.ts"
+import { uploadMegabytes, type Visitor } from "./Browser.ts"
 import { CsrfField, Frame, Time } from "./Frame.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 import { counted, Domain, importTitle } from "./Naming.tsx"
@@ -57,7 +57,7 @@ const Upload = ({
         <CsrfField csrf={csrf} />
         <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
         <label>
-          Shopify export (CSV, up to 15 MB)
+          {`Shopify export (CSV, up to ${uploadMegabytes} MB)`}
           <input type="file" name="file" accept=".csv,text/csv" required />
         </label>
         <button type="submit">Read the file</button>

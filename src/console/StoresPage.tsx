@@ -1,6 +1,6 @@
 import type { HealthSection } from "../domain/Health.ts"
 import type { StoreId } from "../domain/Ids.ts"
-import type { ImportRun } from "../domain/Import.ts"
+import { holderOf, type ImportRun } from "../domain/Import.ts"
 import type { FailedPublication } from "../domain/PublicationRecord.ts"
 import { nothingToCount, type PublishCounts } from "../domain/PublishState.ts"
 import type { Platform, Store } from "../domain/Store.ts"
@@ -152,7 +152,7 @@ export const StoresPage = ({
   readonly failures: ReadonlyArray<FailedPublication>
   readonly runs: ReadonlyArray<ImportRun>
 }) => {
-  const holder = runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
+  const holder = holderOf(runs)
   return (
     <Frame title="Stores" visitor={visitor} current={paths.stores}>
       {holder !== undefined && (

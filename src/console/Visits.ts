@@ -33,8 +33,8 @@ const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
 
 /** The id that a form or a query names; what is no id is that of no record. */
-export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters): Effect.Effect<A, NotFound> =>
-  Effect.mapError(Schema.decode(id)(form.get("id") ?? ""), () => new NotFound())
+export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> =>
+  Effect.mapError(Schema.decode(id)(form.get(name) ?? ""), () => new NotFound())
 
 /** The id at the end of a page's path, as `idOf`. */
 export const idInPath = <A>(id: Schema.Schema<A, string>, request: Request): Effect.Effect<A, NotFound> =>

@@ -107,6 +107,10 @@ export const ImportConflict = Schema.Struct({
 })
 export type ImportConflict = typeof ImportConflict.Type
 
+/** The import that locks its account, among the imports of that. */
+export const holderOf = (runs: ReadonlyArray<ImportRun>): ImportRun | undefined =>
+  runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
+
 /** The import that locks its account, and what ends the lock: for a person at the command line. */
 export const whyLocked = ({ id, phase }: Pick<ImportRun, "id" | "phase">): string =>
   phase === "applying"
