@@ -34,7 +34,10 @@ export const errorResponse = (error: ApiError, requestId: string): HttpServerRes
 const isApiError = (error: unknown): error is ApiError =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
 
-/** Places and rules of a decode failure. Rules that are not ours end with the value they refuse: it is left out. */
+/**
+ * Places and rules of a decode failure. Rules that are not ours end with the value they refuse, or spell out the types of an
+ * object's members: both are left out.
+ */
 const misfits = (issues: ReadonlyArray<{ readonly path: ReadonlyArray<PropertyKey>; readonly message: string }>) =>
   new ValidationFailed({
     issues: issues.map(({ message, path }) => ({ path: path.map(String).join("."), message: ruleOf(message) }))
@@ -42,7 +45,8 @@ const misfits = (issues: ReadonlyArray<{ readonly path: ReadonlyArray<PropertyKe
 
 const ruleOf = (message: string) => {
   const end = message.indexOf(", actual ")
-  return end === -1 ? message : message.slice(0, end)
+  const rule = end === -1 ? message : message.slice(0, end)
+  return rule.startsWith("Expected {") ? "Expected an object" : rule
 }
 
 /** The error that a failure amounts to, whether it was declared, raised by the router, or died. */

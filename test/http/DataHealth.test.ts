@@ -272,6 +272,7 @@ layer(MemoryServer)("data health over REST", (it) => {
         ["/completeness-fills", batch({ ...fill, store_id: 7 }), "operations.0.store_id", /string/],
         ["/completeness-fills", batch({ ...fill, value: null }), "operations.0.value", /string/],
         ["/completeness-fills", batch({ entity_id: bare, store_id: a, field: "x" }), "operations.0.value", /missing/],
+        ["/divergence-reconciles", batch(7), "operations.0", "Expected an object"],
         ["/divergence-reconciles", batch(neither), "operations.0.winner_store_id", either],
         ["/divergence-reconciles", batch({ ...reconcile, winner_store_id: a }), "operations.0.winner_store_id", either],
         [
