@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Command, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
+import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
@@ -18,7 +19,7 @@ import { serveCommand } from "./ServeCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 import { userCommand } from "./UserCommands.ts"
 
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+const { version } = JSON.parse(readFileSync(`${packageRoot}/package.json`, "utf8")) as {
   readonly version: string
 }
 

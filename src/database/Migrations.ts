@@ -1,10 +1,10 @@
-import { fileURLToPath } from "node:url"
 import { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Migrator, SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Data, Effect, Layer, Option, Record } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
+import { packageRoot } from "../PackageRoot.ts"
 import { withinReadiness } from "./Database.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
 
@@ -39,8 +39,7 @@ export const names: ReadonlyArray<string> = [
   "0027_drops_in_history"
 ]
 
-/** Where the files are, two levels above this one: from src/ and from dist/ alike. */
-export const directory = fileURLToPath(new URL("../../migrations/", import.meta.url))
+export const directory = `${packageRoot}/migrations/`
 
 /** The schema could not be brought up to date; nothing of the attempt remains. `message` names the file at fault. */
 export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ readonly message: string }> {}
