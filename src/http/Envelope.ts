@@ -1,5 +1,5 @@
 import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
-import { Cause, Effect, Predicate } from "effect"
+import { Array as Arr, Cause, Chunk, Effect, Option, Predicate } from "effect"
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
@@ -49,23 +49,38 @@ const ruleOf = (message: string) => {
   return rule.startsWith("Expected {") ? "Expected an object" : rule
 }
 
-/** The error that a failure amounts to, whether it was declared, raised by the router, or died. */
-export const apiErrorOf = (error: unknown): ApiError => {
+/** The answer to a typed failure: one that is declared, or one that the router raises. */
+const failureOf = (error: unknown): ApiError => {
   if (isApiError(error)) return error
   if (error instanceof HttpApiError.HttpApiDecodeError) return misfits(error.issues)
-  if (error instanceof HttpServerError.RouteNotFound) return new NotFound()
-  if (isSqlError(error)) {
-    switch (classify(error)) {
-      case "unavailable":
-      case "retry":
-        return new Unavailable()
-      case "invalid-text":
-        return ValidationFailed.at("", "text must not contain U+0000")
-      case "defect":
-        return new InternalError()
-    }
+  return error instanceof HttpServerError.RouteNotFound ? new NotFound() : defectOf(error)
+}
+
+/**
+ * The answer to a defect. Only the database crosses every signature as one (`SqlErrors.orDie`): it is unreachable, or holds
+ * no such text. Whatever else died is a fault of ours, even where it is tagged like an error of the API.
+ */
+const defectOf = (defect: unknown): Unavailable | ValidationFailed | InternalError => {
+  if (defect instanceof Unavailable) return defect
+  if (!isSqlError(defect)) return new InternalError()
+  switch (classify(defect)) {
+    case "unavailable":
+    case "retry":
+      return new Unavailable()
+    case "invalid-text":
+      return ValidationFailed.at("", "text must not contain U+0000")
+    case "defect":
+      return new InternalError()
   }
-  return new InternalError()
+}
+
+/** The error that a request ended in. A fault of ours is never hidden by a failure beside it. */
+export const apiErrorOf = (cause: Cause.Cause<unknown>): ApiError => {
+  const defects = Arr.map(Chunk.toReadonlyArray(Cause.defects(cause)), defectOf)
+  return (
+    defects.find(({ _tag }) => _tag === "InternalError") ??
+    Option.match(Cause.failureOption(cause), { onNone: () => defects[0] ?? new InternalError(), onSome: failureOf })
+  )
 }
 
 /**
@@ -76,7 +91,7 @@ export const answerFailure =
   (requestId: string, refuse: Refuse = errorResponse) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-    const error = apiErrorOf(Cause.squash(cause))
+    const error = apiErrorOf(cause)
     const answer = Effect.succeed(refuse(error, requestId))
     return error._tag === "InternalError"
       ? Effect.zipRight(

@@ -1,8 +1,10 @@
+import { HttpApiError } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Effect, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
 import { fromRandomBytes } from "../../src/domain/ApiKeyToken.ts"
-import { Unavailable } from "../../src/domain/Errors.ts"
-import { ApiKeys, anAccount, Catalog, Stores, TestServices } from "../../src/testing/index.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../../src/domain/Errors.ts"
+import { Drops } from "../../src/services/Drops.ts"
+import { ApiKeys, anAccount, Catalog, Operations, Stores, TestServices } from "../../src/testing/index.ts"
 import { EchoServer } from "./EchoServer.ts"
 import {
   type Asked,
@@ -403,13 +405,34 @@ const broken = serverWith().pipe(
       version: () => Effect.interrupt
     })
   ),
+  Layer.provide(
+    Layer.mock(Operations, {
+      markets: Effect.die(new NotFound()),
+      market: () => Effect.die(ValidationFailed.at("id", "planted")),
+      // Something died while the failure was cleaned up.
+      metaobjectDefinitions: Effect.ensuring(Effect.die(new Unavailable()), Effect.die("planted"))
+    })
+  ),
+  Layer.provide(
+    Layer.mock(Drops, { list: Effect.die(new HttpApiError.HttpApiDecodeError({ issues: [], message: "planted" })) })
+  ),
   Layer.provide(recording),
   Layer.provideMerge(TestServices)
 )
 
 layer(broken)("500 and 503", (it) => {
   const id = "00000000-0000-4000-8000-000000000001"
-  for (const target of ["/api/v1/stores", `/api/v1/products/${id}`, `/api/v1/products/${id}/stores`])
+  const targets = [
+    "/api/v1/stores",
+    `/api/v1/products/${id}`,
+    `/api/v1/products/${id}/stores`,
+    // Dies with an error of the API, or beside one.
+    "/api/v1/markets",
+    `/api/v1/markets/${id}`,
+    "/api/v1/metaobject-definitions",
+    "/api/v1/drops"
+  ]
+  for (const target of targets)
     it.effect(`a defect is told with a fixed text and logged once: ${target}`, () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -419,7 +442,7 @@ layer(broken)("500 and 503", (it) => {
         const entries = errorsOf(answer.headers["x-request-id"])
         assert.strictEqual(entries.length, 1)
         assert.strictEqual(entries[0]?.level, LogLevel.Error)
-        assert.include(entries[0]?.text, "planted")
+        assert.match(String(entries[0]?.text), /planted|NotFound/)
         assert.notInclude(entries[0]?.text, token)
       })
     )
