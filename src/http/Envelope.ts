@@ -4,7 +4,7 @@ import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
-import { NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { type Issue, NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
 import type { Refuse } from "./Surface.ts"
 
 /** Headers that belong to one error and no other answer. */
@@ -34,25 +34,21 @@ export const errorResponse = (error: ApiError, requestId: string): HttpServerRes
 const isApiError = (error: unknown): error is ApiError =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
 
+/** The places of a request that do not fit its definition. */
+type Misfits = () => ReadonlyArray<Issue>
+
+const noMisfits: Misfits = () => []
+
 /**
- * Places and rules of a decode failure. Rules that are not ours end with the value they refuse, or spell out the types of an
- * object's members: both are left out.
+ * The answer to a typed failure: one that is declared, or one that the router raises. The router fails alike for a request
+ * that does not fit and for an answer of ours that does not: the latter is a defect.
  */
-const misfits = (issues: ReadonlyArray<{ readonly path: ReadonlyArray<PropertyKey>; readonly message: string }>) =>
-  new ValidationFailed({
-    issues: issues.map(({ message, path }) => ({ path: path.map(String).join("."), message: ruleOf(message) }))
-  })
-
-const ruleOf = (message: string) => {
-  const end = message.indexOf(", actual ")
-  const rule = end === -1 ? message : message.slice(0, end)
-  return rule.startsWith("Expected {") ? "Expected an object" : rule
-}
-
-/** The answer to a typed failure: one that is declared, or one that the router raises. */
-const failureOf = (error: unknown): ApiError => {
+const failureOf = (error: unknown, misfits: Misfits): ApiError => {
   if (isApiError(error)) return error
-  if (error instanceof HttpApiError.HttpApiDecodeError) return misfits(error.issues)
+  if (error instanceof HttpApiError.HttpApiDecodeError) {
+    const issues = misfits()
+    return issues.length > 0 ? new ValidationFailed({ issues }) : new InternalError()
+  }
   return error instanceof HttpServerError.RouteNotFound ? new NotFound() : defectOf(error)
 }
 
@@ -75,23 +71,26 @@ const defectOf = (defect: unknown): Unavailable | ValidationFailed | InternalErr
 }
 
 /** The error that a request ended in. A fault of ours is never hidden by a failure beside it. */
-export const apiErrorOf = (cause: Cause.Cause<unknown>): ApiError => {
+export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): ApiError => {
   const defects = Arr.map(Chunk.toReadonlyArray(Cause.defects(cause)), defectOf)
   return (
     defects.find(({ _tag }) => _tag === "InternalError") ??
-    Option.match(Cause.failureOption(cause), { onNone: () => defects[0] ?? new InternalError(), onSome: failureOf })
+    Option.match(Cause.failureOption(cause), {
+      onNone: () => defects[0] ?? new InternalError(),
+      onSome: (error) => failureOf(error, misfits)
+    })
   )
 }
 
 /**
  * Answers whatever a request ended in. A defect is logged once, whole, under the request's id. `refuse`: how a surface beside
- * the API says it.
+ * the API says it; `misfits`: asked where the request could not be decoded.
  */
 export const answerFailure =
-  (requestId: string, refuse: Refuse = errorResponse) =>
+  (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-    const error = apiErrorOf(cause)
+    const error = apiErrorOf(cause, misfits)
     const answer = Effect.succeed(refuse(error, requestId))
     return error._tag === "InternalError"
       ? Effect.zipRight(
