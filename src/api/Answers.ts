@@ -110,13 +110,15 @@ export const MetaobjectDefinition = Schema.Struct({
 
 export const MetaobjectEntry = Definition.MetaobjectEntry.pipe(membersInConnector({ store_id: "channel_id" }))
 
-const { stores: translationStores, ...translations } = Translation.Translations.fields
+const { stores: translationStores, ...translations } = Translation.KeyedTranslations.fields
 export const Translations = Schema.Struct({
   ...translations,
   stores: asChannels(translationStores.value).pipe(inConnector("channels"))
 }).annotations({ identifier: "Translations" })
 
-export const TranslatableField = Translation.TranslatableField.pipe(membersInConnector({ store_ids: "channel_ids" }))
+export const TranslatableField = Translation.KeyedTranslatableField.pipe(
+  membersInConnector({ store_ids: "channel_ids" })
+)
 
 /** A snapshot as tools promise it: what a scan found is opaque. */
 export const SnapshotInConnector = Schema.Struct({
@@ -140,6 +142,7 @@ const HealthIssue = Health.HealthIssue.pipe(
     entity_type: "master_type",
     store_id: "channel_id",
     fields: { most: mostIssueFields },
+    attribute_keys: { most: mostIssueFields },
     values: { omit: true }
   })
 )

@@ -230,6 +230,10 @@ export const HealthIssue = Schema.Struct({
   fields: fields(
     "The affected fields, in definition order; `variant_ids`, `media_ids` and `members` are relationships."
   ),
+  attribute_keys: Schema.optionalWith(Schema.Array(Schema.NullOr(Schema.String)), { exact: true }).annotations({
+    description:
+      "In the translation sections, where `fields` are the platform's names: the attribute that each of them is, in the same order; null where it is none."
+  }),
   locale: Schema.optionalWith(Schema.String, { exact: true }).annotations({
     description: "In the translation sections."
   }),

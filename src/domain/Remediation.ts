@@ -76,6 +76,9 @@ export const ReconcileResult = Schema.Struct({
   patched_store_ids: Schema.Array(StoreId).annotations({
     description: "The stores whose version was written, by domain."
   }),
+  unchanged: Schema.optionalWith(Schema.Literal(true), { exact: true }).annotations({
+    description: "Where `ok` is true and nothing was written: the stores agree already."
+  }),
   error
 }).annotations({ identifier: "ReconcileResult" })
 export type ReconcileResult = typeof ReconcileResult.Type
@@ -206,12 +209,14 @@ export const decideReconciles =
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
       const wrong = misfitOf(kind, field, value, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
-      if (!isDivergent(aggregate, field)) return { ...target, ok: true, patched_store_ids: [] }
+      const unchanged = { ...target, ok: true, patched_store_ids: [], unchanged: true } as const
+      if (!isDivergent(aggregate, field)) return unchanged
       const next = value === valueOf(aggregate.attributes, field) ? null : value
       const patched = aggregate.versions.filter(
         (other) =>
           (store_id === undefined || other.storeId === store_id) && effectiveValue(aggregate, other, field) !== value
       )
+      if (patched.length === 0) return unchanged
       for (const other of patched) working.write(aggregate, other, field, next)
       return { ...target, ok: true, patched_store_ids: patched.map(({ storeId }) => storeId) }
     })

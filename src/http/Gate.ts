@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
-import { type HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { type HttpApp, HttpServerRequest, HttpServerResponse, UrlParams } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
 import type { Credential } from "../domain/ApiKey.ts"
-import { Forbidden, NotFound, Unauthorized } from "../domain/Errors.ts"
+import { Forbidden, type Issue, Unauthorized } from "../domain/Errors.ts"
 import type { AccountId } from "../domain/Ids.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
@@ -15,7 +15,7 @@ import { letPass } from "./Caller.ts"
 import { etagOf, isKnown } from "./Conditional.ts"
 import { answerFailure } from "./Envelope.ts"
 import { rateHeaders } from "./RateHeaders.ts"
-import { misfitOf, splitTarget } from "./RequestHead.ts"
+import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
 import { nameRequest, type Refuse } from "./Surface.ts"
 
@@ -36,15 +36,15 @@ interface Passage {
   standing: Standing | undefined
   /** The answer, where it is known without asking. */
   known: RememberedAnswer | undefined
-  /** Whose answer it is, and the account's version before it is read; set where it may be remembered. */
-  reading: { readonly accountId: AccountId; readonly version: number } | undefined
+  /** What is wrong with the body or the parameters, once the route and they are known. */
+  misfits: (() => ReadonlyArray<Issue>) | undefined
+  /** Whose answer it is, its target, and the account's version before it is read; set where it may be remembered. */
+  reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
 }
 
-/** The route of a method on a path, or why there is none. */
-const routeOf = (methods: Methods | undefined, method: string): Route | NotFound | MethodNotAllowed =>
-  methods === undefined
-    ? new NotFound()
-    : (methods.get(method) ?? new MethodNotAllowed({ allow: [...methods.keys()].sort() }))
+/** The parameters of a target, as the router reads them. */
+const parametersOf = (target: string) =>
+  UrlParams.toRecord(UrlParams.fromInput(new URLSearchParams(splitTarget(target).query)))
 
 /** What holds for every method of a path. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
@@ -137,28 +137,35 @@ export const makeGate = (routes: RouteTable) =>
 
       const admit = (passage: Passage, methods: Methods | undefined, credential: Option.Option<Credential>): Answer => {
         const { request } = passage
-        const route = routeOf(methods, request.method)
-        if ("_tag" in route) return route
+        if (methods === undefined) return routes.missing(request.method, splitTarget(request.originalUrl).path)
+        const route = methods.get(request.method)
+        if (route === undefined) return new MethodNotAllowed({ allow: [...methods.keys()].sort() })
         if (!route.authenticated) return app
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
+        const target = withoutBlanks(request.originalUrl)
         if (route.method === "GET" && !route.isLive) {
-          passage.known = cache.find(accountId, request.originalUrl, accountVersion)
+          passage.known = cache.find(accountId, target, accountVersion)
           if (passage.known !== undefined) return Effect.succeed(given)
-          passage.reading = { accountId, version: accountVersion }
+          passage.reading = { accountId, target, version: accountVersion }
         }
         letPass(request, { _tag: "Key", accountId, keyId })
-        return route.bodyLimitBytes === undefined
+        if (route.bodyLimitBytes !== undefined)
+          return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
+            passage.misfits = () =>
+              (route.misfits?.(value) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
+            return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
+          })
+        passage.misfits = () => route.misfits?.(parametersOf(target)) ?? []
+        return target === request.originalUrl
           ? app
-          : Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) =>
-              Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
-            )
+          : Effect.provideService(app, HttpServerRequest.HttpServerRequest, request.modify({ url: target }))
       }
 
       const pass = (passage: Passage): Answer => {
         const { request } = passage
-        const methods = routes(splitTarget(request.originalUrl).path)
+        const methods = routes.find(splitTarget(request.originalUrl).path)
         const any = anyOf(methods)
         passage.refuse = any?.refuse
         if (passage.refuse !== undefined) nameRequest(request, passage.id)
@@ -178,11 +185,11 @@ export const makeGate = (routes: RouteTable) =>
 
       /** Keeps a 200 in mind: for this request's own way out and, where it may be, for those after it. */
       const note = (passage: Passage, response: HttpServerResponse.HttpServerResponse) => {
-        const { reading, request } = passage
+        const { reading } = passage
         if (passage.known !== undefined) return
         passage.known = answerOf(response, reading?.version ?? 0)
         if (passage.known !== undefined && reading !== undefined)
-          cache.remember(reading.accountId, request.originalUrl, passage.known)
+          cache.remember(reading.accountId, reading.target, passage.known)
       }
 
       return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
@@ -192,11 +199,12 @@ export const makeGate = (routes: RouteTable) =>
           refuse: undefined,
           standing: undefined,
           known: undefined,
+          misfits: undefined,
           reading: undefined
         }
         return Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
-          (cause) => answerFailure(passage.id, passage.refuse)(cause)
+          (cause) => answerFailure(passage.id, passage.refuse, passage.misfits)(cause)
         ).pipe(
           Effect.flatMap((response) => {
             if (passage.refuse !== undefined)

@@ -27,6 +27,7 @@ import { PingHandlers } from "./handlers/PingHandlers.ts"
 import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
+import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
 import { nothingBeside, type Surface } from "./Surface.ts"
 
@@ -174,7 +175,8 @@ export const layer = <R = never>({
       const server = makeServer(patience)
       answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       let inFlight = 0
-      server.on("request", (_request, response) => {
+      server.on("request", (request, response) => {
+        toOriginForm(request)
         inFlight += 1
         response.once("close", () => {
           inFlight -= 1

@@ -6,8 +6,10 @@ import { attributeIssues } from "../domain/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../domain/Errors.ts"
 import {
   type CompletenessRules,
+  dimensionOf,
   type FieldsToFill,
   HealthDimension,
+  type HealthIssue,
   type HealthIssuePage,
   type HealthOverview,
   type HealthSection,
@@ -16,6 +18,7 @@ import {
 } from "../domain/Health.ts"
 import type { AccountId, StoreId } from "../domain/Ids.ts"
 import { JsonText } from "../domain/JsonText.ts"
+import { attributeKeyOf } from "../domain/Translation.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { HealthRepo } from "../repos/HealthRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
@@ -172,7 +175,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
               section,
               scanned: true,
               scanned_at: scannedAt,
-              data: rows,
+              data: dimensionOf(section) === "translations" ? rows.map(withAttributeKeys) : rows,
               page,
               has_next: hasNext,
               ...(compared !== null && { compared })
@@ -200,6 +203,11 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
     })
   )
 }
+
+const withAttributeKeys = (issue: HealthIssue): HealthIssue => ({
+  ...issue,
+  attribute_keys: issue.fields.map((field) => attributeKeyOf(issue.entity_type, field))
+})
 
 const levels = ["required", "recommended"] as const
 

@@ -213,9 +213,9 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(results, [
               { entity_id: product, store_id: a.id, ok: true, patched_store_ids: [b.id, c.id] },
               { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [a.id] },
-              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [] },
+              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [], unchanged: true },
               { entity_id: product, store_id: c.id, ok: true, patched_store_ids: [c.id] },
-              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [] },
+              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [], unchanged: true },
               { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [a.id] }
             ])
             assert.strictEqual(patched, 5)
@@ -295,7 +295,7 @@ for (const engine of serviceEngines) {
               } as never)
             assert.strictEqual(patched, 2)
             assert.deepStrictEqual(results.slice(-1), [
-              { entity_id: homeless, store_id: nil, ok: true, patched_store_ids: [] }
+              { entity_id: homeless, store_id: nil, ok: true, patched_store_ids: [], unchanged: true }
             ])
             assert.deepStrictEqual(yield* reconcile("product", []), { patched: 0, results: [] })
           })

@@ -218,7 +218,6 @@ layer(MemoryServer)("data health over REST", (it) => {
       const known = (names: ReadonlyArray<string>) => `must be one of ${listed(names)}`
       const queries: ReadonlyArray<readonly [string, string, string]> = [
         ["/issues", "section", missing(sections)],
-        ["/issues?section=", "section", known(sections)],
         ["/issues?section=sync", "section", known(sections)],
         ["/issues?section=Divergence", "section", known(sections)],
         ["/issues?section=divergence&section=divergence", "section", "is given more than once"],
@@ -227,6 +226,7 @@ layer(MemoryServer)("data health over REST", (it) => {
         ["/issues?section=divergence&store_id=x", "store_id", "must be a UUID"],
         ["/issues?section=divergence&locale=%00", "locale", "must not contain U+0000"],
         [`/issues?section=divergence&locale=${"x".repeat(36)}`, "locale", "must have at most 35 characters"],
+        ["/issues?section=", "section", missing(sections)],
         ["?store_id=x", "store_id", "must be a UUID"],
         [`?store_id=${a}&store_id=${a}`, "store_id", "is given more than once"]
       ]
@@ -243,17 +243,22 @@ layer(MemoryServer)("data health over REST", (it) => {
         ["/scans", { dimension: "speed" }, "dimension", known(dimensions)],
         ["/scans", { dimension: 7 }, "dimension", known(dimensions)],
         ["/scans", { dimension: "sync", store_id: "x" }, "store_id", "must be a UUID"],
-        ["/scans", { dimension: "sync", store_id: null }, "store_id", /string/],
-        ["/scans", [], "", /Expected ScanRequest/],
+        ["/scans", { dimension: "sync", store_id: 7 }, "store_id", "expected text"],
+        ["/scans", { dimension: null }, "dimension", missing(dimensions)],
+        ["/scans", [], "body", "expected an object"],
+        ["/scans", null, "body", "expected an object"],
+        ["/scans", 7, "body", "expected an object"],
         ["/scans", "{", "body", "is not JSON"],
         ...["/completeness-fills", "/divergence-reconciles"].flatMap(
           (path): ReadonlyArray<readonly [string, unknown, string, string | RegExp]> => [
             [path, { operations: [] }, "entity_type", `is missing: give one of ${kinds}`],
             [path, { entity_type: "products", operations: [] }, "entity_type", `must be one of ${kinds}`],
             [path, { entity_type: "product" }, "operations", /missing/],
-            [path, { entity_type: "product", operations: {} }, "operations", /Expected/],
-            [path, batch(null), "operations.0", /Expected/],
-            [path, batch("x"), "operations.0", /Expected/]
+            [path, { entity_type: "product", operations: {} }, "operations", "expected a list (an array)"],
+            [path, { entity_type: "product", operations: 1 }, "operations", "expected a list (an array)"],
+            [path, batch(null), "operations.0", "expected an object"],
+            [path, batch("x"), "operations.0", "expected an object"],
+            [path, "x", "body", "expected an object"]
           ]
         ),
         [
@@ -269,10 +274,10 @@ layer(MemoryServer)("data health over REST", (it) => {
           "must be at most 500 operations"
         ],
         ["/completeness-fills", batch(fill, { ...fill, entity_id: "x" }), "operations.1.entity_id", "must be a UUID"],
-        ["/completeness-fills", batch({ ...fill, store_id: 7 }), "operations.0.store_id", /string/],
-        ["/completeness-fills", batch({ ...fill, value: null }), "operations.0.value", /string/],
+        ["/completeness-fills", batch({ ...fill, store_id: 7 }), "operations.0.store_id", "expected text"],
+        ["/completeness-fills", batch({ ...fill, value: null }), "operations.0.value", "is missing"],
         ["/completeness-fills", batch({ entity_id: bare, store_id: a, field: "x" }), "operations.0.value", /missing/],
-        ["/divergence-reconciles", batch(7), "operations.0", "Expected an object"],
+        ["/divergence-reconciles", batch(7), "operations.0", "expected an object"],
         ["/divergence-reconciles", batch(neither), "operations.0.winner_store_id", either],
         ["/divergence-reconciles", batch({ ...reconcile, winner_store_id: a }), "operations.0.winner_store_id", either],
         [
@@ -281,8 +286,8 @@ layer(MemoryServer)("data health over REST", (it) => {
           "operations.0.store_id",
           narrow
         ],
-        ["/divergence-reconciles", batch({ ...reconcile, value: 7 }), "operations.0.value", /string/],
-        ["/divergence-reconciles", batch({ ...reconcile, store_id: null }), "operations.0.store_id", /string/]
+        ["/divergence-reconciles", batch({ ...reconcile, value: 7 }), "operations.0.value", "expected text"],
+        ["/divergence-reconciles", batch({ ...reconcile, store_id: 7 }), "operations.0.store_id", "expected text"]
       ]
       for (const [path, body, place, message] of bodies) {
         const answer = yield* post(path, token, body)
@@ -294,6 +299,14 @@ layer(MemoryServer)("data health over REST", (it) => {
           assert.match(error.details[0].message, message)
         }
       }
+      // A member that is null is absent.
+      const scan = bodyOf(yield* post("/scans", token, { dimension: "media", store_id: null }))
+      assert.strictEqual(scan.scanned, true)
+      const reconciled = batch({ ...reconcile, winner_store_id: null, store_id: null })
+      assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, reconciled)), {
+        patched: 0,
+        results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true }]
+      })
       assert.deepStrictEqual(bodyOf(yield* post("/completeness-fills", token, batch())), { filled: 0, results: [] })
       assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, batch())), { patched: 0, results: [] })
       const product = bodyOf(yield* ask(`/api/v1/products/${bare}`, { token }))

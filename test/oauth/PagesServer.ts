@@ -45,7 +45,9 @@ export const nodeOf = ({ baseUrl, registrationsPerHour = 100_000, trustedProxies
 export const addressOf = (settings: Settings = {}) => BaseUrl.layer(Option.fromNullable(settings.baseUrl))
 
 /** An empty database: of the server, which is ready sooner, or else the embedded one. */
-const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServerEmpty : layerEmbeddedEmpty
+export const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers
+  ? layerServerEmpty
+  : layerEmbeddedEmpty
 
 /** A node with its services, on a database of its own. */
 export const pagesServer = (settings: Settings = {}, database: Layer.Layer<Database.Database, unknown> = anyDatabase) =>
