@@ -162,6 +162,9 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
       })
 
       const Wait = Schema.Struct({ waitSeconds: Schema.Int })
+      // Begun later than a window from now: the clock was set back meanwhile.
+      const isOpen = (seconds: number) => sql`a.since > app_now() - make_interval(secs => ${seconds})
+        AND a.since < app_now() + make_interval(secs => ${seconds})`
       const attempt = SqlSchema.findOne({
         Request: Schema.Struct({
           kind: Schema.String,
@@ -174,14 +177,15 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
           WITH counted AS (
             INSERT INTO attempt AS a (kind, subject) VALUES (${kind}, decode(${subject}, 'hex'))
             ON CONFLICT (kind, subject) DO UPDATE SET
-              attempts = CASE WHEN a.since > app_now() - make_interval(secs => ${windowSeconds}) THEN a.attempts + 1 ELSE 1 END,
-              since = CASE WHEN a.since > app_now() - make_interval(secs => ${windowSeconds}) THEN a.since ELSE app_now() END
-            WHERE a.attempts < ${most} OR a.since <= app_now() - make_interval(secs => ${windowSeconds})
+              attempts = CASE WHEN ${isOpen(windowSeconds)} THEN a.attempts + 1 ELSE 1 END,
+              since = CASE WHEN ${isOpen(windowSeconds)} THEN a.since ELSE app_now() END
+            WHERE a.attempts < ${most} OR NOT (${isOpen(windowSeconds)})
             RETURNING 0 AS "waitSeconds"
           )
           SELECT "waitSeconds" FROM counted
           UNION ALL
-          SELECT greatest(1, ceil(extract(epoch FROM since + make_interval(secs => ${windowSeconds}) - app_now())))::int
+          SELECT least(${windowSeconds}::int,
+                       greatest(1, ceil(extract(epoch FROM since + make_interval(secs => ${windowSeconds}) - app_now()))))::int
           FROM attempt
           WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND NOT EXISTS (SELECT FROM counted)`
       })

@@ -195,6 +195,8 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         assert.isAtMost(Number(delayed.headers.get("retry-after")), 900)
         assert.strictEqual((yield* later(300, signIn({ email, password }))).status, 429)
       }
+      // A clock that was set back by hours does not prolong the wait by hours.
+      assert.strictEqual((yield* later(-7_200, signIn({ email: "unknown@example.com", password }))).status, 403)
       assert.strictEqual((yield* later(901, signIn({ email: "hedy@example.com", password }))).status, 303)
       // What succeeded is not held against whoever comes next.
       for (let time = 0; time < 4; time++)
