@@ -58,6 +58,7 @@ import { Remediation } from "./services/Remediation.ts"
 import { SalesChannels } from "./services/SalesChannels.ts"
 import { SecretBox, SecretKeySource } from "./services/SecretBox.ts"
 import { Sessions } from "./services/Sessions.ts"
+import { SignIns } from "./services/SignIns.ts"
 import { StoreAccess } from "./services/StoreAccess.ts"
 import { StoreRecords } from "./services/StoreRecords.ts"
 import { Stores } from "./services/Stores.ts"
@@ -181,14 +182,18 @@ export const passwordLinkOf = ({ baseUrl, host, port }: AppConfig, token: string
 
 /** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
 export const surfaceOf = (
-  config: Pick<AppConfig, "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "trustedProxies">
+  config: Pick<
+    AppConfig,
+    "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "signInFailuresPerAddress" | "trustedProxies"
+  >
 ) =>
   Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
-    const { layer, routes } = beside(beside(pages, authorizationServer(config)), connector)
+    const { layer, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
     return {
       routes,
       layer: layer.pipe(
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
+        Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
         Layer.provide(BaseUrl.layer(config.baseUrl))
       )
     } satisfies Surface<unknown>

@@ -37,6 +37,8 @@ export interface AppConfig {
   readonly budgets: BudgetSizes
   /** REGISTRATIONS_PER_HOUR: clients that one address may register. Default 100. */
   readonly registrationsPerHour: number
+  /** SIGN_IN_FAILURES_PER_ADDRESS: failed sign-ins that one address may make in 15 minutes. Default 50. */
+  readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
   readonly trustedProxies: number
 }
@@ -125,6 +127,12 @@ const settings: Config.Config<AppConfig> = Config.all({
     "REGISTRATIONS_PER_HOUR",
     100,
     "must be a whole number of registrations, 1 to 999999999",
+    (value) => value >= 1
+  ),
+  signInFailuresPerAddress: wholeNumber(
+    "SIGN_IN_FAILURES_PER_ADDRESS",
+    50,
+    "must be a whole number of failures, 1 to 999999999",
     (value) => value >= 1
   ),
   trustedProxies: wholeNumber("TRUST_PROXY", 0, "must be a number of proxies, 0 to 10", (value) => value <= 10)

@@ -8,6 +8,7 @@ import { ownOrigins } from "../http/BaseUrl.ts"
 import { readForm, readFormData } from "../http/Body.ts"
 import type { SentFile } from "../services/Imports.ts"
 import { type Sessions, sessionLife } from "../services/Sessions.ts"
+import { deviceSeconds } from "../services/SignIns.ts"
 import { fieldNames } from "./Fields.ts"
 import { paths } from "./Paths.ts"
 
@@ -34,7 +35,9 @@ export interface Visitor extends SignedIn {
 const isSecure = (baseUrl: string) => baseUrl.startsWith("https:")
 
 /** A name that a browser takes over https only from this host itself. */
-const cookieName = (baseUrl: string) => (isSecure(baseUrl) ? "__Host-catalog_session" : "catalog_session")
+const nameOn = (baseUrl: string, name: string) => (isSecure(baseUrl) ? `__Host-${name}` : name)
+const cookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_session")
+const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
 
 /** As unknown to anybody else as the cookie it is made of, and not the one that is kept of it. */
 const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
@@ -72,6 +75,21 @@ export const keepSession = (
   HttpServerResponse.unsafeSetCookie(response, cookieName(baseUrl), Redacted.value(token), {
     ...cookieOptions(baseUrl),
     maxAge: Duration.seconds(sessionLife.wholeSeconds)
+  })
+
+/** The token by which a browser is known where somebody signed in before. */
+export const deviceOf = (baseUrl: string, request: Request): string | undefined =>
+  request.cookies[deviceCookieName(baseUrl)]
+
+/** Lets the browser keep the token by which it is known at the next sign-in. */
+export const keepDevice = (
+  response: HttpServerResponse.HttpServerResponse,
+  baseUrl: string,
+  token: Redacted.Redacted
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeSetCookie(response, deviceCookieName(baseUrl), Redacted.value(token), {
+    ...cookieOptions(baseUrl),
+    maxAge: Duration.seconds(deviceSeconds)
   })
 
 export const dropSession = (

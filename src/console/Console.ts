@@ -31,8 +31,12 @@ const common: Surface<BaseUrl | Sessions> = surfaceOf(
   }))
 )
 
-/** The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. */
-export const pages = beside(
-  beside(beside(common, signIn), beside(keys, connectionList)),
-  beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
-)
+/**
+ * The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. `trustedProxies`: how many
+ * proxies in front are believed about where a sign-in comes from.
+ */
+export const pages = (settings: { readonly trustedProxies: number }) =>
+  beside(
+    beside(beside(common, signIn(settings)), beside(keys, connectionList)),
+    beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
+  )

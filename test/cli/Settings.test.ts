@@ -22,6 +22,7 @@ describe("settings", () => {
         logFormat: "pretty",
         budgets: { perKey: 120, perAccount: 240 },
         registrationsPerHour: 100,
+        signInFailuresPerAddress: 50,
         trustedProxies: 0
       })
     })
@@ -69,6 +70,7 @@ describe("settings", () => {
     ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
     ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, 1 to 999999999"],
     ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"],
+    ["SIGN_IN_FAILURES_PER_ADDRESS", "0", "must be a whole number of failures, 1 to 999999999"],
     ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
     ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"]

@@ -26,6 +26,7 @@ export const largeAccess = (n: number) => {
     email: `user-${n}@example.com`,
     hashes: {
       session: digest("session"),
+      device: digest("device"),
       link: digest("link"),
       code: digest("code"),
       access: digest("access"),
@@ -43,6 +44,7 @@ const accessStatements: ReadonlyArray<string> = [
   `INSERT INTO session (account_id, hash, user_id) SELECT ACCOUNT, sha256(('session' || n)::bytea), ID FROM N`,
   `INSERT INTO password_link (account_id, user_id, hash, expires_at)
    SELECT ACCOUNT, ID, sha256(('link' || n)::bytea), now() + interval '1 day' FROM N`,
+  `INSERT INTO sign_in_device (account_id, hash, user_id) SELECT ACCOUNT, sha256(('device' || n)::bytea), ID FROM N`,
   `INSERT INTO attempt (kind, subject) SELECT 'sign-in', sha256(('attempt' || n)::bytea) FROM N`,
   `INSERT INTO oauth_client (id, name, redirect_uris) SELECT ID, 'Client', '{https://agent.example/cb}' FROM N`,
   `INSERT INTO oauth_request (account_id, id, user_id, session_hash, form_hash, client_id, redirect_uri, tier,

@@ -245,12 +245,19 @@ const access = (round: number) =>
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)
     yield* users.startSession(accountId, userId, secret("session", round))
+    assert.isTrue(Option.isSome(yield* users.findDevice(hashes.device, 60_000)))
+    yield* users.rememberDevice(accountId, userId, {
+      hash: secret("device", round),
+      replaces: hashes.device,
+      most: 20
+    })
     assert.isTrue(Option.isSome(yield* users.setPassword(secret("link", round), "kept")))
     assert.isTrue(yield* users.disable(accountId, `new-${round}@example.com`))
     assert.strictEqual(yield* users.attempt("sign-in", hashes.attempt, { most: 5, windowSeconds: 900 }), 0)
     assert.isAtLeast(yield* users.attempt("sign-in", hashes.attempt, { most: 1, windowSeconds: 900 }), 1)
+    yield* users.takeBack("sign-in", hashes.attempt)
     yield* users.forgive("sign-in", hashes.attempt)
-    assert.strictEqual(yield* users.forget(life, 3_600), 0)
+    assert.strictEqual(yield* users.forget(life, 3_600, 86_400), 0)
 
     const id = yield* mintId(ClientId)
     const request = { userId, clientId, redirectUri: "https://agent.example/cb", tier: "pim:read" } as const
@@ -596,7 +603,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             ...["api_key", "collection_member", "entity", "entity_media", "import_item", "store_version"],
             ...["metaobject_entry", "mirror_item", "translatable_field", "translation"],
             ...["app_user", "attempt", "oauth_client", "oauth_code", "oauth_grant", "oauth_request", "oauth_token"],
-            ...["password_link", "session"]
+            ...["password_link", "session", "sign_in_device"]
           ])
           assert.isAtLeast(tables.get("entity") ?? 0, 2 * products)
           for (let round = 0; round < rounds; round++) {

@@ -20,18 +20,25 @@ import { sectionsOf } from "./Html.ts"
 /** What a test may set of the service. */
 export interface Settings {
   readonly registrationsPerHour?: number
+  readonly signInFailuresPerAddress?: number
   readonly trustedProxies?: number
   readonly baseUrl?: string
 }
 
 /** A node of the service as it is run, on a free port, without its database and services. */
-export const nodeOf = ({ baseUrl, registrationsPerHour = 100_000, trustedProxies = 0 }: Settings = {}) =>
+export const nodeOf = ({
+  baseUrl,
+  registrationsPerHour = 100_000,
+  signInFailuresPerAddress = 100_000,
+  trustedProxies = 0
+}: Settings = {}) =>
   Layer.unwrapEffect(
     Effect.map(
       surfaceOf({
         allowedOrigins: [],
         baseUrl: Option.fromNullable(baseUrl),
         registrationsPerHour,
+        signInFailuresPerAddress,
         trustedProxies
       }),
       (surface) => Http.layer({ host: "127.0.0.1", port: 0, surface })
