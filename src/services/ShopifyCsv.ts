@@ -5,7 +5,7 @@ import { parse } from "csv-parse/sync"
 import { Chunk, Data, Effect, Either, Option, Predicate, Stream } from "effect"
 import { type ImportedProduct, ImportFileRejected, ImportProblems } from "../domain/ImportedProduct.ts"
 import { lineBreaks } from "./ShopifyCsvCells.ts"
-import { type MetafieldColumn, readHeader, separatorOf } from "./ShopifyCsvColumns.ts"
+import { isSeparatorLine, type MetafieldColumn, readHeader, separatorOf } from "./ShopifyCsvColumns.ts"
 import { type CsvRecord, ShopifyCsvProducts } from "./ShopifyCsvProducts.ts"
 
 /** A column that is not kept, and how many of its cells say something. */
@@ -313,7 +313,7 @@ const makeReading = (file: OpenFile) => {
     const parts: Array<ShopifyCsvPart> = []
     for (const record of records) {
       if (products === null) {
-        if (record.cells.every((cell) => cell.trim() === "")) continue
+        if (record.cells.every((cell) => cell.trim() === "") || isSeparatorLine(record.cells[0] ?? "")) continue
         const columns = readHeader(record.line, record.cells, separator)
         if (Either.isLeft(columns)) return Either.left(columns.left)
         products = new ShopifyCsvProducts(columns.right, problems)

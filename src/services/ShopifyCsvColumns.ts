@@ -91,9 +91,12 @@ type Separator = (typeof separators)[number]
 
 const isHandle = (cell: string) => columnOf.get(cell.replaceAll('"', "").trim()) === "handle"
 
+/** A line such as `sep=;`, which tells Excel the separator. */
+export const isSeparatorLine = (line: string): boolean => /^sep=.?\s*$/i.test(line)
+
 /** The separator of a text by its first line that says something: the one between a product's columns, else the commonest. */
 export const separatorOf = (text: string): Separator => {
-  const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF/, ""))?.[0] ?? ""
+  const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s)?/i, ""))?.[0] ?? ""
   const unquoted = line.replaceAll(/"[^"]*"/g, "")
   const count = (separator: string) => unquoted.split(separator).length
   return (
@@ -126,19 +129,15 @@ const otherExport = (names: ReadonlyArray<string>): string | undefined => {
     : `This is ${found.name} (it has the columns ${listed(found.columns)}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
 }
 
-/** Whether the cells are values, not names of columns: hardly one of ours, and an empty, repeated or telling one among them. */
+/** What a product's line says and no column is called. */
+const telling = /^(?:true|false|deny|continue|active|draft|archived|unlisted|[\d.,-]+|https?:.*|<.*)$/is
+
+/** Whether the cells are values, not names of columns: hardly one of ours, and a repeated or a telling one among them. */
 const isNoHeader = (cells: ReadonlyArray<string>): boolean => {
-  const names = cells.map((cell) => cell.trim())
+  const names = cells.flatMap((cell) => cell.trim() || [])
   const isColumn = (name: string) => columnOf.has(name) || metafieldOf("product", name) || metafieldOf("variant", name)
-  if (names.some(isHandle) || names.filter(isColumn).length > 1) return false
-  return (
-    new Set(names).size < names.length ||
-    names.some(
-      (name) =>
-        name === "" ||
-        /^(?:true|false|deny|continue|active|draft|archived|unlisted|[\d.,-]+|https?:.*|<.*)$/is.test(name)
-    )
-  )
+  if (names.some((name) => name.toLowerCase() === "handle") || names.filter(isColumn).length > 1) return false
+  return new Set(names).size < names.length || names.some((name) => telling.test(name))
 }
 
 const listed = (names: ReadonlyArray<string>) => names.map(quoted).join(" and ")

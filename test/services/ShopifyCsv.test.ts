@@ -311,6 +311,7 @@ describe("Shopify export", () => {
     ["tabs in UTF-16, Excel's Unicode text", Buffer.from(`\uFEFF${cellsOf("\t")}`, "utf16le")],
     ["tabs in UTF-16 of the other order", swapped(`\uFEFF${cellsOf("\t")}`)],
     ["bars", cellsOf("|")],
+    ["the line by which Excel is told the separator", `sep=;\r\n${cellsOf(";")}`],
     ["blank lines first", `\r\n;;\r\n${cellsOf(";")}`]
   ]
   it.effect.each(forms)("reads a file with %s", ([, content]) =>
@@ -733,6 +734,13 @@ describe("a file that is refused", () => {
       'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
     ],
     [
+      "a header in another case, with columns without a name",
+      lines("handle,title,,", "mug,Mug,,"),
+      1,
+      null,
+      'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "title" there.'
+    ],
+    [
       "a Handle in another case",
       lines("HANDLE,Title", "mug,Mug"),
       1,
@@ -899,7 +907,7 @@ describe("a file that is refused", () => {
       lines("Handle,Status", "mug,live"),
       2,
       "Status",
-      '"live" is not one of: active, draft, archived.'
+      '"live" is not one of: active, draft, archived, unlisted.'
     ],
     [
       "an image without an address",
