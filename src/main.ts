@@ -4,8 +4,14 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { runCli, teardown } from "./cli/Cli.ts"
 
+let received: NodeJS.Signals | undefined
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    received ??= signal
+  })
+
 NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), {
   disableErrorReporting: true,
   disablePrettyLogger: true,
-  teardown: teardown(process.argv)
+  teardown: teardown(process.argv, () => received)
 })

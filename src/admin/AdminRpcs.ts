@@ -17,7 +17,7 @@ import {
   HealthSnapshot
 } from "../domain/Health.ts"
 import { HistoryEntry } from "../domain/History.ts"
-import { AccountId, ApiKeyId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
+import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../domain/Ids.ts"
 import { ConflictDecision, ImportConflict, ImportRun } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { PlatformReadError } from "../domain/PlatformErrors.ts"
@@ -186,7 +186,9 @@ export const ImportEvent = Schema.Union(
     step: Schema.Literal("checking", "fetching", "comparing", "applying"),
     done: Schema.Int,
     /** 0: not known. */
-    total: Schema.Int
+    total: Schema.Int,
+    /** Known as soon as it is applied. */
+    import_id: Schema.NullOr(ImportId)
   }),
   Schema.TaggedStruct("Done", { run: ImportRun })
 )
@@ -196,7 +198,7 @@ const aboutImport = { account, id: Schema.String }
 
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const ImportRpcs = RpcGroup.make(
-  /** `path`: absolute, opened by the process that answers. ImportFileRejected: the first thing that is wrong with it. */
+  /** `path`: absolute, opened by the process that answers. ImportFileRejected: everything that is wrong with it. */
   Rpc.make("importCsv", {
     payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean },
     success: ImportEvent,

@@ -2,18 +2,21 @@ import { Effect } from "effect"
 import { ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
 import { findsNothing, type ImportRun } from "../domain/Import.ts"
-import type { ImportProgress } from "../services/ImportStaging.ts"
+import type { ReportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { idOf } from "./Named.ts"
 import { type Report, reported } from "./Reported.ts"
 
+/** Reports progress before the id of the import is known (null), or with it. */
+type ReportOf = (id: ImportId | null) => ReportProgress
+
 /** Progress, then the import as it is at the end. */
-const importing = <E>(work: (report: Report<ImportProgress>) => Effect.Effect<ImportRun, E>) =>
+const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>) =>
   reported((report: Report<ImportEvent>) =>
     Effect.map(
-      work((progress) => report({ _tag: "Progress", ...progress })),
+      work((import_id) => (progress) => report({ _tag: "Progress", ...progress, import_id })),
       (run): ImportEvent => ({ _tag: "Done", run })
     )
   )
@@ -31,19 +34,22 @@ export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const imports = yield* Imports
+    /** Whoever is interrupted from here on has to know which import goes on without them. */
+    const accept = (id: ImportId, reportOf: ReportOf) =>
+      Effect.zipRight(reportOf(id)({ step: "applying", done: 0, total: 0 }), imports.accept(id, reportOf(id)))
     return {
-      importCsv: ({ accept, account, path, store }) =>
-        importing((report) =>
-          imports.csv(path, store, report).pipe(
-            Effect.flatMap((run) => (accept ? imports.accept(run.id, report) : Effect.succeed(run))),
+      importCsv: ({ accept: isAccepted, account, path, store }) =>
+        importing((reportOf) =>
+          imports.csv(path, store, reportOf(null)).pipe(
+            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
-      refreshStore: ({ accept, account, store }) =>
-        importing((report) =>
-          imports.refresh(store.trim().toLowerCase(), report).pipe(
+      refreshStore: ({ accept: isAccepted, account, store }) =>
+        importing((reportOf) =>
+          imports.refresh(store.trim().toLowerCase(), reportOf(null)).pipe(
             Effect.flatMap((run) =>
-              accept ? (findsNothing(run.summary) ? emptied(run) : imports.accept(run.id, report)) : Effect.succeed(run)
+              isAccepted ? (findsNothing(run.summary) ? emptied(run) : accept(run.id, reportOf)) : Effect.succeed(run)
             ),
             forAccount(account)
           )
@@ -58,9 +64,9 @@ export const ImportHandlers = ImportRpcs.toLayer(
           )
         ),
       acceptImport: ({ account, id }) =>
-        importing((report) =>
+        importing((reportOf) =>
           importId(id).pipe(
-            Effect.flatMap((known) => imports.accept(known, report)),
+            Effect.flatMap((known) => imports.accept(known, reportOf(known))),
             forAccount(account)
           )
         ),

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { constants } from "node:os"
 import { Command, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { packageRoot } from "../PackageRoot.ts"
@@ -12,7 +13,7 @@ import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
-import { reasonOf, tidyConsole } from "./Output.ts"
+import { Refused, reasonOf, tidyConsole } from "./Output.ts"
 import { platformCommand } from "./PlatformCommands.ts"
 import { publishCommand } from "./PublishCommand.ts"
 import { serveCommand } from "./ServeCommand.ts"
@@ -47,6 +48,15 @@ const command = Command.make("catalog").pipe(
 /** Ways in which a command ends: done, refused (one line on stderr), used wrongly. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
+/** Says why a command was refused; to programs, where there is more to it than a line. */
+const refuse = (error: unknown, asJson: boolean) =>
+  Effect.gen(function* () {
+    const { details, lines } = error instanceof Refused ? error : {}
+    if (asJson && details !== undefined)
+      yield* Console.log(JSON.stringify({ error: { code: "validation_failed", message: reasonOf(error), ...details } }))
+    yield* Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
+  })
+
 /** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
 export const runCli = (argv: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -70,19 +80,23 @@ export const runCli = (argv: ReadonlyArray<string>) =>
         const error = Cause.squash(cause)
         // The library has printed what was wrong.
         if (ValidationError.isValidationError(error)) return Effect.succeed(exitCodes.wrongUsage)
-        return Effect.as(Console.error(reasonOf(error)), exitCodes.refused)
+        return Effect.as(refuse(error, args.includes("--json")), exitCodes.refused)
       })
     )
     return yield* Console.withConsole(ran, yield* tidyConsole)
   })
 
+/** Shells expect 128 and the number of the signal: 130 for SIGINT, 143 for SIGTERM. */
+const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
+  signal === undefined ? exitCodes.refused : 128 + constants.signals[signal]
+
 /**
  * The process ends with the exit code that the command line answers. A service that was told to stop has done its work; any
- * other command that was interrupted has not.
+ * other command that was interrupted has not: it ends with the code of the `signal`.
  */
 export const teardown =
-  (argv: ReadonlyArray<string>) =>
+  (argv: ReadonlyArray<string>, signal: () => NodeJS.Signals | undefined = () => undefined) =>
   (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
-    if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodes.refused)
+    if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodeOf(signal()))
     else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
   }

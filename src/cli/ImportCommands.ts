@@ -3,7 +3,8 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
-import { ConflictDecision, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { ConflictDecision, columnsNotKept, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
 import { mostEntries } from "../domain/Mirror.ts"
 import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
@@ -29,23 +30,30 @@ const clear = Effect.sync(() => {
 })
 
 const interruptedWhile = {
-  reading: "Interrupted while the file was read: nothing is written. Import it again.",
-  fetching: "Interrupted while the store was read: nothing is written. Refresh it again.",
-  applying:
-    "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`."
+  reading: () => "Interrupted while the file was read: nothing is written. Import it again.",
+  fetching: () => "Interrupted while the store was read: nothing is written. Refresh it again.",
+  applying: (id: string, account: Option.Option<string>) =>
+    `Interrupted while the import was applied: a running server finishes it, or \`${hint(`import accept ${id}`, account)}\` does. See \`${hint("import list", account)}\`.`
 }
 
-/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. */
-const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof typeof interruptedWhile) =>
+/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. `id`: where it is known. */
+const followed = <E, R>(
+  events: Stream.Stream<ImportEvent, E, R>,
+  begun: keyof typeof interruptedWhile,
+  account: Option.Option<string>,
+  id = ""
+) =>
   Effect.gen(function* () {
     let step = begun
+    let importId = id
     const last = yield* Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) => {
       if (event._tag === "Done") return Effect.succeedSome(event.run)
       if (event.step === "applying") step = "applying"
+      importId = event.import_id ?? importId
       return Effect.as(draw(event), last)
     }).pipe(
       Effect.ensuring(clear),
-      Effect.onInterrupt(() => Console.error(interruptedWhile[step]))
+      Effect.onInterrupt(() => Console.error(interruptedWhile[step](importId, account)))
     )
     return yield* Effect.mapError(
       last,
@@ -65,8 +73,11 @@ const objectOf = (run: ImportRun) => ({
   updated: run.summary.updated,
   unchanged: run.summary.unchanged,
   conflicts: run.summary.conflicts,
-  ...(run.source === "csv"
+  ...(run.summary.problem_count === 0
     ? {}
+    : { problems: run.summary.problems, problem_count: run.summary.problem_count }),
+  ...(run.source === "csv"
+    ? { unpublished: run.summary.unpublished, ignored_columns: run.summary.ignored_columns }
     : {
         collections: run.summary.collections,
         files: run.summary.files,
@@ -133,8 +144,8 @@ const thenDecide = (id: string, account: Option.Option<string>) =>
   `Next: ${hint(`import accept ${id}`, account)}, or ${hint(`import discard ${id}`, account)}`
 
 const linesOf = (run: ImportRun, account: Option.Option<string>) => {
-  const { ignored_columns } = run.summary
-  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const { more, named } = columnsNotKept(run.summary, mostColumns)
+  const { unpublished } = run.summary
   const unit = run.source === "csv" ? "products" : "changes"
   return [
     `Import ${run.id}${sourceOf(run)}: ${run.phase}`,
@@ -143,15 +154,20 @@ const linesOf = (run: ImportRun, account: Option.Option<string>) => {
       ? []
       : [`  applied: ${run.applied} of ${plannedOf(run.summary)} ${unit}`]),
     ...whatConflicts(run, account),
-    ...(filled.length > 0
+    ...(unpublished > 0
       ? [
-          `  columns that are not kept: ${filled
-            .slice(0, mostColumns)
-            .map(({ filled_cells, name }) => `${name} (${filled_cells})`)
-            .join(", ")}${filled.length > mostColumns ? ` and ${filled.length - mostColumns} more` : ""}`
+          unpublished === 1
+            ? "  1 active product is not published to the online store: it is imported as a draft"
+            : `  ${unpublished} active products are not published to the online store: they are imported as drafts`
+        ]
+      : []),
+    ...(named.length > 0
+      ? [
+          `  columns that are not kept: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}; a publish leaves them as they are in the shop`
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),
+    ...problemLines(run.summary.problems, run.summary.problem_count),
     ...(run.phase === "reviewing" ? [`Nothing is written yet. ${thenDecide(run.id, account)}`] : [])
   ]
 }
@@ -200,6 +216,22 @@ export const calledFrom = Effect.gen(function* () {
   return isMoved ? (yield* name("INIT_CWD")) || process.cwd() : process.cwd()
 })
 
+/** A problem a line, those of a file that has several. */
+const problemLines = (problems: ReadonlyArray<ImportProblem>, count: number): ReadonlyArray<string> =>
+  count < 2
+    ? []
+    : [
+        ...problems.map((problem) => `  ${problemText(problem)}`),
+        ...(count > problems.length ? [`  and ${count - problems.length} more`] : [])
+      ]
+
+const refusedFile = ({ count, message, problems }: ImportFileRejected) =>
+  new Refused({
+    message,
+    ...(count === 1 ? {} : { lines: [`The file has ${count} problems:`, ...problemLines(problems, count)] }),
+    details: { problems, problem_count: count }
+  })
+
 const csv = Command.make(
   "csv",
   {
@@ -214,10 +246,14 @@ const csv = Command.make(
       const client = yield* AdminClient
       const run = yield* followed(
         client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
-        "reading"
+        "reading",
+        account
       )
       yield* answer(json, objectOf(run), linesOf(run, account))
-    }).pipe(withAdmin)
+    }).pipe(
+      Effect.catchTag("ImportFileRejected", (rejected) => Effect.fail(refusedFile(rejected))),
+      withAdmin
+    )
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
 
 const refresh = Command.make(
@@ -233,7 +269,7 @@ const refresh = Command.make(
   ({ accept, account, json, store }) =>
     Effect.gen(function* () {
       const client = yield* AdminClient
-      const run = yield* followed(client.refreshStore({ account, store, accept }), "fetching")
+      const run = yield* followed(client.refreshStore({ account, store, accept }), "fetching", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
     }).pipe(Effect.catchTags({ PlatformRefused: unread, PlatformUnavailable: unread }), withAdmin)
 ).pipe(
@@ -288,7 +324,7 @@ const decide = Command.make(
 
 const accept = Command.make("accept", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
-    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), "applying")
+    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), "applying", account, id)
     yield* answer(json, objectOf(run), linesOf(run, account))
   }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(Command.withDescription("Apply an import that is under review."))

@@ -11,8 +11,15 @@ export const reasonOf = (error: unknown): string =>
     : String(error)
   ).replaceAll(/\s*\n\s*/g, " ")
 
-/** A command that was refused. `message` is the one line that a person reads. */
-export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
+/**
+ * A command that was refused. `message` is the one line that a person reads, unless there are `lines`; `details`: what
+ * programs read beside it.
+ */
+export class Refused extends Data.TaggedError("Refused")<{
+  readonly message: string
+  readonly lines?: ReadonlyArray<string>
+  readonly details?: Readonly<Record<string, unknown>>
+}> {}
 
 /** What does not fit, by the flags that gave it. */
 export const byFlag = ({ issues }: ValidationFailed) =>

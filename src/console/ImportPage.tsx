@@ -1,4 +1,4 @@
-import { type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { columnsNotKept, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
 import { mostEntries } from "../domain/Mirror.ts"
 import type { Visitor } from "./Browser.ts"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
@@ -56,9 +56,8 @@ const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): Readonly
 
 /** What a summary says beside its counts, a sentence each. */
 const sentencesOf = ({ fileName, summary }: ImportRun): ReadonlyArray<string> => {
-  const { beside, ignored_columns, images, unlinked, variants } = summary
-  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
-  const named = filled.slice(0, mostColumns).map(({ filled_cells, name }) => `${name} (${filled_cells})`)
+  const { beside, images, unlinked, unpublished, variants } = summary
+  const { more, named } = columnsNotKept(summary, mostColumns)
   return [
     `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
     ...(beside === null
@@ -76,10 +75,15 @@ const sentencesOf = ({ fileName, summary }: ImportRun): ReadonlyArray<string> =>
       : [
           `Not in the store any more: ${counted(unlinked, "entity", "entities")}. Accepting takes them from the store; here they stay.`
         ]),
-    ...(filled.length === 0
+    ...(unpublished === 0
       ? []
       : [
-          `Columns that are not kept, with their filled cells: ${named.join(", ")}${filled.length > named.length ? ` and ${filled.length - named.length} more` : ""}.`
+          `Active but not published to the online store: ${counted(unpublished, "product")}. Accepting imports them as drafts.`
+        ]),
+    ...(named.length === 0
+      ? []
+      : [
+          `Columns that are not kept, with their filled cells: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. A publish leaves them as they are in the shop.`
         ])
   ]
 }
@@ -130,6 +134,35 @@ const Summary = ({ run }: { readonly run: ImportRun }) => {
     </section>
   )
 }
+
+/** The problems of a file that was refused; of a single one the error says all. */
+const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
+  count < 2 ? null : (
+    <section aria-labelledby="problems">
+      <h2 id="problems">{counted(count, "problem")} in the file</h2>
+      <table class="sheet" aria-labelledby="problems">
+        <thead>
+          <tr>
+            <th scope="col">Line</th>
+            <th scope="col">Column</th>
+            <th scope="col">Problem</th>
+          </tr>
+        </thead>
+        <tbody>
+          {problems.map(({ column, line, reason }, index) => (
+            <tr key={index}>
+              <td data-label="Line" class="number">
+                {line ?? ""}
+              </td>
+              <td data-label="Column">{column ?? ""}</td>
+              <td data-label="Problem">{reason}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {count > problems.length && <p>And {(count - problems.length).toLocaleString("en")} more.</p>}
+    </section>
+  )
 
 const Decision = ({
   csrf,
@@ -210,6 +243,7 @@ export const ImportPage = ({
       )}
       {(phase === "fetching" || phase === "applying") && <Working run={run} />}
       <Facts run={run} />
+      <Problems {...run.summary} />
       {isRead(run) && <Summary run={run} />}
       {phase === "reviewing" && <Decision run={run} csrf={visitor.csrf} undecided={undecided} />}
       {run.summary.conflicts > 0 &&

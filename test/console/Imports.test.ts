@@ -121,7 +121,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       assert.include(text, "Source The file products &amp; more.csv")
       assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
-      assert.include(text, "Columns that are not kept, with their filled cells: Cost per item (1).")
+      assert.include(
+        text,
+        "Columns that are not kept, with their filled cells: Cost per item (1). A publish leaves them as they are in the shop."
+      )
       assert.notInclude(text, "Conflicts")
     })
   )
