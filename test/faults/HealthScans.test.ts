@@ -163,7 +163,13 @@ const contradictions = (shop: Shop, name: string) =>
         snapshot.dimension,
         {
           aggregates: [...state.aggregates.values()],
-          stores: shop.storeIds.map((id) => ({ id, locales: ["en"] })),
+          stores: shop.storeIds.map((id) => ({
+            id,
+            platform: "none",
+            primary_locale: "en",
+            locales: ["en"],
+            currency: "USD"
+          })),
           rules: defaultRules,
           sources: [],
           translations: []

@@ -20,7 +20,7 @@ import { Accounts, CatalogChange, CatalogChanges, DataHealth, Stores } from "../
 import { report, seed } from "../../faults/Dice.ts"
 import { amount, isLong } from "../../support/Volume.ts"
 import { everySide, memorySide, type Plant, runOn, type Side, uuidsOf } from "../sidebyside/Sides.ts"
-import { history, locales, type Step, type Tongue, World } from "./Catalogs.ts"
+import { type History, history, locales, type Step, type Tongue, World } from "./Catalogs.ts"
 
 const catalogs = amount(3, 150)
 const plantedCatalogs = 60
@@ -120,18 +120,7 @@ const mirror = (accountId: AccountId, world: World, tongues: ReadonlyArray<Tongu
     for (const storeId of world.storeIds) yield* transaction.run(repo.apply(accountId, importId, storeId))
   })
 
-const compare = (
-  sides: ReadonlyArray<Side>,
-  {
-    afterwards,
-    first,
-    tongues
-  }: {
-    readonly tongues: ReadonlyArray<Tongue>
-    readonly first: ReadonlyArray<Step>
-    readonly afterwards: ReadonlyArray<Step>
-  }
-) =>
+const compare = (sides: ReadonlyArray<Side>, { afterwards, first, rules, shops, tongues }: History) =>
   Effect.gen(function* () {
     const name = `${seed} health ${started++}`
     const answers = yield* Effect.forEach(sides, (side) => {
@@ -140,13 +129,15 @@ const compare = (
         Effect.gen(function* () {
           const { id: accountId }: { readonly id: AccountId } = yield* (yield* Accounts).create("Health")
           return yield* Effect.gen(function* () {
-            const stores = yield* Effect.forEach(["b.example", "a.example", "b-c.example"], (domain) =>
+            const domains = ["b.example", "a.example", "b-c.example"] as const
+            const stores = yield* Effect.forEach(domains, (domain, index) =>
               Effect.gen(function* () {
                 const { store } = yield* (yield* Stores).link({ domain })
-                yield* (yield* StoresRepo).link(accountId, { ...store, locales })
+                yield* (yield* StoresRepo).link(accountId, { ...store, locales, ...shops[index] })
                 return store.id
               })
             )
+            if (rules !== null) yield* (yield* DataHealth).setRules(rules)
             const world = new World(stores, uuidsOf(`${name}, entities`))
             const { apply } = yield* CatalogChanges
             const health = yield* DataHealth
