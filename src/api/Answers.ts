@@ -134,13 +134,16 @@ export const HealthOverview = Health.HealthOverview.pipe(
 /** Names of fields that a tool gives of an issue at most. */
 const mostIssueFields = 40
 
+const DuplicateVariant = Health.DuplicateVariant.pipe(membersInConnector({ entity_id: "master_id" }))
+
 const HealthIssue = Health.HealthIssue.pipe(
   membersInConnector({
     entity_id: "master_id",
     entity_type: "master_type",
     store_id: "channel_id",
     fields: { most: mostIssueFields },
-    values: { omit: true }
+    values: { omit: true },
+    duplicates: { schema: Schema.Array(DuplicateVariant) }
   })
 )
 

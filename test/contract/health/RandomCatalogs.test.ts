@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Layer, Schema } from "effect"
+import { Cause, Effect, Layer, Option, Schema } from "effect"
 import * as fc from "fast-check"
 import { Transaction } from "../../../src/database/Transaction.ts"
 import { CurrentActor } from "../../../src/domain/Actor.ts"
@@ -8,6 +8,7 @@ import {
   HealthDimension,
   HealthIssuePage,
   HealthOverview,
+  type HealthRules,
   HealthSection,
   HealthSnapshot
 } from "../../../src/domain/Health.ts"
@@ -204,6 +205,17 @@ const search = (sides: ReadonlyArray<Side>, numRuns: number, endOnFailure: boole
 const reasonOf = <Values>({ counterexamplePath, errorInstance }: fc.RunDetails<Values>) =>
   `seed ${seed}, path ${counterexamplePath}: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`
 
+/** A repository that keeps other rules than those that it is given. */
+const otherRules = (how: (rules: HealthRules) => HealthRules): Plant =>
+  Layer.effect(
+    HealthRepo,
+    Effect.map(HealthRepo, (repo) => ({
+      ...repo,
+      rules: (accountId) => Effect.map(repo.rules(accountId), how),
+      keepRules: (accountId, rules) => repo.keepRules(accountId, how(rules))
+    }))
+  )
+
 /** Memory twins that are wrong in one thing each. */
 const planted: Readonly<Record<string, Plant>> = {
   "a store's scan left its snapshot as it was": Layer.effect(
@@ -220,6 +232,26 @@ const planted: Readonly<Record<string, Plant>> = {
       ...repo,
       issues: (accountId, query) =>
         repo.issues(accountId, query.page === 1 ? query : { ...query, page: query.page + 1 })
+    }))
+  ),
+  "texts of all languages were compared": otherRules((rules) => ({
+    ...rules,
+    divergence: { ...rules.divergence, texts: "all" }
+  })),
+  "prices of all currencies were compared": otherRules((rules) => ({
+    ...rules,
+    divergence: { ...rules.divergence, prices: "all" }
+  })),
+  "prices of nothing passed": otherRules((rules) => ({ ...rules, structure: { zero_price: "allowed" } })),
+  "duplicates of a SKU were not named": Layer.effect(
+    HealthRepo,
+    Effect.map(HealthRepo, (repo) => ({
+      ...repo,
+      issues: (accountId, query) =>
+        Effect.map(
+          repo.issues(accountId, query),
+          Option.map((page) => ({ ...page, rows: page.rows.map(({ duplicates: _, ...row }) => row) }))
+        )
     }))
   )
 }
