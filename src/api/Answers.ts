@@ -136,14 +136,20 @@ const mostIssueFields = 40
 
 const DuplicateVariant = Health.DuplicateVariant.pipe(membersInConnector({ entity_id: "master_id" }))
 
-const HealthIssue = Health.HealthIssue.pipe(
+/** Other variants with the SKU of an issue that a tool gives at most. */
+const mostDuplicates = 3
+
+const HealthIssue = Schema.Struct({
+  ...Health.HealthIssue.fields,
+  duplicates: optional(Schema.Array(DuplicateVariant))
+}).pipe(
   membersInConnector({
     entity_id: "master_id",
     entity_type: "master_type",
     store_id: "channel_id",
     fields: { most: mostIssueFields },
     values: { omit: true },
-    duplicates: { schema: Schema.Array(DuplicateVariant) }
+    duplicates: { most: mostDuplicates }
   })
 )
 

@@ -218,8 +218,14 @@ export const makeHealthScans = (sql: SqlClient) => {
              jsonb_build_object('sku', b.sku, 'duplicates_count', g.bearers - 1, 'duplicates', ARRAY(
                SELECT jsonb_build_object('entity_id', o.id, 'title', o.title, 'product_id', p.id, 'product_title', p.title)
                FROM unnest(array_remove(g.first, b.id)) WITH ORDINALITY AS other (id, place)
-               JOIN entity o ON o.account_id = ${accountId} AND o.id = other.id
-               JOIN entity p ON p.account_id = ${accountId} AND p.id = o.parent_id
+               -- Look-ups by key: without statistics a join would read all entities for each variant.
+               CROSS JOIN LATERAL (
+                 SELECT o.id, o.title, o.parent_id FROM entity o
+                 WHERE o.account_id = ${accountId} AND o.id = other.id OFFSET 0
+               ) o
+               CROSS JOIN LATERAL (
+                 SELECT p.id, p.title FROM entity p WHERE p.account_id = ${accountId} AND p.id = o.parent_id OFFSET 0
+               ) p
                ORDER BY other.place
                LIMIT ${sql.literal(String(maxDuplicates))}
              )) AS shown
@@ -297,15 +303,13 @@ export const makeHealthScans = (sql: SqlClient) => {
   const divergence = ({ accountId, rules }: ScanScope) => {
     const fields = sql.csv(
       EntityKind.literals.map((kind) => {
-        const [texts, prices] = (["language", "currency"] as const).map((by) =>
-          fieldsComparedBy(by, kind, rules.divergence)
-        )
+        const texts = fieldsComparedBy("language", kind, rules.divergence)
+        const prices = fieldsComparedBy("currency", kind, rules.divergence)
         return sql`(${kind}, ${texts}::text[], ${prices}::text[])`
       })
     )
-    const [textTypes, priceTypes] = (["language", "currency"] as const).map((by) =>
-      metafieldTypesComparedBy(by, rules.divergence)
-    )
+    const textTypes = metafieldTypesComparedBy("language", rules.divergence)
+    const priceTypes = metafieldTypesComparedBy("currency", rules.divergence)
     const type = sql`coalesce(e.attributes -> a.key, a.value) ->> 'type'`
     const groupOf = (by: Fragment) =>
       sql`CASE ${by} WHEN 'language' THEN l.language WHEN 'currency' THEN l.currency ELSE '' END`
@@ -325,12 +329,12 @@ export const makeHealthScans = (sql: SqlClient) => {
              min(a.value ->> 'value' COLLATE "C") OVER w <> max(a.value ->> 'value' COLLATE "C") OVER w AS differ
       FROM ${versions(accountId)} AND v.overrides <> '{}' AND cardinality(e.store_ids) > 1
       JOIN ${definitions} ON definition.kind = e.kind
-      JOIN (VALUES ${fields}) AS own (kind, texts, prices) ON own.kind = e.kind
+      JOIN (VALUES ${fields}) AS field (kind, texts, prices) ON field.kind = e.kind
       CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)
       CROSS JOIN LATERAL (
         SELECT CASE
-          WHEN a.key = ANY(own.texts) THEN 'language'
-          WHEN a.key = ANY(own.prices) THEN 'currency'
+          WHEN a.key = ANY(field.texts) THEN 'language'
+          WHEN a.key = ANY(field.prices) THEN 'currency'
           WHEN a.key = ANY(definition.keys) THEN NULL
           WHEN ${type} = ANY(${textTypes}::text[]) THEN 'language'
           WHEN ${type} = ANY(${priceTypes}::text[]) THEN 'currency'
