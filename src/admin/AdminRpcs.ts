@@ -8,13 +8,15 @@ import { Draft, DraftState } from "../domain/DraftWrite.ts"
 import { Drop, NewDrop } from "../domain/Drop.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import {
-  CompletenessRules,
+  DivergenceRules,
   FieldsToFill,
   HealthDimension,
   HealthIssuePage,
   HealthOverview,
+  HealthRules,
   HealthSection,
-  HealthSnapshot
+  HealthSnapshot,
+  StructureRules
 } from "../domain/Health.ts"
 import { HistoryEntry } from "../domain/History.ts"
 import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../domain/Ids.ts"
@@ -361,18 +363,28 @@ export const HealthRpcs = RpcGroup.make(
     success: HealthIssuePage,
     error: Refusal
   }),
-  Rpc.make("showHealthRules", { payload: { account }, success: CompletenessRules, error: Refusal }),
+  Rpc.make("showHealthRules", { payload: { account }, success: HealthRules, error: Refusal }),
   /** ValidationFailed: as for `DataHealth.setRules`. */
   Rpc.make("setHealthRules", {
-    payload: { account, rules: CompletenessRules },
-    success: CompletenessRules,
+    payload: { account, rules: HealthRules },
+    success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
   /** A level that is left out stays as it is. ValidationFailed: as for `DataHealth.changeRules`. */
   Rpc.make("changeHealthRules", {
     payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
-    success: CompletenessRules,
+    success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** A rule that is left out stays as it is. */
+  Rpc.make("changeHealthChecks", {
+    payload: {
+      account,
+      divergence: DivergenceRules.pipe(Schema.partialWith({ exact: true })),
+      structure: StructureRules.pipe(Schema.partialWith({ exact: true }))
+    },
+    success: HealthRules,
+    error: Refusal
   })
 )
 

@@ -136,14 +136,23 @@ export const HealthOverview = Health.HealthOverview.pipe(
 /** Names of fields that a tool gives of an issue at most. */
 const mostIssueFields = 40
 
-const HealthIssue = Health.HealthIssue.pipe(
+const DuplicateVariant = Health.DuplicateVariant.pipe(membersInConnector({ entity_id: "master_id" }))
+
+/** Other variants with the SKU of an issue that a tool gives at most. */
+const mostDuplicates = 3
+
+const HealthIssue = Schema.Struct({
+  ...Health.HealthIssue.fields,
+  duplicates: optional(Schema.Array(DuplicateVariant))
+}).pipe(
   membersInConnector({
     entity_id: "master_id",
     entity_type: "master_type",
     store_id: "channel_id",
     fields: { most: mostIssueFields },
     attribute_keys: { most: mostIssueFields },
-    values: { omit: true }
+    values: { omit: true },
+    duplicates: { most: mostDuplicates }
   })
 )
 

@@ -146,7 +146,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "List issues")
       .annotate(
         OpenApi.Description,
-        "A page of one section, as of its last scan: one row for each entity and store, in the translation sections for each language too. It never scans. An unknown `store_id` is 404."
+        "A page of one section, as of its last scan: one row for each entity and store, in the translation sections for each language too. Rows of a variant name its SKU and product, those of a duplicate SKU the other variants that have it. It never scans. An unknown `store_id` is 404."
       )
       .annotate(Tool, {
         name: "list_data_health_issues_v1",
@@ -176,7 +176,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Fill empty fields")
       .annotate(
         OpenApi.Description,
-        `Writes drafts for fields that are empty on a store. A field that somebody filled meanwhile is skipped: \`ok\` true, \`filled\` false. ${batch}`
+        `Writes drafts for fields that are empty: on the store that an operation names, or, without \`store_id\`, canonically, which every store inherits that has no value of its own. A field that is filled meanwhile is skipped: \`ok\` true, \`filled\` false. ${batch}`
       )
       .annotate(Tool, {
         name: "fill_completeness_gaps_v1",
@@ -184,7 +184,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: remedy,
         description: {
-          does: "Fills empty fields of up to 500 masters on their channels, as drafts, and returns one result an operation.",
+          does: "Fills empty fields of up to 500 masters, as drafts, and returns one result an operation. Without channel_id it fills the canonical value, which all channels inherit, new ones too; with it, that channel alone.",
           rather:
             "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value that is there.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
@@ -206,7 +206,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Make fields equal across stores")
       .annotate(
         OpenApi.Description,
-        `Writes drafts so that an entity's stores agree on a field: all take one store's value, or a given one. Stores that match already, and fields on which no stores disagree any more, are left as they are. ${batch}`
+        `Writes drafts so that an entity's stores agree on a field: those that disagree take one store's value, or a given one. Texts are made equal among the stores of one language and prices among those of one currency, unless the account's rules say otherwise: a winner's value goes to its own group. A value without \`store_id\` fails as \`validation_failed\` where the stores disagree in more than one language or currency. Stores that match already, and fields on which no stores disagree any more, are left as they are. ${batch}`
       )
       .annotate(Tool, {
         name: "reconcile_value_divergence_v1",
@@ -214,7 +214,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: { ...remedy, destructiveHint: true },
         description: {
-          does: "Makes fields equal across the channels of up to 500 masters, as drafts: all take one channel's value or a given one.",
+          does: "Makes fields equal across the channels of up to 500 masters, as drafts: those that disagree take one channel's value or a given one. Texts change within the winner's language, prices within its currency.",
           rather:
             "For what the section divergence of list_data_health_issues_v1 lists; update_master_attributes_v1 to change what channels inherit.",
           ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of the latter.",

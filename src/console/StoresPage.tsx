@@ -23,13 +23,17 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     readonly count: number
     readonly isBad?: boolean
     readonly section?: HealthSection
-  }> = [
-    { name: "published", count: counts.published },
-    { name: "pending", count: counts.pending },
-    { name: "failed", count: counts.failed, isBad: counts.failed > 0, section: "sync-failed" },
-    { name: "never published", count: counts.neverPublished, section: "sync-never-published" },
-    { name: "with a draft to publish", count: counts.pendingPublish, section: "sync-pending" }
-  ]
+  }> =
+    // Nothing can be published to a store without a platform: nothing waits for it.
+    store.platform === "none"
+      ? [{ name: "entities", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
+      : [
+          { name: "published", count: counts.published },
+          { name: "pending", count: counts.pending },
+          { name: "failed", count: counts.failed, isBad: counts.failed > 0, section: "sync-failed" },
+          { name: "never published", count: counts.neverPublished, section: "sync-never-published" },
+          { name: "with a draft to publish", count: counts.pendingPublish, section: "sync-pending" }
+        ]
   return (
     <ul class="tally" aria-label="Entities by the state of their last publish">
       {figures.map(({ count, isBad = false, name, section }) => (

@@ -530,7 +530,7 @@ const refreshing = (round: number) =>
 const scanning = Effect.gen(function* () {
   const health = yield* HealthRepo
   const sql = yield* SqlClient.SqlClient
-  yield* sql.withTransaction(health.scan(accountId, "sync", null))
+  yield* sql.withTransaction(health.scan(accountId, "completeness", null))
   yield* sql`ANALYZE health_issue`
   // Who unlinks a store scans again what was scanned: it is put back where it is read.
   yield* sql.unsafe("CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot")

@@ -79,7 +79,8 @@ layer(MemoryServer)("data health over REST", (it) => {
           ],
           by_field: [{ field: "title", affected: 1 }],
           by_section: [{ section: "divergence", rows: 1 }],
-          compared: 1
+          compared: 1,
+          rules: { texts: "same_language", prices: "same_currency" }
         },
         scanned_at: scanned.scanned_at,
         as_of_version: scanned.as_of_version
@@ -105,7 +106,7 @@ layer(MemoryServer)("data health over REST", (it) => {
       assert.deepStrictEqual(bodyOf(yield* get(`/issues?section=divergence&store_id=${a}`, token)).data, [])
 
       const completeness = bodyOf(yield* post("/scans", token, { dimension: "completeness" }))
-      assert.deepInclude(completeness.result, { checked: 2, affected: 2, required: 1 })
+      assert.deepInclude(completeness.result, { checked: 2, affected: 1, score: 50, required: 1 })
       assert.deepStrictEqual(bodyOf(yield* get("/issues?section=completeness-required", token)).data, [
         {
           entity_id: bare,
@@ -143,7 +144,7 @@ layer(MemoryServer)("data health over REST", (it) => {
         bodyOf(yield* post("/scans", token, { dimension: "completeness", store_id: a.toUpperCase() })),
         bodyOf(yield* post("/scans", token, { dimension: "divergence", store_id: a }))
       ]
-      assert.deepInclude(after[0].result, { required: 0, by_store: [{ store_id: a, checked: 2, affected: 2 }] })
+      assert.deepInclude(after[0].result, { required: 0, by_store: [{ store_id: a, checked: 2, affected: 0 }] })
       // One that cannot be narrowed is scanned as a whole.
       assert.deepInclude(after[1].result, { affected: 0, score: 100, compared: 1 })
       assert.lengthOf(after[1].result.by_store, 2)
@@ -178,8 +179,8 @@ layer(MemoryServer)("data health over REST", (it) => {
     Effect.gen(function* () {
       const { actor, stores, token } = yield* anAccount({ domains: ["a.example"] })
       yield* Effect.replicateEffect(anEntity("product", { title: "x" }, { on: stores }), 103).pipe(actingAs(actor))
-      yield* post("/scans", token, { dimension: "sync" })
-      const all = bodyOf(yield* get("/issues?section=sync-pending&page_size=1000", token))
+      yield* post("/scans", token, { dimension: "completeness" })
+      const all = bodyOf(yield* get("/issues?section=completeness-required&page_size=1000", token))
       assert.deepStrictEqual([all.data.length, all.page, all.has_next], [100, 1, true])
       const cases: Readonly<Record<string, readonly [rows: number, page: number, more: boolean]>> = {
         "": [25, 1, true],
@@ -198,11 +199,11 @@ layer(MemoryServer)("data health over REST", (it) => {
         "locale=de": [25, 1, true]
       }
       for (const [query, expected] of Object.entries(cases)) {
-        const page = bodyOf(yield* get(`/issues?section=sync-pending&${query}`, token))
+        const page = bodyOf(yield* get(`/issues?section=completeness-required&${query}`, token))
         assert.deepStrictEqual([page.data.length, page.page, page.has_next], expected, query)
       }
       const five = yield* Effect.forEach([1, 2, 3, 4, 5], (page) =>
-        Effect.map(get(`/issues?section=sync-pending&page=${page}`, token), (answer) => bodyOf(answer).data)
+        Effect.map(get(`/issues?section=completeness-required&page=${page}`, token), (answer) => bodyOf(answer).data)
       )
       const ids = five.flat().map(({ entity_id }: { readonly entity_id: string }) => entity_id)
       assert.strictEqual(new Set(ids).size, 103)

@@ -155,7 +155,8 @@ const divergenceSnapshot: typeof HealthSnapshot.Encoded = {
       { field: "vendor", affected: 4 }
     ],
     by_section: [{ section: "divergence", rows: 11 }],
-    compared: 412
+    compared: 412,
+    rules: { texts: "same_language", prices: "same_currency" }
   },
   scanned_at: publishedAt,
   as_of_version: 2_871
