@@ -1,7 +1,6 @@
 import { Effect } from "effect"
-import { ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
-import { findsNothing, type ImportRun } from "../domain/Import.ts"
+import type { Acceptance, ConflictDecision, ImportRun } from "../domain/Import.ts"
 import type { ImportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
@@ -20,30 +19,33 @@ const importing = <E>(work: (report: Report<ImportProgress>) => Effect.Effect<Im
 
 const importId = idOf(ImportId)
 
-/** A store that is empty all of a sudden is more often a fault than a wish: nobody accepts that without having seen it. */
-const emptied = ({ id, storeDomain, summary: { unlinked } }: ImportRun) =>
-  ValidationFailed.at(
-    "store",
-    `${storeDomain} holds nothing any more, so ${unlinked} products, variants, collections and files would be taken from it. If that is right: catalog import accept ${id}; else: catalog import discard ${id}`
-  )
+const acceptanceOf = ({
+  remove,
+  rest
+}: {
+  readonly rest: ConflictDecision | null
+  readonly remove: boolean
+}): Acceptance => ({ rest: rest ?? undefined, confirmsRemovals: remove })
 
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const imports = yield* Imports
     return {
-      importCsv: ({ accept, account, path, store }) =>
+      importCsv: ({ accept, account, path, store, ...choices }) =>
         importing((report) =>
           imports.csv(path, store, report).pipe(
-            Effect.flatMap((run) => (accept ? imports.accept(run.id, report) : Effect.succeed(run))),
+            Effect.flatMap((run) =>
+              accept ? imports.accept(run.id, report, acceptanceOf(choices)) : Effect.succeed(run)
+            ),
             forAccount(account)
           )
         ),
-      refreshStore: ({ accept, account, store }) =>
+      refreshStore: ({ accept, account, store, ...choices }) =>
         importing((report) =>
           imports.refresh(store.trim().toLowerCase(), report).pipe(
             Effect.flatMap((run) =>
-              accept ? (findsNothing(run.summary) ? emptied(run) : imports.accept(run.id, report)) : Effect.succeed(run)
+              accept ? imports.accept(run.id, report, acceptanceOf(choices)) : Effect.succeed(run)
             ),
             forAccount(account)
           )
@@ -57,10 +59,10 @@ export const ImportHandlers = ImportRpcs.toLayer(
             (decided) => ({ decided })
           )
         ),
-      acceptImport: ({ account, id }) =>
+      acceptImport: ({ account, id, ...choices }) =>
         importing((report) =>
           importId(id).pipe(
-            Effect.flatMap((known) => imports.accept(known, report)),
+            Effect.flatMap((known) => imports.accept(known, report, acceptanceOf(choices))),
             forAccount(account)
           )
         ),
