@@ -20,7 +20,7 @@ import {
 } from "../domain/Health.ts"
 import { HistoryEntry } from "../domain/History.ts"
 import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../domain/Ids.ts"
-import { ConflictDecision, ImportConflict, ImportRun } from "../domain/Import.ts"
+import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { PlatformReadError } from "../domain/PlatformErrors.ts"
 import { PlatformRecord } from "../domain/PlatformRecord.ts"
@@ -198,20 +198,26 @@ export type ImportEvent = typeof ImportEvent.Type
 
 const aboutImport = { account, id: Schema.String }
 
+/** `rest`: the decision for conflicts that have none. `remove`: entities that left the store may be taken off it. */
+const acceptance = { rest: Schema.NullOr(ConflictDecision), remove: Schema.Boolean }
+
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const ImportRpcs = RpcGroup.make(
-  /** `path`: absolute, opened by the process that answers. ImportFileRejected: everything that is wrong with it. */
+  /**
+   * `path`: absolute, opened by the process that answers. ImportFileRejected: everything that is wrong with it.
+   * ReviewIncomplete: with `accept`, the import waits for its review.
+   */
   Rpc.make("importCsv", {
-    payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean },
+    payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean, ...acceptance },
     success: ImportEvent,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound, ImportFileRejected),
+    error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, ImportFileRejected),
     stream: true
   }),
   /** PlatformReadError: the store's platform could not be read. ValidationFailed: as for `Imports.refresh`. */
   Rpc.make("refreshStore", {
-    payload: { account, store: Schema.String, accept: Schema.Boolean },
+    payload: { account, store: Schema.String, accept: Schema.Boolean, ...acceptance },
     success: ImportEvent,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound, PlatformReadError),
+    error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, PlatformReadError),
     stream: true
   }),
   /** By their numbers, after one of them (0: from the start); 500 at most. */
@@ -232,9 +238,9 @@ export const ImportRpcs = RpcGroup.make(
   }),
   /** ValidationFailed: it is not under review. */
   Rpc.make("acceptImport", {
-    payload: aboutImport,
+    payload: { ...aboutImport, ...acceptance },
     success: ImportEvent,
-    error: Schema.Union(Refusal, ValidationFailed, NotFound),
+    error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete),
     stream: true
   }),
   /** ValidationFailed: it is not under review. */

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
-import { ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
-import { findsNothing, type ImportRun } from "../domain/Import.ts"
+import type { Acceptance, ConflictDecision, ImportRun } from "../domain/Import.ts"
 import type { ReportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
@@ -23,34 +22,35 @@ const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>)
 
 const importId = idOf(ImportId)
 
-/** A store that is empty all of a sudden is more often a fault than a wish: nobody accepts that without having seen it. */
-const emptied = ({ id, storeDomain, summary: { unlinked } }: ImportRun) =>
-  ValidationFailed.at(
-    "store",
-    `${storeDomain} holds nothing any more, so ${unlinked} products, variants, collections and files would be taken from it. If that is right: catalog import accept ${id}; else: catalog import discard ${id}`
-  )
+interface Choices {
+  readonly rest: ConflictDecision | null
+  readonly remove: boolean
+}
+
+const acceptanceOf = ({ remove, rest }: Choices): Acceptance => ({ rest: rest ?? undefined, confirmsRemovals: remove })
 
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const imports = yield* Imports
-    /** Whoever is interrupted from here on has to know which import goes on without them. */
-    const accept = (id: ImportId, reportOf: ReportOf) =>
-      Effect.zipRight(reportOf(id)({ step: "applying", done: 0, total: 0 }), imports.accept(id, reportOf(id)))
+    /** A client that is interrupted from here on has to know which import goes on without it. */
+    const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
+      Effect.zipRight(
+        reportOf(id)({ step: "applying", done: 0, total: 0 }),
+        imports.accept(id, reportOf(id), acceptanceOf(choices))
+      )
     return {
-      importCsv: ({ accept: isAccepted, account, path, store }) =>
+      importCsv: ({ accept: isAccepted, account, path, store, ...choices }) =>
         importing((reportOf) =>
           imports.csv(path, store, reportOf(null)).pipe(
-            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf) : Effect.succeed(run))),
+            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
-      refreshStore: ({ accept: isAccepted, account, store }) =>
+      refreshStore: ({ accept: isAccepted, account, store, ...choices }) =>
         importing((reportOf) =>
           imports.refresh(store.trim().toLowerCase(), reportOf(null)).pipe(
-            Effect.flatMap((run) =>
-              isAccepted ? (findsNothing(run.summary) ? emptied(run) : accept(run.id, reportOf)) : Effect.succeed(run)
-            ),
+            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
@@ -63,10 +63,10 @@ export const ImportHandlers = ImportRpcs.toLayer(
             (decided) => ({ decided })
           )
         ),
-      acceptImport: ({ account, id }) =>
+      acceptImport: ({ account, id, ...choices }) =>
         importing((reportOf) =>
           importId(id).pipe(
-            Effect.flatMap((known) => imports.accept(known, reportOf(known))),
+            Effect.flatMap((known) => imports.accept(known, reportOf(known), acceptanceOf(choices))),
             forAccount(account)
           )
         ),

@@ -3,7 +3,15 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
-import { ConflictDecision, columnsNotKept, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import {
+  ConflictDecision,
+  columnsNotKept,
+  type ImportConflict,
+  type ImportRun,
+  isRemovalToConfirm,
+  plannedOf,
+  type ReviewIncomplete
+} from "../domain/Import.ts"
 import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
 import { mostEntries } from "../domain/Mirror.ts"
 import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
@@ -60,6 +68,58 @@ const followed = <E, R>(
       () => new Refused({ message: "The import ended without an answer: see `catalog import list`." })
     )
   })
+
+const acceptFlags = {
+  takeStore: Options.boolean("take-store").pipe(
+    Options.withDescription("Accept: every undecided conflict takes the store's value.")
+  ),
+  keepDrafts: Options.boolean("keep-drafts").pipe(
+    Options.withDescription("Accept: every undecided conflict keeps the draft.")
+  ),
+  remove: Options.boolean("remove").pipe(
+    Options.withDescription("Accept: entities that are no longer in the store are taken off it, however many they are.")
+  )
+}
+
+/** What an acceptance says about conflicts and removals, as it is sent. Refused: both decisions at once. */
+const choicesOf = ({
+  keepDrafts,
+  remove,
+  takeStore
+}: {
+  readonly takeStore: boolean
+  readonly keepDrafts: boolean
+  readonly remove: boolean
+}): Effect.Effect<{ readonly rest: ConflictDecision | null; readonly remove: boolean }, Refused> =>
+  takeStore && keepDrafts
+    ? Effect.fail(new Refused({ message: "Use either --take-store or --keep-drafts: they exclude each other." }))
+    : Effect.succeed({ rest: takeStore ? "take_store" : keepDrafts ? "keep_draft" : null, remove })
+
+const numbersOf = ({ conflicts, undecided }: ReviewIncomplete) =>
+  `${conflicts.join(", ")}${undecided > conflicts.length ? ` and ${undecided - conflicts.length} more` : ""}`
+
+const conflictCount = (count: number) => (count === 1 ? "1 conflict is" : `${count} conflicts are`)
+
+/** Why an import cannot be accepted yet, and the ways to go on. */
+const incomplete = (account: Option.Option<string>) => (review: ReviewIncomplete) => {
+  const { id, removals, storeDomain, undecided } = review
+  const rest = undecided > 0 ? " --take-store" : ""
+  const open = [
+    ...(undecided > 0
+      ? [
+          `${conflictCount(undecided)} undecided (${numbersOf(review)}): decide with \`${hint(`import decide ${id} ${review.conflicts[0] ?? 1} keep_draft`, account)}\`, or accept with --take-store or --keep-drafts for all of them`
+        ]
+      : []),
+    ...(removals > 0
+      ? [
+          `${removals} products, variants, collections and files are no longer in ${storeDomain}: see \`${hint(`import show ${id}`, account)}\`, and accept with --remove to take them off the store`
+        ]
+      : [])
+  ]
+  return new Refused({
+    message: `Nothing is written, and import ${id} is still under review: ${open.join("; ")}. For example: ${hint(`import accept ${id}${rest}${removals > 0 ? " --remove" : ""}`, account)}`
+  })
+}
 
 const unknown = (account: Option.Option<string>, id: string) => () =>
   Effect.fail(new Refused({ message: `The account has no import ${id}: see \`${hint("import list", account)}\`.` }))
@@ -118,7 +178,8 @@ const whatIsCounted = (run: ImportRun): ReadonlyArray<string> => {
       : []),
     ...(unlinked > 0
       ? [
-          `  ${unlinked} products, variants, collections and files are not in the store any more: they ${run.phase === "applied" ? "were" : "will be"} taken from it and stay here`
+          `  ${unlinked} products, variants, collections and files are not in the store any more: they ${run.phase === "applied" ? "were" : "will be"} taken from it and stay here`,
+          ...(run.phase === "reviewing" && isRemovalToConfirm(run.summary) ? ["  accepting them needs --remove"] : [])
         ]
       : [])
   ]
@@ -133,10 +194,10 @@ const whatConflicts = (
     : phase === "reviewing"
       ? [
           `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\`;`,
-          "  accepting takes the store's value wherever `catalog import decide` has not kept the draft"
+          "  decide each with `catalog import decide`, or all that are undecided with --take-store or --keep-drafts"
         ]
       : [
-          `  ${conflicts} fields were edited here and in the store: the store's values are taken where no draft was kept`
+          `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\` for the decisions`
         ]
 
 /** What comes after a look at an import that waits. */
@@ -237,21 +298,25 @@ const csv = Command.make(
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("A Shopify product export.")),
     store: Options.text("store").pipe(Options.withDescription("Domain of the linked store it comes from.")),
-    accept: Options.boolean("accept").pipe(Options.withDescription("Apply it at once, without a review.")),
+    accept: Options.boolean("accept").pipe(
+      Options.withDescription("Apply it at once, unless a conflict is undecided; then it waits for a review.")
+    ),
+    ...acceptFlags,
     account,
     json
   },
-  ({ accept, account, file, json, store }) =>
+  ({ accept, account, file, json, store, ...flags }) =>
     Effect.gen(function* () {
+      const choices = yield* choicesOf(flags)
       const client = yield* AdminClient
-      const run = yield* followed(
-        client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
-        "reading",
-        account
-      )
+      const path = resolve(yield* calledFrom, file)
+      const run = yield* followed(client.importCsv({ account, path, store, accept, ...choices }), "reading", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
     }).pipe(
-      Effect.catchTag("ImportFileRejected", (rejected) => Effect.fail(refusedFile(rejected))),
+      Effect.catchTags({
+        ImportFileRejected: (rejected) => Effect.fail(refusedFile(rejected)),
+        ReviewIncomplete: incomplete(account)
+      }),
       withAdmin
     )
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
@@ -261,17 +326,26 @@ const refresh = Command.make(
   {
     store: Options.text("store").pipe(Options.withDescription("Domain of the linked store.")),
     accept: Options.boolean("accept").pipe(
-      Options.withDescription("Apply it at once, without a review: every conflict takes the store's value.")
+      Options.withDescription("Apply it at once, unless something is left to decide; then it waits for a review.")
     ),
+    ...acceptFlags,
     account,
     json
   },
-  ({ accept, account, json, store }) =>
+  ({ accept, account, json, store, ...flags }) =>
     Effect.gen(function* () {
+      const choices = yield* choicesOf(flags)
       const client = yield* AdminClient
-      const run = yield* followed(client.refreshStore({ account, store, accept }), "fetching", account)
+      const run = yield* followed(client.refreshStore({ account, store, accept, ...choices }), "fetching", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
-    }).pipe(Effect.catchTags({ PlatformRefused: unread, PlatformUnavailable: unread }), withAdmin)
+    }).pipe(
+      Effect.catchTags({
+        PlatformRefused: unread,
+        PlatformUnavailable: unread,
+        ReviewIncomplete: incomplete(account)
+      }),
+      withAdmin
+    )
 ).pipe(
   Command.withDescription("Import all that a store has, through its platform; without --accept it waits for a review.")
 )
@@ -322,12 +396,21 @@ const decide = Command.make(
   Command.withDescription("Decide conflicts of an import under review: keep the draft, or take the store's value.")
 )
 
-const accept = Command.make("accept", { id: importId, account, json }, ({ account, id, json }) =>
-  Effect.gen(function* () {
-    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), "applying", account, id)
-    yield* answer(json, objectOf(run), linesOf(run, account))
-  }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
-).pipe(Command.withDescription("Apply an import that is under review."))
+const accept = Command.make(
+  "accept",
+  { id: importId, ...acceptFlags, account, json },
+  ({ account, id, json, ...flags }) =>
+    Effect.gen(function* () {
+      const choices = yield* choicesOf(flags)
+      const run = yield* followed(
+        (yield* AdminClient).acceptImport({ account, id, ...choices }),
+        "applying",
+        account,
+        id
+      )
+      yield* answer(json, objectOf(run), linesOf(run, account))
+    }).pipe(Effect.catchTags({ NotFound: unknown(account, id), ReviewIncomplete: incomplete(account) }), withAdmin)
+).pipe(Command.withDescription("Apply an import that is under review, once every conflict is decided."))
 
 const discard = Command.make("discard", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {

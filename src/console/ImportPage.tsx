@@ -1,11 +1,22 @@
-import { columnsNotKept, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import {
+  type ConflictDecision,
+  columnsNotKept,
+  type ImportConflict,
+  type ImportRun,
+  isRemovalToConfirm,
+  plannedOf
+} from "../domain/Import.ts"
 import { mostEntries } from "../domain/Mirror.ts"
 import type { Visitor } from "./Browser.ts"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
-import { counted, importTitle } from "./Naming.tsx"
+import { actorName, counted, importTitle } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
+
+/** The field that decides the undecided conflicts, and the one that confirms how many entities leave the store. */
+export const restField = "rest"
+export const confirmField = "remove"
 
 const Facts = ({ run }: { readonly run: ImportRun }) => (
   <div class="sheet">
@@ -18,6 +29,8 @@ const Facts = ({ run }: { readonly run: ImportRun }) => (
       <dd>{run.storeDomain}</dd>
       <dt>Source</dt>
       <dd>{run.fileName === null ? "The store itself, read through its platform" : `The file ${run.fileName}`}</dd>
+      <dt>By</dt>
+      <dd>{actorName(run.actor)}</dd>
       <dt>Began</dt>
       <dd>
         <Time at={run.createdAt} />
@@ -164,37 +177,69 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
     </section>
   )
 
-const Decision = ({
-  csrf,
-  run,
-  undecided
-}: {
-  readonly run: ImportRun
-  readonly csrf: string
-  readonly undecided: number
-}) => (
+/** Decisions for the conflicts that are undecided, by the word that the form sends. */
+const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
+  { rest: "keep_draft", name: "Keep our draft for all undecided and accept" },
+  { rest: "take_store", name: "Take the store's value for all undecided and accept" }
+]
+
+/** The last part of the form: acceptance, which is offered once nothing is undecided. */
+const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly undecided: number }) => (
   <section aria-labelledby="decision">
     <h2 id="decision">Your decision</h2>
-    <p>
-      Nothing is written yet, and nobody can change the catalog until you accept or discard this import.
-      {undecided > 0 &&
-        ` ${counted(undecided, "conflict")} below ${undecided === 1 ? "is" : "are"} undecided: there the store's value is taken.`}
-    </p>
+    <p>Nothing is written yet, and nobody can change the catalog until you accept or discard this import.</p>
+    {isRemovalToConfirm(run.summary) && (
+      <label class="pick">
+        <input type="checkbox" name={confirmField} value={run.summary.unlinked} required />
+        Yes, take these {counted(run.summary.unlinked, "entity", "entities")} off {run.storeDomain}
+      </label>
+    )}
+    {undecided > 0 && (
+      <p>
+        {counted(undecided, "conflict is", "conflicts are")} undecided. Choose a value for each and save your decisions;
+        then you can accept the import. Or decide all that are undecided in one way:
+      </p>
+    )}
     <div class="buttons">
-      <form method="post" action={paths.acceptImport}>
-        <CsrfField csrf={csrf} />
-        <input type="hidden" name="id" value={run.id} />
+      {undecided > 0 ? (
+        restWords.map(({ name, rest }) => (
+          <button key={rest} type="submit" class="plain" name={restField} value={rest}>
+            {name}
+          </button>
+        ))
+      ) : (
         <button type="submit">Accept the import</button>
-      </form>
-      <form method="post" action={paths.discardImport}>
-        <CsrfField csrf={csrf} />
-        <input type="hidden" name="id" value={run.id} />
+      )}
+    </div>
+  </section>
+)
+
+const About = ({ csrf, id }: { readonly csrf: string; readonly id: string }) => (
+  <>
+    <CsrfField csrf={csrf} />
+    <input type="hidden" name="id" value={id} />
+  </>
+)
+
+type ReviewShown = Parameters<typeof ConflictsToDecide>[0]
+
+/** One form has the choices and the acceptance: whichever button sends it, the choices come with it. */
+const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => (
+  <>
+    <form method="post" action={paths.acceptImport}>
+      <About csrf={csrf} id={shown.run.id} />
+      {shown.run.summary.conflicts > 0 && <ConflictsToDecide {...shown} />}
+      <Acceptance run={shown.run} undecided={shown.undecided} />
+    </form>
+    <form method="post" action={paths.discardImport} class="fields">
+      <About csrf={csrf} id={shown.run.id} />
+      <div class="buttons">
         <button type="submit" class="danger">
           Discard it
         </button>
-      </form>
-    </div>
-  </section>
+      </div>
+    </form>
+  </>
 )
 
 /** Of an import that a process works on: nothing here moves by itself. */
@@ -245,13 +290,11 @@ export const ImportPage = ({
       <Facts run={run} />
       <Problems {...run.summary} />
       {isRead(run) && <Summary run={run} />}
-      {phase === "reviewing" && <Decision run={run} csrf={visitor.csrf} undecided={undecided} />}
-      {run.summary.conflicts > 0 &&
-        (phase === "reviewing" ? (
-          <ConflictsToDecide {...shown} csrf={visitor.csrf} undecided={undecided} />
-        ) : (
-          <ConflictsDecided {...shown} />
-        ))}
+      {phase === "reviewing" ? (
+        <Review {...shown} csrf={visitor.csrf} undecided={undecided} />
+      ) : (
+        run.summary.conflicts > 0 && <ConflictsDecided {...shown} />
+      )}
       <p>
         <a href={paths.imports}>All imports</a>
       </p>

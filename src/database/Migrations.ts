@@ -38,7 +38,8 @@ export const names: ReadonlyArray<string> = [
   "0026_connection_ends",
   "0027_drops_in_history",
   "0032_sign_in_devices",
-  "0036_unlisted_products"
+  "0036_unlisted_products",
+  "0038_import_actors"
 ]
 
 export const directory = `${packageRoot}/migrations/`

@@ -93,6 +93,8 @@ export const ImportRun = Schema.Struct({
   applied: Schema.Int,
   /** Why it failed. */
   error: Schema.NullOr(Schema.String),
+  /** The person who began it, and once it is accepted the one who accepted it: its changes are theirs. */
+  actor: HistoryActor,
   createdAt: Timestamp,
   updatedAt: Timestamp
 })
@@ -131,6 +133,45 @@ export const ImportConflict = Schema.Struct({
   decided_at: Schema.NullOr(Timestamp)
 })
 export type ImportConflict = typeof ImportConflict.Type
+
+/** How a person accepts an import that is under review. */
+export interface Acceptance {
+  /** Decisions by the numbers of conflicts; each replaces an earlier one. */
+  readonly decisions?: ReadonlyMap<number, ConflictDecision>
+  /** Decides the conflicts that are undecided after that. Without it, an undecided conflict refuses the acceptance. */
+  readonly rest?: ConflictDecision | undefined
+  /** Confirms that the entities which are no longer in the store are taken off it. */
+  readonly confirmsRemovals?: boolean
+}
+
+/** An import that takes more entities off its store than this is accepted only with an explicit confirmation. */
+export const maxUnconfirmedRemovals = 10
+
+/** Whether an import takes so much off its store, or all that the store had, that a person has to confirm it. */
+export const isRemovalToConfirm = (summary: ImportSummary): boolean =>
+  summary.unlinked > maxUnconfirmedRemovals || findsNothing(summary)
+
+/** The conflicts that a refused acceptance names. */
+export const maxNamedConflicts = 10
+
+/** The acceptance leaves something open that only a person can decide: nothing was written. */
+export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("ReviewIncomplete", {
+  id: ImportId,
+  storeDomain: Schema.String,
+  /** How many conflicts have no decision. */
+  undecided: Schema.Int,
+  /** The numbers of the first of them. */
+  conflicts: Schema.Array(Schema.Int),
+  /** How many entities would be taken off the store without a confirmation; 0: none, or it was given. */
+  removals: Schema.Int
+}) {
+  override get message() {
+    return [
+      ...(this.undecided > 0 ? [`${this.undecided} conflicts are undecided`] : []),
+      ...(this.removals > 0 ? [`taking ${this.removals} entities off ${this.storeDomain} is not confirmed`] : [])
+    ].join("; ")
+  }
+}
 
 /** The import that locks its account, among the imports of that. */
 export const holderOf = (runs: ReadonlyArray<ImportRun>): ImportRun | undefined =>

@@ -3,7 +3,7 @@ import { Array as Arr, Context, Effect, Layer, type Option, Schema, Struct } fro
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../domain/Actor.ts"
 import { StagedChangeJson } from "../domain/CatalogChangeJson.ts"
-import { HistoryActor } from "../domain/History.ts"
+import { authorOf, HistoryActor } from "../domain/History.ts"
 import { AccountId, EntityId, ImportId, type StoreId } from "../domain/Ids.ts"
 import {
   ConflictDecision,
@@ -12,11 +12,11 @@ import {
   type ImportPhase,
   ImportRun,
   type ImportSummary,
+  maxNamedConflicts,
   nothingPlanned
 } from "../domain/Import.ts"
 import type { FieldConflict, StagedChange } from "../domain/ImportPlan.ts"
 import { untilNone } from "./Forgetting.ts"
-import { authorOf } from "./HistoryRepo.ts"
 
 /** The changes of one product of an import; of a refresh also of one collection, file or entity to be unlinked. */
 export interface StagedItem {
@@ -51,6 +51,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         readonly storeId: StoreId
         readonly source: ImportOrigin
         readonly fileName: string | null
+        readonly actor: HistoryActor
       }
     ) => Effect.Effect<void>
     readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
@@ -65,6 +66,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         readonly leased: boolean
         readonly summary?: ImportSummary | undefined
         readonly error?: string | undefined
+        readonly actor?: HistoryActor | undefined
       }
     ) => Effect.Effect<void>
     /** Extends the lease by 60 s; false when the import is no longer in this phase. */
@@ -108,8 +110,11 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       which: ReadonlyArray<number> | "all" | "undecided",
       decision: ConflictDecision
     ) => Effect.Effect<ReadonlyArray<number>>
-    /** How many of its conflicts have no decision. */
-    readonly undecided: (accountId: AccountId, id: ImportId) => Effect.Effect<number>
+    /** How many of its conflicts have no decision, and the numbers of the first ten of them. */
+    readonly undecided: (
+      accountId: AccountId,
+      id: ImportId
+    ) => Effect.Effect<{ readonly count: number; readonly first: ReadonlyArray<number> }>
     /** Those of these conflicts whose draft is kept. */
     readonly kept: (
       accountId: AccountId,
@@ -149,7 +154,8 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
 
       const runColumns = sql`
         i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
-        i.error, i.applied, rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
+        i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
+        rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
       const find = SqlSchema.findOne({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
@@ -259,9 +265,11 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       })
       const undecided = SqlSchema.single({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-        Result: Schema.Struct({ count: Schema.Int }),
+        Result: Schema.Struct({ count: Schema.Int, first: Schema.Array(Schema.Int) }),
         execute: ({ accountId, id }) => sql`
-          SELECT count(*)::integer AS count FROM import_conflict c
+          SELECT count(*)::integer AS count,
+                 coalesce((array_agg(c.ordinal ORDER BY c.ordinal))[1:${sql.literal(String(maxNamedConflicts))}], '{}') AS first
+          FROM import_conflict c
           WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.decision IS NULL`
       })
       const kept = SqlSchema.findAll({
@@ -333,21 +341,23 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       return {
         create: (accountId, run) =>
           sql`
-            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, summary)
+            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, summary, actor_kind,
+                                    actor_id, actor_name)
             VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
-                    app_now() + interval '60 seconds', ${JSON.stringify(nothingPlanned)}::jsonb)`.pipe(
-            Effect.asVoid,
-            orDie
-          ),
+                    app_now() + interval '60 seconds', ${JSON.stringify(nothingPlanned)}::jsonb, ${run.actor.kind},
+                    ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
         find: (accountId, id) => orDie(find({ accountId, id })),
         list: (accountId) => orDie(list(accountId)),
-        move: (accountId, id, { error, leased, phase, summary }) =>
+        move: (accountId, id, { actor, error, leased, phase, summary }) =>
           sql`
             UPDATE import_run
             SET phase = ${phase}, updated_at = app_now(),
                 lease_until = CASE WHEN ${leased} THEN app_now() + interval '60 seconds' END,
                 summary = coalesce(${summary === undefined ? null : JSON.stringify(summary)}::jsonb, summary),
-                error = coalesce(${error ?? null}::text, error)
+                error = coalesce(${error ?? null}::text, error),
+                actor_kind = coalesce(${actor?.kind ?? null}::text, actor_kind),
+                actor_id = CASE WHEN ${actor === undefined} THEN actor_id ELSE ${actor?.id ?? null}::uuid END,
+                actor_name = CASE WHEN ${actor === undefined} THEN actor_name ELSE ${actor?.name ?? null}::text END
             WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
         renew: (accountId, id, phase) =>
           sql`
@@ -404,7 +414,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             ),
             (rows) => rows.map(({ ordinal }) => ordinal)
           ),
-        undecided: (accountId, id) => Effect.map(Effect.orDie(undecided({ accountId, id })), ({ count }) => count),
+        undecided: (accountId, id) => Effect.orDie(undecided({ accountId, id })),
         kept: (accountId, id, ordinals) =>
           ordinals.length === 0
             ? Effect.succeed(new Set())

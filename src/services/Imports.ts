@@ -6,16 +6,20 @@ import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type Actor, CurrentActor } from "../domain/Actor.ts"
 import { NotFound, PimLocked, Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { actorOf } from "../domain/History.ts"
 import { type AccountId, ImportId } from "../domain/Ids.ts"
 import {
+  type Acceptance,
   ConflictDecision,
   type ImportConflict,
   type ImportOrigin,
   type ImportPhase,
   type ImportRun,
   type ImportSummary,
+  isRemovalToConfirm,
   nothingPlanned,
   plannedOf,
+  ReviewIncomplete,
   whyLocked
 } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
@@ -23,6 +27,7 @@ import { decided } from "../domain/ImportPlan.ts"
 import { type PlatformReadError, PlatformRefused, PlatformUnavailable, whyUnread } from "../domain/PlatformErrors.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../repos/PulledRecordsRepo.ts"
@@ -147,15 +152,22 @@ export class Imports extends Context.Tag("catalog/Imports")<
     /** How many of its conflicts nobody has decided. NotFound: the account has no such import. */
     readonly undecided: (id: ImportId) => Effect.Effect<number, NotFound, CurrentActor>
     /**
-     * Applies an import that is under review, every conflict that nobody decided by the store's value, or goes on with one whose process is gone. ValidationFailed: it is neither, it
-     * was taken over too often, or applying it failed in a way that trying again does not cure; it then is failed.
+     * Applies an import that is under review, or continues one whose process is gone. Its changes are the actor's.
+     *
+     * ReviewIncomplete: a conflict is undecided, or taking entities off the store is not confirmed; nothing is written, the
+     * given decisions neither. ValidationFailed: it is neither under review nor left behind, it was taken over too often, or
+     * applying it failed in a way that trying again does not cure; it then is failed.
      */
     readonly accept: (
       id: ImportId,
-      report: ReportProgress
-    ) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
+      report: ReportProgress,
+      acceptance?: Acceptance
+    ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
     /** Begins what `accept` does and answers with the import as it is then; the rest goes on as with `startRefresh`. */
-    readonly startAccepting: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
+    readonly startAccepting: (
+      id: ImportId,
+      acceptance: Acceptance
+    ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
     /** Forgets an import that is under review. ValidationFailed: it is not. */
     readonly discard: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
     /**
@@ -176,6 +188,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const faults = yield* FaultInjector
       const importLock = yield* ImportLockRepo
       const drafts = yield* DraftsRepo
+      const history = yield* HistoryRepo
       const mirror = yield* Mirror
       const pulled = yield* PulledRecordsRepo
       const repo = yield* ImportsRepo
@@ -324,7 +337,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           })
         )
 
-      const applyAll = (accountId: AccountId, { applied, id, summary }: ImportRun, report: ReportProgress) => {
+      const applyAll = (accountId: AccountId, { actor, applied, id, summary }: ImportRun, report: ReportProgress) => {
         let done = applied
         const applyOne = applyNext(accountId, id).pipe(
           Effect.tap((count) => {
@@ -351,7 +364,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           ),
           // Whoever comes next need not wait for the lease of a process that was told to stop.
           Effect.onInterrupt(() => repo.release(accountId, id)),
-          Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
+          Effect.provideService(CurrentActor, actorOf(accountId, actor))
         )
       }
 
@@ -414,10 +427,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
       }
       const aRefresh: Source = { origin: "refresh", fileName: null }
 
-      const create = (accountId: AccountId, store: Store, { fileName, origin }: Source) =>
-        Effect.tap(mintId(ImportId), (id) =>
-          repo.create(accountId, { id, storeId: store.id, source: origin, fileName })
-        )
+      const create = (store: Store, { fileName, origin }: Source) =>
+        Effect.gen(function* () {
+          const actor = yield* CurrentActor
+          const id = yield* mintId(ImportId)
+          const by = yield* history.nameOf(actor)
+          yield* repo.create(actor.accountId, { id, storeId: store.id, source: origin, fileName, actor: by })
+          return id
+        })
 
       /** What reads the source of an import, which is there for as long as its scope is open, and then compares it. */
       type Read<E1, E2> = Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1, Scope.Scope>
@@ -456,7 +473,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           yield* resume(Option.some(accountId))
           const holder = yield* transaction.run(importLock.share(accountId))
           if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
-          const id = yield* create(accountId, store, source)
+          const id = yield* create(store, source)
           return yield* compareSource(accountId, id, source.origin, read(id))
         })
 
@@ -476,7 +493,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
                 (run) => run.phase === "fetching" && run.source === source.origin && run.storeId === store.id
               )
               return before === undefined
-                ? { id: yield* create(accountId, store, source), isNew: true }
+                ? { id: yield* create(store, source), isNew: true }
                 : { id: before.id, isNew: false }
             })
           )
@@ -506,46 +523,69 @@ export class Imports extends Context.Tag("catalog/Imports")<
           )
         )
 
-      /** All of these decisions or none: how many. */
-      const decideAll = (
+      /** Records decisions of an import that is under review: how many. ValidationFailed: it has no such conflict. */
+      const recordDecisions = (
         actor: Actor,
         id: ImportId,
         parts: ReadonlyArray<{ readonly which: ReadonlyArray<number> | "all"; readonly decision: ConflictDecision }>
       ) =>
+        Effect.gen(function* () {
+          const counts = yield* Effect.forEach(parts, ({ decision, which }) =>
+            Effect.gen(function* () {
+              const done = new Set(yield* repo.decide(actor, id, which, decision))
+              const unknown = which === "all" ? undefined : which.find((conflict) => !done.has(conflict))
+              return unknown === undefined
+                ? done.size
+                : yield* ValidationFailed.at(
+                    "conflict",
+                    `the import has no conflict ${unknown}; see \`catalog import show ${id}\``
+                  )
+            })
+          )
+          return counts.reduce((sum, count) => sum + count, 0)
+        })
+
+      /** All of these decisions or none: how many. */
+      const decideAll = (actor: Actor, id: ImportId, parts: Parameters<typeof recordDecisions>[2]) =>
         transaction.run(
           Effect.gen(function* () {
             yield* importLock.take(actor.accountId)
             yield* underReview(actor.accountId, id)
-            const counts = yield* Effect.forEach(parts, ({ decision, which }) =>
-              Effect.gen(function* () {
-                const done = new Set(yield* repo.decide(actor, id, which, decision))
-                const unknown = which === "all" ? undefined : which.find((conflict) => !done.has(conflict))
-                return unknown === undefined
-                  ? done.size
-                  : yield* ValidationFailed.at(
-                      "conflict",
-                      `the import has no conflict ${unknown}; see \`catalog import show ${id}\``
-                    )
-              })
-            )
-            return counts.reduce((sum, count) => sum + count, 0)
+            return yield* recordDecisions(actor, id, parts)
           })
         )
 
+      /** Records the decisions of an acceptance; ReviewIncomplete when it leaves something open. */
+      const completeReview = (actor: Actor, { id, storeDomain, summary }: ImportRun, acceptance: Acceptance) =>
+        Effect.gen(function* () {
+          const { confirmsRemovals = false, decisions = new Map(), rest } = acceptance
+          yield* recordDecisions(actor, id, partsOf(decisions))
+          if (rest !== undefined) yield* repo.decide(actor, id, "undecided", rest)
+          const { count, first } = yield* repo.undecided(actor.accountId, id)
+          const removals = !confirmsRemovals && isRemovalToConfirm(summary) ? summary.unlinked : 0
+          if (count > 0 || removals > 0)
+            return yield* new ReviewIncomplete({ id, storeDomain, undecided: count, conflicts: first, removals })
+        })
+
       /** Begins to apply an import that is under review, or takes over one whose process is gone: that one. */
-      const enterApplying = (actor: Actor, id: ImportId) =>
+      const enterApplying = (actor: Actor, id: ImportId, acceptance: Acceptance) =>
         transaction
           .run(
             Effect.gen(function* () {
               const { accountId } = actor
               yield* importLock.take(accountId)
-              const { phase } = yield* found(accountId, id)
-              if (phase === "reviewing") {
-                yield* repo.decide(actor, id, "undecided", "take_store")
-                yield* repo.move(accountId, id, { phase: "applying", leased: true })
+              const run = yield* found(accountId, id)
+              if (run.phase === "reviewing") {
+                yield* completeReview(actor, run, acceptance)
+                yield* repo.move(accountId, id, {
+                  phase: "applying",
+                  leased: true,
+                  actor: yield* history.nameOf(actor)
+                })
                 return Option.none<LeasedRun>()
               }
-              if (phase !== "applying") return yield* ValidationFailed.at("import", `is ${phase}, not under review`)
+              if (run.phase !== "applying")
+                return yield* ValidationFailed.at("import", `is ${run.phase}, not under review`)
               const taken = yield* repo.takeOver({ accountId, id })
               return Option.isSome(taken)
                 ? taken
@@ -608,34 +648,30 @@ export class Imports extends Context.Tag("catalog/Imports")<
           return yield* decideAll(yield* CurrentActor, id, [{ which, decision }])
         }),
         decideEach: Effect.fn("Imports.decideEach")(function* (id, decisions) {
-          const parts = ConflictDecision.literals.map((decision) => ({
-            decision,
-            which: [...decisions].filter(([, each]) => each === decision).map(([conflict]) => conflict)
-          }))
-          return yield* decideAll(yield* CurrentActor, id, parts)
+          return yield* decideAll(yield* CurrentActor, id, partsOf(decisions))
         }),
         undecided: Effect.fn("Imports.undecided")(function* (id) {
           const { accountId } = yield* CurrentActor
           yield* found(accountId, id)
-          return yield* repo.undecided(accountId, id)
+          return (yield* repo.undecided(accountId, id)).count
         }),
         list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
         get: Effect.fn("Imports.get")(function* (id) {
           const { accountId } = yield* CurrentActor
           return yield* found(accountId, id)
         }),
-        accept: Effect.fn("Imports.accept")(function* (id, report) {
+        accept: Effect.fn("Imports.accept")(function* (id, report, acceptance = {}) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const left = yield* enterApplying(actor, id)
+          const left = yield* enterApplying(actor, id, acceptance)
           yield* applyEntered(accountId, id, left, report)
           const run = yield* found(accountId, id)
           return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
         }),
-        startAccepting: Effect.fn("Imports.startAccepting")(function* (id) {
+        startAccepting: Effect.fn("Imports.startAccepting")(function* (id, acceptance) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const left = yield* enterApplying(actor, id)
+          const left = yield* enterApplying(actor, id, acceptance)
           yield* inBackground(
             id,
             applyEntered(accountId, id, left, () => Effect.void)
@@ -660,6 +696,13 @@ export class Imports extends Context.Tag("catalog/Imports")<
     })
   )
 }
+
+/** Decisions by conflict as one part for each decision. */
+const partsOf = (decisions: ReadonlyMap<number, ConflictDecision>) =>
+  ConflictDecision.literals.map((decision) => ({
+    decision,
+    which: [...decisions].filter(([, each]) => each === decision).map(([conflict]) => conflict)
+  }))
 
 /** Keeps what was sent as long as the scope is open: an export is read twice, from a file. */
 const temporaryFile = (content: Uint8Array) =>

@@ -132,7 +132,8 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
         id: held,
         storeId: files.id,
         source: "csv",
-        fileName: "pans.csv"
+        fileName: "pans.csv",
+        actor: { kind: "cli", id: null, name: null }
       })
       assertRefusal(yield* send({}), 400, refusal("Not read: another file of files.example, pans.csv, is being read."))
       const id = yield* aReview(merchant)

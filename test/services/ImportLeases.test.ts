@@ -7,6 +7,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Schedule, TestClo
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { UserId } from "../../src/domain/Ids.ts"
 import { FaultInjector, type FaultStep } from "../../src/services/FaultInjector.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
@@ -97,6 +98,30 @@ for (const engine of engines)
           yield* goOn
           assert.deepInclude(yield* Fiber.join(fiber), { phase: "applied", applied: 2 })
         }).pipe(Effect.provide(TestContext.TestContext))
+      )
+
+      it.effect("do not change whose an import is: what another process writes is of the user who accepted it", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports, newest } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const userId = UserId.make("0b7c1c62-8a51-4c2b-9d0e-6f1f4a1f9b12")
+          const email = "owner@shop.example"
+          yield* sql`INSERT INTO app_user (account_id, id, email) VALUES (${actor.accountId}, ${userId}, ${email})`
+          const { id } = yield* csv
+          const user = { _tag: "User", accountId: actor.accountId, userId } as const
+          const { fiber } = yield* heldAt("written", imports.accept(id, quiet).pipe(actingAs(user)))
+          yield* Fiber.interrupt(fiber)
+          const authors = sql`
+            SELECT DISTINCT actor_kind AS kind, actor_id::text AS id, actor_name AS name FROM entity_history
+            WHERE account_id = ${actor.accountId} AND import_id = ${id}`
+          assert.deepStrictEqual(yield* authors, [])
+          assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+          const by = { kind: "user", id: userId, name: email }
+          const run = yield* newest
+          assert.deepInclude(run, { id, phase: "applied", applied: 2 })
+          assert.deepStrictEqual(run.actor as object, by)
+          assert.deepStrictEqual(yield* authors, [by])
+        })
       )
 
       it.effect("that ran out while a file was compared end the import, and it cannot come back", () =>

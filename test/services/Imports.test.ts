@@ -55,7 +55,7 @@ for (const engine of engines) {
           Effect.gen(function* () {
             const imports = yield* Imports
             const { id } = yield* imports.csv(path, domain, quiet)
-            return yield* imports.accept(id, quiet)
+            return yield* imports.accept(id, quiet, { rest: "take_store" })
           })
         const everything = Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
