@@ -259,7 +259,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     [
       "a value that does not fit",
       { field: "status", value: "open" },
-      ["New value: must be one of active, draft, archived."]
+      ["New value: must be one of active, draft, archived, unlisted."]
     ],
     ["a value of two lines", { value: "a\r\nb" }, ["New value: must be one line of text."]]
   ] as const)

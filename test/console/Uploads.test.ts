@@ -66,7 +66,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       const page = yield* assertPage("/imports", cookie)
       assert.include(page.text, `<option value="${files.id}">files.example</option>`)
       assert.include(page.text, `<option value="${shop.id}">Tarn &amp; Tern (${shop.domain})</option>`)
-      assert.match(page.text, /<input type="file" name="file" accept="\.csv,text\/csv" required/)
+      assert.match(page.text, /<input type="file" name="file" accept="\.csv,\.tsv,\.txt,text\/csv" required/)
       const id = begun(yield* send({ name: "C:\\exports\\pans & <pots>\u0007.csv" }))
       yield* untilPhase(merchant, id, "reviewing")
       const text = textOf(yield* ask(`/import?id=${id}`, { cookie }))

@@ -374,7 +374,7 @@ for (const engine of serviceEngines) {
               [
                 { entity_id: product, field: "status", winner_store_id: b.id },
                 b.id,
-                misfit("value: must be one of active, draft, archived")
+                misfit("value: must be one of active, draft, archived, unlisted")
               ]
             ]
             const { patched, results } = yield* reconcile("product", [

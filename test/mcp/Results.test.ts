@@ -166,7 +166,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         }),
         "validation_failed"
       )
-      assert.include(misfit, "attributes.status: must be one of active, draft, archived")
+      assert.include(misfit, "attributes.status: must be one of active, draft, archived, unlisted")
       for (const [name, kinds] of [
         ["get_master_translations_v1", "products and collections"],
         ["list_master_drops_v1", "products, variants and collections"]
