@@ -37,7 +37,8 @@ export const names: ReadonlyArray<string> = [
   "0025_connections",
   "0026_connection_ends",
   "0027_drops_in_history",
-  "0032_sign_in_devices"
+  "0032_sign_in_devices",
+  "0033_lost_attempts"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

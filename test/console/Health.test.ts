@@ -4,7 +4,7 @@ import { HealthDimension, HealthSection } from "../../src/domain/Health.ts"
 import type { Store } from "../../src/domain/Store.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, DataHealth } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { type Answer, aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aTranslation, refresh } from "../support/Mirrors.ts"
 import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePage.ts"
 
@@ -15,7 +15,7 @@ const aShop = Effect.gen(function* () {
   const number = ++accounts
   const account = yield* anAccount({ domains: [`a${number}.example`, `b${number}.example`] })
   const { cookie } = yield* aBrowser(account.accountId, `health-${number}@example.com`)
-  const open = (path: string) => ask(path, { cookie })
+  const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
   const { hidden } = sectionsOf((yield* open("/data-health")).text, "/data-health/scan")
   const scan = (form: Readonly<Record<string, string>>) =>
     ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), ...form } })

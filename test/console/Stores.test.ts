@@ -36,7 +36,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 0 published 0 pending 0 failed 1 never published 1 with a draft to publish Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 pending 1 failed 0 never published 1 with a draft to publish Publish all that is pending Refresh What stores did not take/
+        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 0 published 0 being published 1 waiting to be published 0 failed to publish 1 never published Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 being published 1 waiting to be published 1 failed to publish 0 never published Publish all changes Refresh Failed to publish/
       )
       assert.match(
         text,
@@ -44,19 +44,21 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // What is out of step leads to its list, and nothing of which there is none does.
-      for (const [section, store, name] of [
-        ["sync-pending", merchant.files, "with a draft to publish"],
-        ["sync-never-published", merchant.files, "never published"],
-        ["sync-failed", merchant.shop, "failed"]
+      const issues = (section: string) => `/data-health/issues?section=${section}&amp;store_id=${merchant.files.id}`
+      for (const [path, store, name] of [
+        [issues("sync-pending"), merchant.files, "waiting to be published"],
+        [issues("sync-never-published"), merchant.files, "never published"],
+        [`/stores/publish?id=${merchant.shop.id}`, merchant.shop, "waiting to be published"],
+        ["#failures", merchant.shop, "failed to publish"]
       ] as const)
         assert.include(
           page.text,
-          `<strong>1</strong> <a href="/data-health/issues?section=${section}&amp;store_id=${store.id}" aria-label="${name}: ${escaped(store.name)}">${name}</a>`
+          `<strong>1</strong> <a href="${path}" aria-label="${name}: ${escaped(store.name)}">${name}</a>`
         )
-      assert.include(page.text, "<strong>0</strong> failed</li>")
+      assert.include(page.text, "<strong>0</strong> failed to publish</li>")
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
       const other = yield* aMerchant
-      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "Nothing: no publish of the last 30 days")
+      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "no entity")
     })
   )
 
@@ -141,7 +143,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     Effect.gen(function* () {
       const { actor, cookie, files, shop, stove } = yield* aMerchant
       const path = `/stores/publish?id=${shop.id}`
-      const link = `<a href="${path}" aria-label="Publish all that is pending: ${escaped(shop.name)}">Publish all that is pending</a>`
+      const link = `<a href="${path}" aria-label="Publish all changes: ${escaped(shop.name)}">Publish all changes</a>`
       assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
       assert.strictEqual(
         textOf(yield* assertPage(path, cookie)),
@@ -173,7 +175,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const asked = yield* publish(hidden)
       assert.match(
         textOf(asked),
-        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are on the way to the store already\. Collections and variants need .* Go on with the rest$/
+        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are being published already\. Collections and variants need .* Go on with the rest$/
       )
       // A second click finds what the first one did.
       const again = yield* publish(hidden)
