@@ -9,7 +9,8 @@ await Promise.all([
   build({
     ...shared,
     entryPoints: ["src/main.ts"],
-    outfile: "dist/main.js",
+    outdir: "dist",
+    splitting: true,
     // PGlite reads its files from its own folder; pg looks for an optional native part.
     external: ["@electric-sql/pglite", "pg"],
     // Packages in CommonJS call `require`, which a module does not have.

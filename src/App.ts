@@ -6,6 +6,7 @@ import * as AdminServer from "./admin/AdminServer.ts"
 import { pages } from "./console/Console.ts"
 import { setPasswordLink } from "./console/Paths.ts"
 import * as Database from "./database/Database.ts"
+import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import * as Migrations from "./database/Migrations.ts"
 import { Transaction } from "./database/Transaction.ts"
 import { Unavailable } from "./domain/Errors.ts"
@@ -26,6 +27,7 @@ import { HealthRepo } from "./repos/HealthRepo.ts"
 import { HistoryRepo } from "./repos/HistoryRepo.ts"
 import { ImportLockRepo } from "./repos/ImportLockRepo.ts"
 import { ImportsRepo } from "./repos/ImportsRepo.ts"
+import { LeasesRepo } from "./repos/LeasesRepo.ts"
 import { MirrorRepo } from "./repos/MirrorRepo.ts"
 import { OAuthRepo } from "./repos/OAuthRepo.ts"
 import { OperationsRepo } from "./repos/OperationsRepo.ts"
@@ -76,6 +78,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   HistoryRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
+  LeasesRepo.layer,
   OAuthRepo.layer,
   PublicationsRepo.layer,
   MirrorRepo.layer,
@@ -116,6 +119,9 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(SecretBox.layer)
 )
 
+/** What processes of this host had under way when they were killed is free for whoever starts next. */
+const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
+
 /**
  * Everything but the surfaces, on a migrated database: imports are staged, users and connections are kept there and nowhere
  * else.
@@ -123,6 +129,7 @@ export const Services = Programs.layer.pipe(
 export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,
+  EndedLeases,
   Imports.layer,
   Sessions.layer,
   Users.layer
@@ -158,12 +165,17 @@ const isServing = Effect.filterOrFail(
 
 /** The database that the settings name; when it cannot be opened, the setting is named too. */
 export const databaseOf = (config: AppConfig) => {
-  const setting = Option.isSome(config.databaseUrl) ? "DATABASE_URL" : "DATA_DIR"
-  return Layer.mapError(Database.layer({ url: config.databaseUrl, dataDirectory: config.dataDirectory }), (error) =>
-    error._tag === "DatabaseUnreachable"
-      ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })
-      : error
+  const isServer = Option.isSome(config.databaseUrl)
+  const setting = isServer ? "DATABASE_URL" : "DATA_DIR"
+  const holder = isServer ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
+  const database = Layer.mapError(
+    Database.layer({ url: config.databaseUrl, dataDirectory: config.dataDirectory }),
+    (error) =>
+      error._tag === "DatabaseUnreachable"
+        ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })
+        : error
   )
+  return Layer.merge(database, holder)
 }
 
 /** Request budgets, kept where the settings say. */
@@ -188,9 +200,10 @@ export const surfaceOf = (
   >
 ) =>
   Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
-    const { layer, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
+    const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
     return {
       routes,
+      refuseAddress,
       layer: layer.pipe(
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
         Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),

@@ -22,8 +22,8 @@ export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: s
 
 /** The lists of issues: what each is called, and what is wrong with everything on it. */
 export const sectionWords: Readonly<Record<HealthSection, { readonly name: string; readonly wrong: string }>> = {
-  "sync-failed": { name: "Publish failed", wrong: "The store did not take the last publish" },
-  "sync-pending": { name: "Waiting for a publish", wrong: "Differs from what the store has" },
+  "sync-failed": { name: "Failed to publish", wrong: "The store did not take the last publish" },
+  "sync-pending": { name: "Waiting to be published", wrong: "Differs from what the store has" },
   "sync-never-published": { name: "Never published", wrong: "The store never had it" },
   "completeness-required": { name: "Required fields empty", wrong: "Empty, and required" },
   "completeness-recommended": { name: "Recommended fields empty", wrong: "Empty, and recommended" },

@@ -38,6 +38,7 @@ export const names: ReadonlyArray<string> = [
   "0026_connection_ends",
   "0027_drops_in_history",
   "0032_sign_in_devices",
+  "0033_lost_attempts",
   "0036_unlisted_products",
   "0038_import_actors"
 ]

@@ -112,6 +112,12 @@ const give = (
   return given
 }
 
+/** Whether somebody typed an address or followed a link; programs that use the API are answered in its envelope. */
+const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest) =>
+  (method === "GET" || method === "HEAD") &&
+  headers.accept?.includes("text/html") === true &&
+  !/^\/(?:api|mcp)(?:[/?]|$)/.test(originalUrl)
+
 /** What every other answer leaves with: the rate headers and its id. */
 const leave = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
   HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
@@ -126,7 +132,7 @@ const given = HttpServerResponse.empty({ status: 200 })
  *
  * Written as few flat steps: it runs for every request, and each step of a generator costs one of its microseconds.
  */
-export const makeGate = (routes: RouteTable) =>
+export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const budget = yield* RateBudget
@@ -167,7 +173,7 @@ export const makeGate = (routes: RouteTable) =>
         const { request } = passage
         const methods = routes.find(splitTarget(request.originalUrl).path)
         const any = anyOf(methods)
-        passage.refuse = any?.refuse
+        passage.refuse = methods === undefined && isOfBrowser(request) ? refuseAddress : any?.refuse
         if (passage.refuse !== undefined) nameRequest(request, passage.id)
         const misfit = misfitOf(request)
         if (misfit !== undefined) return misfit

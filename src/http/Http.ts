@@ -29,7 +29,7 @@ import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
-import { nothingBeside, type Surface } from "./Surface.ts"
+import { nothingBeside, type Refuse, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
@@ -47,13 +47,13 @@ const Api = HttpApiBuilder.api(RestApi).pipe(
 )
 
 /** The gate sees unknown routes and defects only from here. */
-const gateOf = (besides: ReadonlyArray<Route>) =>
-  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides])))
+const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>
+  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress))
 
 /** Spans of every request would cost a third of its time. */
-const serve = ({ layer, routes }: Surface) =>
+const serve = ({ layer, refuseAddress, routes }: Surface) =>
   HttpApiBuilder.serve().pipe(
-    Layer.provide([gateOf(routes), Documents, Health, layer]),
+    Layer.provide([gateOf(routes, refuseAddress), Documents, Health, layer]),
     Layer.provide(Api),
     Layer.provide(
       HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
@@ -76,11 +76,11 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
 )
 
 /** The API and a surface beside it, on whatever HttpServer is provided. */
-export const serveWith = <R>({ layer, routes }: Surface<R>) =>
+export const serveWith = <R>({ layer, refuseAddress, routes }: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const context = yield* Effect.context<R>()
-      const served = serve({ routes, layer: Layer.provide(layer, Layer.succeedContext(context)) })
+      const served = serve({ routes, refuseAddress, layer: Layer.provide(layer, Layer.succeedContext(context)) })
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
         // Made here: a service that a test puts over the usual one is the handlers' too.
         Effect.provideServiceEffect(Programs, Programs.make)

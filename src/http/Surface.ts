@@ -23,6 +23,8 @@ export interface Surface<R = never> {
   readonly routes: ReadonlyArray<Route>
   /** Adds the routes to the router. */
   readonly layer: Layer.Layer<never, never, R>
+  /** How a browser is told that an address leads nowhere; in the envelope where no surface says it. */
+  readonly refuseAddress?: Refuse | undefined
 }
 
 export const nothingBeside: Surface = { routes: [], layer: Layer.empty }
@@ -30,7 +32,8 @@ export const nothingBeside: Surface = { routes: [], layer: Layer.empty }
 /** Two surfaces as one. */
 export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1 | R2> => ({
   routes: [...one.routes, ...other.routes],
-  layer: Layer.merge(one.layer, other.layer)
+  layer: Layer.merge(one.layer, other.layer),
+  refuseAddress: one.refuseAddress ?? other.refuseAddress
 })
 
 /** A route of a surface, and how it says that something failed: the same for all methods of a path. */

@@ -5,7 +5,7 @@ import type { Store } from "../../src/domain/Store.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, DataHealth } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { type Answer, aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aTranslation, refresh } from "../support/Mirrors.ts"
 import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePage.ts"
 
@@ -18,7 +18,7 @@ const aShop = Effect.gen(function* () {
   // Of a platform: on one without, nothing is out of step.
   for (const store of account.stores) yield* (yield* StoresRepo).link(account.accountId, { ...store, platform: "demo" })
   const { cookie } = yield* aBrowser(account.accountId, `health-${number}@example.com`)
-  const open = (path: string) => ask(path, { cookie })
+  const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
   const { hidden } = sectionsOf((yield* open("/data-health")).text, "/data-health/scan")
   const scan = (form: Readonly<Record<string, string>>) =>
     ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), ...form } })

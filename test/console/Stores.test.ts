@@ -38,7 +38,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 pending 1 failed 1 never published 2 with a draft to publish Publish all that is pending Refresh What stores did not take/
+        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 being published 2 waiting to be published 1 failed to publish 1 never published Publish all changes Refresh Failed to publish/
       )
       assert.match(
         text,
@@ -46,20 +46,20 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // What is out of step leads to its list, and nothing of which there is none does.
-      for (const [section, count, name] of [
-        ["sync-pending", 2, "with a draft to publish"],
-        ["sync-never-published", 1, "never published"],
-        ["sync-failed", 1, "failed"]
+      for (const [path, count, name] of [
+        [`/stores/publish?id=${merchant.shop.id}`, 2, "waiting to be published"],
+        [`/data-health/issues?section=sync-never-published&amp;store_id=${merchant.shop.id}`, 1, "never published"],
+        ["#failures", 1, "failed to publish"]
       ] as const)
         assert.include(
           page.text,
-          `<strong>${count}</strong> <a href="/data-health/issues?section=${section}&amp;store_id=${merchant.shop.id}" aria-label="${name}: ${escaped(merchant.shop.name)}">${name}</a>`
+          `<strong>${count}</strong> <a href="${path}" aria-label="${name}: ${escaped(merchant.shop.name)}">${name}</a>`
         )
-      assert.include(page.text, "<strong>0</strong> pending</li>")
-      assert.notInclude(page.text, `section=sync-pending&amp;store_id=${merchant.files.id}`)
+      assert.include(page.text, "<strong>0</strong> being published</li>")
+      assert.notInclude(page.text, `store_id=${merchant.files.id}`)
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
       const other = yield* aMerchant
-      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "Nothing: no publish of the last 30 days")
+      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "no entity")
     })
   )
 
@@ -144,7 +144,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     Effect.gen(function* () {
       const { actor, cookie, files, shop, stove } = yield* aMerchant
       const path = `/stores/publish?id=${shop.id}`
-      const link = `<a href="${path}" aria-label="Publish all that is pending: ${escaped(shop.name)}">Publish all that is pending</a>`
+      const link = `<a href="${path}" aria-label="Publish all changes: ${escaped(shop.name)}">Publish all changes</a>`
       assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
       assert.strictEqual(
         textOf(yield* assertPage(path, cookie)),
@@ -176,7 +176,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const asked = yield* publish(hidden)
       assert.match(
         textOf(asked),
-        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are on the way to the store already\. Collections and variants need .* Go on with the rest$/
+        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are being published already\. Collections and variants need .* Go on with the rest$/
       )
       // A second click finds what the first one did.
       const again = yield* publish(hidden)

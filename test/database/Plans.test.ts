@@ -39,6 +39,7 @@ import { DropsRepo } from "../../src/repos/DropsRepo.ts"
 import { HealthRepo, readsAll } from "../../src/repos/HealthRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
+import { LeasesRepo } from "../../src/repos/LeasesRepo.ts"
 import { MirrorRepo } from "../../src/repos/MirrorRepo.ts"
 import { OAuthRepo } from "../../src/repos/OAuthRepo.ts"
 import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
@@ -258,6 +259,7 @@ const access = (round: number) =>
     yield* users.takeBack("sign-in", hashes.attempt)
     yield* users.forgive("sign-in", hashes.attempt)
     assert.strictEqual(yield* users.forget(life, 3_600, 86_400), 0)
+    assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 0)
 
     const id = yield* mintId(ClientId)
     const request = { userId, clientId, redirectUri: "https://agent.example/cb", tier: "pim:read" } as const

@@ -119,6 +119,10 @@ export const ask = (path: string, { body, cookie, form, headers = {}, json, meth
     })
   })
 
+/** The cookies of a browser that a form has just sent to this address, whose note it may see once. */
+export const withNote = (cookie: string, address: string) =>
+  `${cookie}; catalog_note=${encodeURIComponent(address.split("#")[0] ?? "")}`
+
 /** The body of an answer that is JSON. */
 export const bodyOf = ({ text }: Answer) => JSON.parse(text) as Readonly<Record<string, unknown>>
 
