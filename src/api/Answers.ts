@@ -136,10 +136,15 @@ export const HealthOverview = Health.HealthOverview.pipe(
 /** Names of fields that a tool gives of an issue at most. */
 const mostIssueFields = 40
 
-const DuplicateVariant = Health.DuplicateVariant.pipe(membersInConnector({ entity_id: "master_id" }))
-
-/** Other variants with the SKU of an issue that a tool gives at most. */
-const mostDuplicates = 3
+/** Rows of its own name it and its product, on every store that it lives on. */
+const DuplicateVariant = Health.DuplicateVariant.pipe(
+  membersInConnector({
+    entity_id: "master_id",
+    title: { omit: true },
+    product_id: { omit: true },
+    product_title: { omit: true }
+  })
+)
 
 const HealthIssue = Schema.Struct({
   ...Health.HealthIssue.fields,
@@ -151,8 +156,7 @@ const HealthIssue = Schema.Struct({
     store_id: "channel_id",
     fields: { most: mostIssueFields },
     attribute_keys: { most: mostIssueFields },
-    values: { omit: true },
-    duplicates: { most: mostDuplicates }
+    values: { omit: true }
   })
 )
 

@@ -184,7 +184,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: remedy,
         description: {
-          does: "Fills empty fields of up to 500 masters, as drafts, and returns one result an operation. Without channel_id it fills the canonical value, which all channels inherit, new ones too; with it, that channel alone.",
+          does: "Fills empty fields of up to 500 masters, as drafts, and returns one result an operation. Without channel_id it fills the master, from which all channels inherit.",
           rather:
             "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value that is there.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
@@ -214,7 +214,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: { ...remedy, destructiveHint: true },
         description: {
-          does: "Makes fields equal across the channels of up to 500 masters, as drafts: those that disagree take one channel's value or a given one. Texts change within the winner's language, prices within its currency.",
+          does: "Makes fields equal across the channels of up to 500 masters, as drafts: those that disagree take one channel's value or a given one, texts within a language, prices within a currency.",
           rather:
             "For what the section divergence of list_data_health_issues_v1 lists; update_master_attributes_v1 to change what channels inherit.",
           ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of the latter.",

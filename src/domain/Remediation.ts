@@ -21,8 +21,7 @@ export const mostOperations = 500
 export const FillOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
-    description:
-      "Fills this store alone, as its override. Left out: fills the canonical value, which every store inherits, new ones too."
+    description: "Left out: fills the canonical value."
   }),
   field: Schema.String,
   value: Schema.String.annotations({ description: "What to write; it must not be empty." })
@@ -34,12 +33,10 @@ export const ReconcileOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
   field: Schema.String,
   winner_store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
-    description:
-      "The store whose value the others adopt; of a text those of its language, of a price those of its currency. Exactly one of this and `value`."
+    description: "The store whose value the others adopt. Exactly one of this and `value`."
   }),
   value: Schema.optionalWith(Schema.String, { exact: true }).annotations({
-    description:
-      "The value that the stores which disagree adopt; it may be empty. Exactly one of this and `winner_store_id`."
+    description: "The value that all of them adopt; it may be empty. Exactly one of this and `winner_store_id`."
   }),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
     description: "Narrows a `value` to one store."

@@ -500,9 +500,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         product_id: product,
         product_title: "Boots",
         duplicates_count: 5,
-        duplicates: others
-          .slice(0, 3)
-          .map((master_id) => ({ master_id, title: "42", product_id: product, product_title: "Boots" }))
+        duplicates: others.map((master_id) => ({ master_id }))
       })
     })
   )
