@@ -3,6 +3,7 @@ import { Context, Option } from "effect"
 import { Authentication, RequiredScope } from "../api/Authentication.ts"
 import { BodyLimit } from "../api/BodyLimit.ts"
 import { Live } from "../api/Live.ts"
+import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import type { AnyScope } from "../domain/ApiKeyToken.ts"
 import type { Refuse } from "./Surface.ts"
 
@@ -21,6 +22,8 @@ export interface Route {
   readonly refuse?: Refuse
   /** Whether its answers may change while the account's version stands: they are never given from memory. */
   readonly isLive: boolean
+  /** How long its requests may take; undefined: the usual time. */
+  readonly bound?: BoundName | undefined
 }
 
 /** The routes of one path by method. HEAD is there where GET is. */
@@ -47,7 +50,8 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
           payloads.size === 0
             ? undefined
             : Option.getOrElse(Context.getOption(mergedAnnotations, BodyLimit), () => bodyLimitBytes),
-        isLive: Option.isSome(Context.getOption(mergedAnnotations, Live))
+        isLive: Option.isSome(Context.getOption(mergedAnnotations, Live)),
+        bound: Option.getOrUndefined(Context.getOption(mergedAnnotations, TimeBound))
       })
     }
   })
