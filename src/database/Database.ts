@@ -134,8 +134,6 @@ const openPools = ({
             Client: PreparingClient,
             types,
             application_name: "catalog",
-            // Bounds a new connection; `ServerPools` bounds the wait for a free one, without a timer for each.
-            connectionTimeoutMillis: deadlines.connection,
             // A timer set at every release would cost more than the connections that it closes.
             idleTimeoutMillis: 0
           },
@@ -224,6 +222,7 @@ const openServer = (options: ServerOptions) =>
         new Promise<pg.QueryResult>((resolve, reject) => {
           pool.query(
             "SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version",
+            [],
             (error, result) => (error ? reject(error) : resolve(result))
           )
         }),

@@ -23,8 +23,21 @@ export class DeadlineMissed extends Error {
 
 type Query = (error: Error | undefined, result: pg.QueryResult) => void
 
+/**
+ * What a pool of `WatchedClient`s is given. A pool that knows `connectionTimeoutMillis` sets a timer for each use of a
+ * connection: here only new connections are bounded by one.
+ */
+export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMillis"> {
+  readonly newConnectionMillis?: number
+}
+
 /** A client whose statements are answered in time, or whose connection is closed. */
 export class WatchedClient extends pg.Client {
+  constructor(config: WatchedConfig) {
+    const { newConnectionMillis: connectionTimeoutMillis = 0 } = config
+    super({ ...config, connectionTimeoutMillis })
+  }
+
   /** For each statement from now on; undefined: without a bound. */
   deadlineMillis: number | undefined
   /** Called when a statement missed its deadline, after the connection was closed. */
@@ -75,7 +88,7 @@ interface Lane {
 
 export interface ServerPoolOptions {
   /** What every session has in common; `Client` must be a `WatchedClient`. */
-  readonly session: pg.PoolConfig
+  readonly session: WatchedConfig
   readonly deadlines: Deadlines
   /** Connections of each kind of work, or of all kinds together in one pool. */
   readonly sizes: PoolSizes | number
@@ -98,7 +111,14 @@ const holderOf = (actor: Actor | undefined): Holder | undefined => {
   }
 }
 
-const demandOf = (): { readonly workload: WorkloadName; readonly holder: Holder | undefined } => {
+interface Demand {
+  readonly workload: WorkloadName
+  readonly holder: Holder | undefined
+}
+
+const cancellation: Demand = { workload: "lookUp", holder: undefined }
+
+const demandOf = (): Demand => {
   const fiber = Option.getOrUndefined(Fiber.getCurrentFiber())
   const services = fiber?.currentContext.unsafeMap
   return {
@@ -122,7 +142,13 @@ export class ServerPools {
     this.deadlineOf = clientDeadlines(deadlines)
     this.connectionMillis = deadlines.connection
     const open = (name: PoolName, max: number): Lane => {
-      const pool = new pg.Pool({ ...session, ...sessionOf(deadlines, name), max })
+      const config: WatchedConfig = {
+        ...session,
+        ...sessionOf(deadlines, name),
+        newConnectionMillis: deadlines.connection,
+        max
+      }
+      const pool = new pg.Pool(config)
       // An idle connection that breaks leaves the pool by itself; without a listener it would end the process.
       pool.on("error", onLost)
       const lane: Lane = { pool, semaphores: new RateLimitSemaphores(limitsOf(shares, max)) }
@@ -157,10 +183,14 @@ export class ServerPools {
     this.connectAs(workload, holder, callback)
   }
 
-  /** One statement on a connection of its own, without listeners of its own: as `pg.Pool`'s, but cheaper. */
+  /**
+   * One statement on a connection of its own, without listeners of its own: as `pg.Pool`'s, but cheaper. Without values it is
+   * what @effect/sql-pg cancels a statement with: that waits for no semaphore, as the statement may hold what it waits for.
+   */
   query(text: string, ...rest: [Query] | [ReadonlyArray<unknown>, Query]): void {
     const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
-    this.connect((error, client, release) => {
+    const { holder, workload } = rest.length === 1 ? cancellation : demandOf()
+    this.connectAs(workload, holder, (error, client, release) => {
       if (error !== undefined || client === undefined || release === undefined)
         return callback(error ?? new Error("No client returned"), undefined as never)
       client.query(text, [...values], (failure: Error | undefined, result: pg.QueryResult) => {

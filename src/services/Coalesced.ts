@@ -5,7 +5,7 @@ import { unwatch, Workload, watch } from "../database/Deadlines.ts"
  * A run that takes longer, in milliseconds, may wait for a connection that will never answer: those who wait for it ask again,
  * in a run beside it, and others no longer wait for it.
  */
-const patienceMillis = 100
+const usualPatienceMillis = 100
 
 /** How often one caller asks again: each of these runs may hold a connection. */
 const maxRepeats = 4
@@ -24,7 +24,8 @@ interface Caller<Value> {
  * and nobody after them.
  */
 export const makeCoalesced = <Key, Value>(
-  lookUp: (keys: ReadonlyArray<Key>) => Effect.Effect<ReadonlyMap<Key, Value>>
+  lookUp: (keys: ReadonlyArray<Key>) => Effect.Effect<ReadonlyMap<Key, Value>>,
+  { patienceMillis = usualPatienceMillis } = {}
 ): Effect.Effect<(key: Key) => Effect.Effect<Option.Option<Value>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const run = yield* FiberSet.makeRuntime<never>()
