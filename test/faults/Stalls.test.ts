@@ -41,6 +41,8 @@ describe.skipIf(!serverAnswers)("a server process that stops", () => {
         const quiet = tally("Stopped backend, quiet", yield* Effect.promise(() => paced(reads, 10, both)))
         assert.deepStrictEqual(quiet, { requests: reads, ok: reads, unavailable: 0, unanswered: 0 })
 
+        // A request that is nothing but a look-up.
+        yield* Effect.promise(() => client(baseUrl).get("/api/v1/ping", one.token))
         const { rows } = yield* Effect.promise(() =>
           watcher.query<{ pid: number }>(
             `SELECT pid FROM pg_stat_activity
@@ -200,7 +202,12 @@ const besideStopped = (idleMillis: string) =>
     yield* Effect.promise(async () => {
       for (let waiting = 0; waiting === 0; await sleep(20)) {
         const { rows } = await locker.query(
-          "SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+          // Not pg_stat_activity, which a transaction sees as it was at its first look.
+          `SELECT count(*)::int AS waiting FROM pg_locks waiting
+           WHERE NOT granted AND EXISTS (
+             SELECT FROM pg_locks held JOIN pg_database d ON d.oid = held.database
+             WHERE held.pid = waiting.pid AND d.datname = current_database()
+           )`
         )
         waiting = rows[0].waiting
       }
@@ -255,6 +262,25 @@ describe.skipIf(!serverAnswers)("a process that stops inside a write", () => {
         const counts = tally("Stopped process, planted, the account elsewhere", own)
         assert.strictEqual(counts.requests, 8)
         assert.strictEqual(counts.ok, 0)
+      })
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("look-ups that fail while a new connection works", () => {
+  layer(layerServices(2), { excludeTestServices: true })((it) => {
+    it.scoped("make readiness red, and end the process for its supervisor", () =>
+      Effect.gen(function* () {
+        const url = yield* database
+        const { baseUrl, ended, output } = yield* serving(url, { LOOKUP_FAILURE_EXIT_S: "1" })
+        const { get } = client(baseUrl)
+        assert.strictEqual((yield* Effect.promise(() => get("/readyz"))).status, 200)
+        const saboteur = yield* openClient(url)
+        yield* Effect.promise(() => saboteur.query("ALTER TABLE api_key RENAME TO api_key_away"))
+        assert.strictEqual((yield* Effect.promise(() => get("/readyz"))).status, 503)
+        const [code] = yield* Effect.promise(() => ended)
+        assert.strictEqual(code, 1)
+        assert.match(output.stderr, /level=ERROR .*Look-ups of API keys have failed for \d+ s while a new connection/)
       })
     )
   })
