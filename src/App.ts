@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { Effect, Layer, Logger, Option } from "effect"
+import { Duration, Effect, Layer, Logger, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AdminClient } from "./admin/AdminClient.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
@@ -9,10 +9,10 @@ import * as Database from "./database/Database.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import * as Migrations from "./database/Migrations.ts"
 import { Transaction } from "./database/Transaction.ts"
-import { Unavailable } from "./domain/Errors.ts"
 import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
+import { RequestDeadlines } from "./http/RequestDeadlines.ts"
 import { beside, type Surface } from "./http/Surface.ts"
 import { makeMcpSurface } from "./mcp/McpGate.ts"
 import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
@@ -50,6 +50,7 @@ import { Drafts } from "./services/Drafts.ts"
 import { Drops } from "./services/Drops.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
+import { lookUpAnswers, watchLookUps } from "./services/LookUpWatch.ts"
 import { Mirror } from "./services/Mirror.ts"
 import { Operations } from "./services/Operations.ts"
 import { Programs } from "./services/Programs.ts"
@@ -156,20 +157,16 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
 /** `ServicesOnDatabase` with the secrets that the settings allow. */
 export const servicesOf = (config: AppConfig) => Layer.provide(ServicesOnDatabase, secretKeyOf(config))
 
-/** The database answers, and its schema is the one that this code expects. */
-const isServing = Effect.filterOrFail(
-  Effect.zipRight(Database.ping, Migrations.isCurrent),
-  (current) => current,
-  () => new Unavailable()
-).pipe(Effect.asVoid)
+/** Look-ups are answered on the path of every request, and the schema is the one that this code expects. */
+const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
 
 /** The database that the settings name; when it cannot be opened, the setting is named too. */
-export const databaseOf = (config: AppConfig) => {
-  const isServer = Option.isSome(config.databaseUrl)
-  const setting = isServer ? "DATABASE_URL" : "DATA_DIR"
-  const holder = isServer ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
+export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
+  const { databaseUrl: url, dataDirectory, deadlines, poolSizes, shares } = config
+  const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
+  const holder = Option.isSome(url) ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
   const database = Layer.mapError(
-    Database.layer({ url: config.databaseUrl, dataDirectory: config.dataDirectory }),
+    Database.layer({ url, dataDirectory, deadlines, poolSizes, shares, startPatience }),
     (error) =>
       error._tag === "DatabaseUnreachable"
         ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })
@@ -216,7 +213,19 @@ export const surfaceOf = (
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
     Effect.map(surfaceOf(config), (surface) => Http.layer({ host: config.host, port: config.port, surface }))
-  ).pipe(Layer.provide(Readiness.layer(isServing)), Layer.provide(budgetOf(config)))
+  ).pipe(
+    Layer.provide(Readiness.layer(isServing)),
+    Layer.provide(budgetOf(config)),
+    Layer.provide(Layer.succeed(RequestDeadlines, config.requestBounds))
+  )
+
+/** Whether a new connection to the server answers, past all pools. The embedded database has none. */
+const connectsAfresh = ({ databaseUrl }: AppConfig) =>
+  Option.match(databaseUrl, { onNone: () => Effect.succeed(false), onSome: Database.connectsAfresh })
+
+/** Fails when this process should be started afresh. */
+export const watchOf = (config: AppConfig) =>
+  watchLookUps({ patience: config.lookUpPatience, connects: connectsAfresh(config) })
 
 /** The operator's commands: in this process, or in the one that holds the embedded database. */
 export const adminClientOf = (config: AppConfig) =>

@@ -23,6 +23,7 @@ import {
   UnsupportedMediaTypeWire
 } from "./ErrorEnvelope.ts"
 import { LocaleParam, oneOf, pageParams, storeIdParam } from "./Params.ts"
+import { TimeBound } from "./TimeBound.ts"
 import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
 
 const remedy: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
@@ -137,6 +138,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         answer: { kind: "record", shape: SnapshotInConnector }
       })
       .annotate(RequiredScope, "pim:write")
+      .annotate(TimeBound, "scan")
   )
   .add(
     HttpApiEndpoint.get("listDataHealthIssues", "/data-health/issues")
@@ -195,6 +197,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       })
       .annotate(RequiredScope, "pim:write")
       .annotate(BodyLimit, batchLimitBytes)
+      .annotate(TimeBound, "batch")
   )
   .add(
     HttpApiEndpoint.post("reconcileValueDivergence", "/data-health/divergence-reconciles")
@@ -225,6 +228,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       })
       .annotate(RequiredScope, "pim:write")
       .annotate(BodyLimit, batchLimitBytes)
+      .annotate(TimeBound, "batch")
   )
   .add(
     HttpApiEndpoint.post("deleteUnused", "/data-health/unused-deletions")

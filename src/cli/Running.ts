@@ -7,7 +7,7 @@ import { Refused } from "./Output.ts"
 /** The database that the settings name, and the log as they ask for it. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
-    Effect.provide(use(config), Layer.provideMerge(databaseOf(config), loggerOf(config)))
+    Effect.provide(use(config), Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config)))
   )
 
 /** The process that carries the command out was told to stop, or died. */

@@ -3,8 +3,8 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
-import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
-import { adminServerOf, serverOf, servicesOf } from "../App.ts"
+import { Console, Duration, Effect, Layer, Option, Predicate, Redacted } from "effect"
+import { adminServerOf, serverOf, servicesOf, watchOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 import { resourceOf } from "../domain/AuthorizationRequest.ts"
@@ -128,10 +128,22 @@ const tryAddress = (config: AppConfig) =>
         server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
       })
 
+/** Finalizers that wait for what is stuck must not keep the process. */
+const endsAtLatest = Duration.seconds(20)
+
+const watching = (config: AppConfig) =>
+  Effect.tapError(watchOf(config), ({ message }) =>
+    Effect.zipRight(
+      Effect.logError(message),
+      Effect.sync(() => setTimeout(() => process.exit(1), Duration.toMillis(endsAtLatest)).unref())
+    )
+  )
+
 const serve = (config: AppConfig) =>
   Layer.launch(
     Layer.mergeAll(Greeting(config), Sweeper.layer, layerWorkers, dropsWorker).pipe(Layer.provide(serverOf(config)))
   ).pipe(
+    Effect.raceFirst(watching(config)),
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )

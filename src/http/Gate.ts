@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto"
 import { type HttpApp, HttpServerRequest, HttpServerResponse, UrlParams } from "@effect/platform"
-import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Option } from "effect"
+import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect, type Fiber, FiberId, Option, Runtime } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
+import type { BoundName } from "../api/TimeBound.ts"
+import { rewatch, unwatch, type Watch, watch } from "../database/Deadlines.ts"
 import type { Credential } from "../domain/ApiKey.ts"
-import { Forbidden, type Issue, Unauthorized } from "../domain/Errors.ts"
+import { Forbidden, type Issue, Unauthorized, Unavailable } from "../domain/Errors.ts"
 import type { AccountId } from "../domain/Ids.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
@@ -13,11 +15,12 @@ import { AnswerCache, type RememberedAnswer } from "./AnswerCache.ts"
 import { readJson, withJson } from "./Body.ts"
 import { letPass } from "./Caller.ts"
 import { etagOf, isKnown } from "./Conditional.ts"
-import { answerFailure } from "./Envelope.ts"
+import { answerFailure, errorResponse } from "./Envelope.ts"
 import { rateHeaders } from "./RateHeaders.ts"
+import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
-import { nameRequest, type Refuse } from "./Surface.ts"
+import { nameRequest, type Passing, type Refuse } from "./Surface.ts"
 
 const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorization" }
 
@@ -30,6 +33,11 @@ const tokenOf = (header: string | undefined) => (header === undefined ? undefine
 interface Passage {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly id: string
+  /** What a surface beside the API knows of it. */
+  passing: Passing | undefined
+  /** Until when it is answered. */
+  watching: Watch | undefined
+  bound: BoundName
   /** How the surface beside the API that is asked says that something failed; undefined: it is the API. */
   refuse: Refuse | undefined
   /** The window of the credential, once it is known. */
@@ -137,15 +145,23 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
     const keys = yield* ApiKeys
     const budget = yield* RateBudget
     const cache = new AnswerCache()
+    const bounds = yield* RequestDeadlines
+    const runtime = yield* Effect.runtime()
 
     return <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R> => {
       type Answer = HttpApp.Default<E | ApiError, R>
+
+      const extend = (passage: Passage, bound: BoundName) => {
+        passage.bound = bound
+        if (passage.watching !== undefined) rewatch(passage.watching, bounds[bound])
+      }
 
       const admit = (passage: Passage, methods: Methods | undefined, credential: Option.Option<Credential>): Answer => {
         const { request } = passage
         if (methods === undefined) return routes.missing(request.method, splitTarget(request.originalUrl).path)
         const route = methods.get(request.method)
         if (route === undefined) return new MethodNotAllowed({ allow: [...methods.keys()].sort() })
+        if (route.bound !== undefined) extend(passage, route.bound)
         if (!route.authenticated) return app
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
@@ -174,7 +190,10 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
         const methods = routes.find(splitTarget(request.originalUrl).path)
         const any = anyOf(methods)
         passage.refuse = methods === undefined && isOfBrowser(request) ? refuseAddress : any?.refuse
-        if (passage.refuse !== undefined) nameRequest(request, passage.id)
+        if (passage.refuse !== undefined) {
+          passage.passing = { id: passage.id, extend: (bound) => extend(passage, bound), refuse: passage.refuse }
+          nameRequest(request, passage.passing)
+        }
         const misfit = misfitOf(request)
         if (misfit !== undefined) return misfit
         const token = any?.authenticated === false ? undefined : tokenOf(request.headers.authorization)
@@ -189,6 +208,35 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
         })
       }
 
+      /**
+       * Answers a request that is late, on Node's own response: whatever holds its fiber up does not hold up the answer. The
+       * fiber is told to end. A body that is still coming in is Node's to bound.
+       */
+      const watchOver = (passage: Passage, fiber: Fiber.RuntimeFiber<unknown, unknown>) => {
+        const { id, request } = passage
+        passage.watching = watch(bounds[passage.bound], () => {
+          const response = toServerResponse(request)
+          if (response.writableEnded || response.destroyed) return
+          const incoming = toIncomingMessage(request)
+          if (!incoming.complete && incoming.readableFlowing === true) return watchOver(passage, fiber)
+          const late = new Unavailable()
+          const refused =
+            passage.passing === undefined
+              ? leave(passage, errorResponse(late, id), passage.standing ?? Runtime.runSync(runtime, budget.untouched))
+              : HttpServerResponse.setHeader(passage.passing.refuse(late, id), "x-request-id", id)
+          response.writeHead(refused.status, refused.headers)
+          response.end(bytesOf(refused))
+          fiber.unsafeInterruptAsFork(FiberId.none)
+          Runtime.runFork(
+            runtime,
+            Effect.annotateLogs(
+              Effect.logWarning(`${request.method} was not answered within ${bounds[passage.bound]} ms`),
+              { requestId: id, path: splitTarget(request.originalUrl).path }
+            )
+          )
+        })
+      }
+
       /** Keeps a 200 in mind: for this request's own way out and, where it may be, for those after it. */
       const note = (passage: Passage, response: HttpServerResponse.HttpServerResponse) => {
         const { reading } = passage
@@ -198,21 +246,27 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
           cache.remember(reading.accountId, reading.target, passage.known)
       }
 
-      return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      return Effect.withFiberRuntime((fiber) => {
+        const request = fiber.currentContext.unsafeMap.get(HttpServerRequest.HttpServerRequest.key)
         const passage: Passage = {
           request,
           id: `req_${randomUUID()}`,
+          passing: undefined,
+          watching: undefined,
+          bound: "usual",
           refuse: undefined,
           standing: undefined,
           known: undefined,
           misfits: undefined,
           reading: undefined
         }
+        watchOver(passage, fiber)
         return Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
           (cause) => answerFailure(passage.id, passage.refuse, passage.misfits)(cause)
         ).pipe(
           Effect.flatMap((response) => {
+            if (passage.watching !== undefined) unwatch(passage.watching)
             if (passage.refuse !== undefined)
               return Effect.succeed(HttpServerResponse.setHeader(response, "x-request-id", passage.id))
             note(passage, response)

@@ -12,6 +12,7 @@ import {
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
+import { Workload } from "../database/Deadlines.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Programs } from "../services/Programs.ts"
 import { RateBudget } from "../services/RateBudget.ts"
@@ -27,6 +28,7 @@ import { PingHandlers } from "./handlers/PingHandlers.ts"
 import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
+import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
 import { nothingBeside, type Refuse, type Surface } from "./Surface.ts"
@@ -64,6 +66,9 @@ const serve = ({ layer, refuseAddress, routes }: Surface) =>
 
 /** The router copies its whole context several times a request: what is not needed stays out of it. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve>>>) => typeof context = Context.pick(
+  // What a fiber of a request does.
+  Workload,
+  RequestDeadlines,
   ApiKeys,
   Programs,
   RateBudget,
@@ -82,6 +87,7 @@ export const serveWith = <R>({ layer, refuseAddress, routes }: Surface<R>) =>
       const context = yield* Effect.context<R>()
       const served = serve({ routes, refuseAddress, layer: Layer.provide(layer, Layer.succeedContext(context)) })
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
+        Effect.provideService(Workload, "request"),
         // Made here: a service that a test puts over the usual one is the handlers' too.
         Effect.provideServiceEffect(Programs, Programs.make)
       )

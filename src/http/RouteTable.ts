@@ -3,7 +3,11 @@ import { Context, Option, type Schema } from "effect"
 import { Authentication, RequiredScope } from "../api/Authentication.ts"
 import { BodyLimit } from "../api/BodyLimit.ts"
 import { Live } from "../api/Live.ts"
+
 import { misfitsIn } from "../api/Misfits.ts"
+
+import { type BoundName, TimeBound } from "../api/TimeBound.ts"
+
 import type { AnyScope } from "../domain/ApiKeyToken.ts"
 import type { Issue, NotFound } from "../domain/Errors.ts"
 import { makeNoRoute } from "./NoRoute.ts"
@@ -26,6 +30,8 @@ export interface Route {
   readonly isLive: boolean
   /** What is wrong with the body, or where it reads none with the parameters, in words; undefined: it takes neither. */
   readonly misfits?: ((given: unknown) => ReadonlyArray<Issue>) | undefined
+  /** How long its requests may take; undefined: the usual time. */
+  readonly bound?: BoundName | undefined
 }
 
 /** The routes of one path by method. HEAD is there where GET is. */
@@ -57,6 +63,7 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
             ? undefined
             : Option.getOrElse(Context.getOption(mergedAnnotations, BodyLimit), () => bodyLimitBytes),
         isLive: Option.isSome(Context.getOption(mergedAnnotations, Live)),
+        bound: Option.getOrUndefined(Context.getOption(mergedAnnotations, TimeBound)),
         misfits: Option.getOrUndefined(
           Option.map(
             Option.orElse(endpoint.payloadSchema, () => endpoint.urlParamsSchema),

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { builtInFields, EntityKind } from "../domain/Attribute.ts"
@@ -124,7 +125,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
               return run
             })
           )
-          .pipe(permits.withPermits(1))
+          .pipe(Effect.provideService(Workload, "scan"), permits.withPermits(1))
 
       const scanned = yield* makeSharedRuns<ScanWork>({
         nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
+import { asBackground } from "../database/Deadlines.ts"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type Actor, CurrentActor } from "../domain/Actor.ts"
@@ -195,7 +196,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const stores = yield* StoresRepo
       const stageFile = yield* makeImportComparison
       const { compare, fetch } = yield* makeRefreshComparison
-      const transaction = yield* Transaction
+      const { run } = yield* Transaction
+      // Also what a request does of an import takes locks of the whole account, and as long as imports may.
+      const transaction = { run: <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect)) }
       const background = yield* FiberSet.make<void>()
 
       type ReadError = ImportFileRejected | PlatformReadError | ValidationFailed
@@ -204,7 +207,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const inBackground = (id: ImportId, work: Effect.Effect<unknown, ReadError>) =>
         FiberSet.run(
           background,
-          work.pipe(
+          asBackground(work).pipe(
             Effect.catchAll(() => Effect.void),
             Effect.catchAllCause((cause) =>
               Cause.isInterruptedOnly(cause)
