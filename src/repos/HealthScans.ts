@@ -203,11 +203,11 @@ export const makeHealthScans = (sql: SqlClient) => {
         FROM entity e
         WHERE e.account_id = ${accountId} AND e.kind = 'variant'
           AND (e.attributes #>> '{sku,value}') IN (
-            SELECT o.attributes #>> '{sku,value}'
+            SELECT o.attributes -> 'sku' ->> 'value'
             FROM entity o
             WHERE o.account_id = ${accountId} AND o.kind = 'variant'
-            GROUP BY o.attributes #>> '{sku,value}'
-            HAVING count(*) > 1 AND NOT is_empty_text(o.attributes #>> '{sku,value}')
+            GROUP BY o.attributes -> 'sku' ->> 'value'
+            HAVING count(*) > 1 AND NOT is_empty_text(o.attributes -> 'sku' ->> 'value')
           )
       ), shared AS MATERIALIZED (
         -- One more than is listed: a row leaves itself out.
@@ -244,12 +244,12 @@ export const makeHealthScans = (sql: SqlClient) => {
         FROM entity e
         CROSS JOIN LATERAL unnest(e.store_ids) AS on_store (id)
         JOIN linked l ON l.id = on_store.id
-        WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND ${isZero(sql`e.attributes #>> '{price,value}'`)}
+        WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND ${isZero(sql`e.attributes -> 'price' ->> 'value'`)}
           AND ${inherits(accountId, sql`AND o.overrides ? 'price'`)}
         UNION ALL
         SELECT e.id, e.kind, e.title, e.parent_id, v.store_id
         FROM ${versions(accountId)} AND v.overrides <> '{}'
-        WHERE e.kind = 'variant' AND ${isZero(sql`v.overrides #>> '{price,value}'`)}
+        WHERE e.kind = 'variant' AND ${isZero(sql`v.overrides -> 'price' ->> 'value'`)}
       ) free
       JOIN entity p ON p.account_id = ${accountId} AND p.id = free.parent_id
       LEFT JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = p.id AND v.store_id = free.store_id

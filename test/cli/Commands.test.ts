@@ -250,7 +250,7 @@ describe("help", () => {
 
     assert.deepStrictEqual(below(await page("draft")), ["set", "show"])
     assert.deepStrictEqual(below(await page("health")), ["scan", "issues", "rules"])
-    assert.deepStrictEqual(below(await page("health", "rules")), ["set", "reset"])
+    assert.deepStrictEqual(below(await page("health", "rules")), ["set", "checks", "reset"])
     for (const group of namesIn(root)) {
       const text = await page(group)
       if (text.includes("\nCommands\n"))

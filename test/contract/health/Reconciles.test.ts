@@ -9,6 +9,7 @@ import {
   actingAs,
   anAccount,
   Catalog,
+  CatalogChange,
   CatalogChanges,
   DataHealth,
   Remediation,
@@ -82,7 +83,11 @@ const contradictions = ({ first, shops }: History, careless: boolean) =>
         () => minted.pop() ?? ""
       )
       const { apply } = yield* CatalogChanges
+      // Changes that find no version are refused; once everything is on every store, most overrides find one.
       for (const step of first) yield* Effect.exit(apply(world.changesOf(step)))
+      for (const { id: entityId } of world.entities)
+        for (const { id: storeId } of stores) yield* apply([CatalogChange.AddToStore({ entityId, storeId })])
+      for (const step of first) if (step.do === "override") yield* Effect.exit(apply(world.changesOf(step)))
       const rows = yield* rowsOf
       const before = yield* valuesOf(world.entities)
       if (careless) yield* (yield* DataHealth).changeChecks({ divergence: { texts: "all", prices: "all" } })
@@ -132,7 +137,7 @@ layer(TestServices, { excludeTestServices: true })("reconciles of random catalog
       const found = yield* Effect.forEach(samples, (sample) => contradictions(sample, false))
       const rows = found.reduce((sum, each) => sum + each.rows, 0)
       report("Reconciles of random catalogs", { catalogs, rows })
-      assert.isAtLeast(rows, catalogs / 2)
+      assert.isAtLeast(rows, catalogs)
       assert.deepStrictEqual(
         found.flatMap(({ wrong }) => wrong),
         [],
