@@ -62,6 +62,35 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     })
   )
 
+  it.effect("counts the entities whose last publish failed, which are as many as its list and Data health have", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, shop } = merchant
+      yield* Effect.gen(function* () {
+        const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [shop] })
+        for (const sku of ["L-1", "L-2"]) yield* anEntity("variant", { sku }, { on: [shop], of: lamp })
+        const failures = yield* DemoFailures
+        const publishing = yield* Publishing
+        yield* failures.fail(shop.domain, { kind: "refuse", percent: 100, delayMillis: 0 })
+        const asked = yield* publishing.ask(lamp, shop.id)
+        assert(asked.outcome === "asked")
+        yield* publishing.settle([asked.publicationId], () => Effect.void)
+        yield* failures.mend(shop.domain)
+      }).pipe(actingAs(actor))
+      const page = yield* assertPage("/stores", cookie)
+      // One publish brought three entities to the store, and failed.
+      assert.include(page.text, '<strong>3</strong> <a href="#failures"')
+      const list = page.text.slice(page.text.indexOf('id="failures"'))
+      assert.lengthOf([...list.matchAll(/<th scope="row">/g)], 3)
+      const { hidden } = sectionsOf((yield* ask("/data-health", { cookie })).text, "/data-health/scan")
+      yield* ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), dimension: "sync" } })
+      const health = yield* ask(`/data-health/issues?section=sync-failed&store_id=${shop.id}`, { cookie })
+      assert.lengthOf([...health.text.matchAll(/<th scope="row">/g)], 3)
+      const entities = yield* ask("/entities?search=lamp", { cookie })
+      assert.include(entities.text, "Failed to publish")
+    })
+  )
+
   it.effect("refreshes a store in the background, and shows the one that runs instead of a second one", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
