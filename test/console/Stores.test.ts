@@ -191,7 +191,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       }).pipe(actingAs(actor))
       const stores = yield* ask("/stores", { cookie })
       assert.include(stores.text, link)
-      assert.lengthOf([...stores.text.matchAll(/\/stores\/publish/g)], 1)
+      assert.lengthOf([...stores.text.matchAll(/>Publish all changes</g)], 1)
       const page = yield* assertPage(path, cookie)
       assert.match(
         textOf(page),
@@ -265,7 +265,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
           "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
-      assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
+      assert.notInclude((yield* ask("/stores", { cookie })).text, "Publish all changes")
       assert.notInclude(textOf(yield* ask(`/entity?id=${stove}`, { cookie })), "Publish asked for")
     })
   )
