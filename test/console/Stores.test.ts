@@ -226,7 +226,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const last = textOf(yield* publish(rest))
       assert.match(
         last,
-        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are on the way/
+        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are being published already/
       )
     })
   )
