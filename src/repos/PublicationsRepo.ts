@@ -249,21 +249,26 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         Request: Schema.Struct({ accountId: AccountId, limit: Schema.Int }),
         Result: FailedPublication,
         execute: ({ accountId, limit }) => sql`
-          SELECT v.entity_id AS "entityId", e.kind AS "entityType", e.title, v.store_id AS "storeId",
-                 s.domain AS "storeDomain", p.attempts, rfc3339(p.finished_at) AS "finishedAt", v.last_publish_error AS error
-          FROM store_version v
-          JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-          JOIN entity e ON e.account_id = v.account_id AND e.id = v.entity_id
-          LEFT JOIN LATERAL (
-            SELECT f.attempts, f.finished_at, f.sequence
-            FROM publication f
-            WHERE f.account_id = v.account_id AND f.store_id = v.store_id AND f.state = 'failed'
-              AND f.brings @> ARRAY[v.entity_id]
-            ORDER BY f.sequence DESC LIMIT 1
-          ) p ON true
-          WHERE v.account_id = ${accountId} AND v.last_publish_status = 'failed'
-          ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id
-          LIMIT ${limit}`
+          WITH newest AS (
+            SELECT v.account_id, v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at,
+                   row_number() OVER (ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id) AS place
+            FROM store_version v
+            JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+            LEFT JOIN LATERAL (
+              SELECT f.attempts, f.finished_at, f.sequence
+              FROM publication f
+              WHERE f.account_id = v.account_id AND f.store_id = v.store_id AND f.state = 'failed'
+                AND f.brings @> ARRAY[v.entity_id]
+              ORDER BY f.sequence DESC LIMIT 1
+            ) p ON true
+            WHERE v.account_id = ${accountId} AND v.last_publish_status = 'failed'
+            ORDER BY place LIMIT ${limit}
+          )
+          SELECT n.entity_id AS "entityId", e.kind AS "entityType", e.title, n.store_id AS "storeId",
+                 n.domain AS "storeDomain", n.attempts, rfc3339(n.finished_at) AS "finishedAt", n.last_publish_error AS error
+          FROM newest n
+          JOIN entity e ON e.account_id = n.account_id AND e.id = n.entity_id
+          ORDER BY n.place`
       })
 
       const attempts = SqlSchema.findAll({

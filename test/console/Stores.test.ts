@@ -63,6 +63,35 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     })
   )
 
+  it.effect("counts the entities whose last publish failed, which are as many as its list and Data health have", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, shop } = merchant
+      yield* Effect.gen(function* () {
+        const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [shop] })
+        for (const sku of ["L-1", "L-2"]) yield* anEntity("variant", { sku }, { on: [shop], of: lamp })
+        const failures = yield* DemoFailures
+        const publishing = yield* Publishing
+        yield* failures.fail(shop.domain, { kind: "refuse", percent: 100, delayMillis: 0 })
+        const asked = yield* publishing.ask(lamp, shop.id)
+        assert(asked.outcome === "asked")
+        yield* publishing.settle([asked.publicationId], () => Effect.void)
+        yield* failures.mend(shop.domain)
+      }).pipe(actingAs(actor))
+      const page = yield* assertPage("/stores", cookie)
+      // One publish brought three entities to the store, and failed.
+      assert.include(page.text, '<strong>3</strong> <a href="#failures"')
+      const list = page.text.slice(page.text.indexOf('id="failures"'))
+      assert.lengthOf([...list.matchAll(/<th scope="row">/g)], 3)
+      const { hidden } = sectionsOf((yield* ask("/data-health", { cookie })).text, "/data-health/scan")
+      yield* ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), dimension: "sync" } })
+      const health = yield* ask(`/data-health/issues?section=sync-failed&store_id=${shop.id}`, { cookie })
+      assert.lengthOf([...health.text.matchAll(/<th scope="row">/g)], 3)
+      const entities = yield* ask("/entities?search=lamp", { cookie })
+      assert.include(entities.text, "Failed to publish")
+    })
+  )
+
   it.effect("refreshes a store in the background, and shows the one that runs instead of a second one", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
@@ -163,7 +192,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       }).pipe(actingAs(actor))
       const stores = yield* ask("/stores", { cookie })
       assert.include(stores.text, link)
-      assert.lengthOf([...stores.text.matchAll(/\/stores\/publish/g)], 1)
+      assert.lengthOf([...stores.text.matchAll(/>Publish all changes</g)], 1)
       const page = yield* assertPage(path, cookie)
       assert.match(
         textOf(page),
@@ -198,7 +227,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const last = textOf(yield* publish(rest))
       assert.match(
         last,
-        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are on the way/
+        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are being published already/
       )
     })
   )
@@ -237,7 +266,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
           "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
-      assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
+      assert.notInclude((yield* ask("/stores", { cookie })).text, "Publish all changes")
       assert.notInclude(textOf(yield* ask(`/entity?id=${stove}`, { cookie })), "Publish asked for")
     })
   )

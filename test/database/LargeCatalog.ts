@@ -105,10 +105,10 @@ const entities = (count: number, { kind, letter, parent, search, seqBefore, stor
   FROM generate_series(1, ${count}) n`
 
 const versions = (letter: string, stores: string, count: number) => `
-  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, published_at,
-                             platform_id)
+  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, last_publish_error,
+                             published_at, platform_id)
   SELECT ${account}, ${id(letter, "n")}, s, '{"attributes": {}}', n % 100 < 20, ${status("n")},
-         CASE WHEN n % 100 >= 20 THEN ${at("n")} END, 'demo://${letter}/' || n
+         CASE WHEN n % 100 < 2 THEN '{"code": "TAKEN", "message": "Taken."}'::jsonb END, CASE WHEN n % 100 >= 20 THEN ${at("n")} END, 'demo://${letter}/' || n
   FROM generate_series(1, ${count}) n, unnest(${stores}) s`
 
 const word = (n: string) =>

@@ -159,6 +159,19 @@ for (const engine of engines)
           assert.strictEqual(yield* imports.resume(Option.none()), 1)
           const [run] = yield* sql`SELECT phase FROM import_run WHERE id = ${id}`
           assert.strictEqual(run?.phase, "applied")
+          // Of a publication likewise.
+          const claimed = yield* sql`
+              INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, attempts,
+                                       claim, lease_until, claimed_by)
+              SELECT account_id, gen_random_uuid(), entity_id, store_id, 1, ARRAY[entity_id], '{}', '{}', 1,
+                     gen_random_uuid(), app_now() + interval '1 hour', ${childName}
+              FROM store_version WHERE account_id = ${actor.accountId} LIMIT 1
+              RETURNING id`
+          assert.lengthOf(claimed, 1)
+          assert.strictEqual(yield* leases.endOfGone, 1)
+          const ended = yield* sql`
+            DELETE FROM publication WHERE account_id = ${actor.accountId} RETURNING lease_until <= app_now() AS ended`
+          assert.deepStrictEqual(ended, [{ ended: true }])
           // A later process with the same pid.
           const again = yield* csv
           yield* sql`
