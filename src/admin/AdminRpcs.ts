@@ -24,6 +24,7 @@ import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from ".
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { PlatformReadError } from "../domain/PlatformErrors.ts"
 import { PlatformRecord } from "../domain/PlatformRecord.ts"
+import { PendingEntity } from "../domain/PublicationRecord.ts"
 import { PublishError } from "../domain/PublishState.ts"
 import { Store } from "../domain/Store.ts"
 import { Timestamp } from "../domain/Timestamp.ts"
@@ -226,6 +227,12 @@ export const ImportRpcs = RpcGroup.make(
     success: Schema.Array(ImportConflict),
     error: Schema.Union(Refusal, NotFound)
   }),
+  /** The entities that the import takes off its store, behind the first `after` of them; 500 at most. */
+  Rpc.make("listRemovals", {
+    payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
+    success: Schema.Array(PendingEntity),
+    error: Schema.Union(Refusal, NotFound)
+  }),
   /** `conflicts`: numbers, or all of them. How many were decided. ValidationFailed: not under review, or no such conflict. */
   Rpc.make("decideImport", {
     payload: {
@@ -337,7 +344,8 @@ export type PublishEvent = typeof PublishEvent.Type
 export const PublishRpcs = RpcGroup.make(
   /** To one store, else to all on which the entity lives; waits for the outcomes. ValidationFailed, PimLocked: as `Publishing.ask`. */
   Rpc.make("publish", {
-    payload: { ...aboutDraft, store: onStore },
+    /** `again`: although nothing differs from what a store accepted. */
+    payload: { ...aboutDraft, store: onStore, again: Schema.Boolean },
     success: PublishEvent,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
     stream: true

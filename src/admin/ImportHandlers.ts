@@ -56,6 +56,8 @@ export const ImportHandlers = ImportRpcs.toLayer(
         ),
       listConflicts: ({ account, after, id, limit }) =>
         forAccount(account)(Effect.flatMap(importId(id), (known) => imports.conflicts(known, after, limit))),
+      listRemovals: ({ account, after, id, limit }) =>
+        forAccount(account)(Effect.flatMap(importId(id), (known) => imports.removals(known, after, limit))),
       decideImport: ({ account, conflicts, decision, id }) =>
         forAccount(account)(
           Effect.map(

@@ -43,7 +43,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
       })
 
     return {
-      publish: ({ account, entity, store: named }) =>
+      publish: ({ account, again, entity, store: named }) =>
         reported((report: Report<PublishEvent>) =>
           Effect.gen(function* () {
             const id = yield* entityId(entity)
@@ -53,7 +53,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
               // Of several stores one that is known by its files alone stands in nobody's way.
               store.platform === "none" && !isOnly
                 ? Effect.succeed(resultOn(store, "skipped"))
-                : publishing.ask(id, store.id).pipe(
+                : publishing.ask(id, store.id, undefined, again).pipe(
                     Effect.catchTag("RevisionConflict", Effect.die),
                     Effect.map(
                       (answer): PublishResult => ({

@@ -14,6 +14,7 @@ import {
 } from "../domain/Import.ts"
 import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
 import { mostEntries } from "../domain/Mirror.ts"
+import type { PendingEntity } from "../domain/PublicationRecord.ts"
 import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -137,7 +138,7 @@ const objectOf = (run: ImportRun) => ({
     ? {}
     : { problems: run.summary.problems, problem_count: run.summary.problem_count }),
   ...(run.source === "csv"
-    ? { unpublished: run.summary.unpublished, ignored_columns: run.summary.ignored_columns }
+    ? { answer: run.summary.answer, unpublished: run.summary.unpublished, ignored_columns: run.summary.ignored_columns }
     : {
         collections: run.summary.collections,
         files: run.summary.files,
@@ -159,11 +160,24 @@ const countsOf = ({ created, unchanged, updated }: ImportRun["summary"]["files"]
 
 const isAny = ({ created, unchanged, updated }: ImportRun["summary"]["files"]) => created + updated + unchanged > 0
 
+/** What the platform of the store said after an export was applied. */
+const answerLines = ({ storeDomain, summary: { answer } }: ImportRun): ReadonlyArray<string> => {
+  if (answer === null) return []
+  return "error" in answer
+    ? [
+        `  ${storeDomain} could not be asked what it holds, so what the file changed waits to be published until a refresh: ${answer.error}`
+      ]
+    : [
+        `  ${storeDomain} was asked: it holds ${answer.entities} of the entities that changed; the others wait to be published`
+      ]
+}
+
 const whatIsCounted = (run: ImportRun): ReadonlyArray<string> => {
   const { beside, collections, files, images, unlinked, variants } = run.summary
   const planned = run.phase === "applied" ? "" : "planned "
   const products = isAny(run.summary) ? `${planned}products: ${countsOf(run.summary)}; ${variants} variants` : null
-  if (run.source === "csv") return products === null ? [] : [`  ${products}, ${images} images`]
+  if (run.source === "csv")
+    return [...(products === null ? [] : [`  ${products}, ${images} images`]), ...answerLines(run)]
   return [
     ...(products === null ? [] : [`  ${products}`]),
     ...(isAny(collections) ? [`  ${planned}collections: ${countsOf(collections)}`] : []),
@@ -254,6 +268,18 @@ const conflictLines = (conflicts: ReadonlyArray<ImportConflict>): ReadonlyArray<
     ...(conflicts.length > shown.length ? [`  and ${conflicts.length - shown.length} more: --json shows all`] : [])
   ]
 }
+
+/** Entities leaving the store that are shown; JSON has as many. */
+const maxRemovals = 100
+
+const removalLines = (run: ImportRun, removals: ReadonlyArray<PendingEntity>): ReadonlyArray<string> =>
+  removals.length === 0
+    ? []
+    : [
+        `  no longer in ${run.storeDomain}:`,
+        ...removals.map(({ id, kind, title }) => `    ${kind} ${id}  ${quoted(title, columnWidth)}`),
+        ...(run.summary.unlinked > removals.length ? [`    and ${run.summary.unlinked - removals.length} more`] : [])
+      ]
 
 /** All conflicts of an import, read a part at a time. */
 const conflictsOf = (run: ImportRun, named: Option.Option<string>) =>
@@ -423,8 +449,14 @@ const show = Command.make("show", { id: importId, account, json }, ({ account, i
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).showImport({ account, id })
     const conflicts = yield* conflictsOf(run, account)
+    const removals = yield* (yield* AdminClient).listRemovals({ account, id, after: 0, limit: maxRemovals })
     const [first = "", ...lines] = linesOf(run, account)
-    yield* answer(json, { ...objectOf(run), conflict_list: conflicts }, [first, ...conflictLines(conflicts), ...lines])
+    yield* answer(json, { ...objectOf(run), conflict_list: conflicts, removal_list: removals }, [
+      first,
+      ...conflictLines(conflicts),
+      ...removalLines(run, removals),
+      ...lines
+    ])
   }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(Command.withDescription("Show an import, its conflicts side by side."))
 

@@ -4,14 +4,16 @@ import {
   type ImportConflict,
   type ImportRun,
   isRemovalToConfirm,
-  plannedOf
+  plannedOf,
+  type StoreAnswer
 } from "../domain/Import.ts"
 import { mostEntries } from "../domain/Mirror.ts"
+import type { PendingEntity } from "../domain/PublicationRecord.ts"
 import type { Visitor } from "./Browser.ts"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
-import { actorName, counted, importTitle } from "./Naming.tsx"
+import { actorName, counted, EntityLink, importTitle, kindWords } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 
 /** The field that decides the undecided conflicts, and the one that confirms how many entities leave the store. */
@@ -67,9 +69,21 @@ const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): Readonly
   return text === "" ? [] : [`Beside the catalog: ${text}.`]
 }
 
+/** What the platform of the store said after a file was applied. */
+const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArray<string> =>
+  answer === null
+    ? []
+    : "error" in answer
+      ? [
+          `${storeDomain} could not be asked what it holds, so what the file changed waits to be published until a refresh. ${answer.error}`
+        ]
+      : [
+          `${storeDomain} was asked what it holds: it has ${counted(answer.entities, "entity", "entities")} of those that changed. The others wait to be published.`
+        ]
+
 /** What a summary says beside its counts, a sentence each. */
-const sentencesOf = ({ fileName, summary }: ImportRun): ReadonlyArray<string> => {
-  const { beside, images, unlinked, unpublished, variants } = summary
+const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArray<string> => {
+  const { answer, beside, images, unlinked, unpublished, variants } = summary
   const { more, named } = columnsNotKept(summary, mostColumns)
   return [
     `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
@@ -88,6 +102,7 @@ const sentencesOf = ({ fileName, summary }: ImportRun): ReadonlyArray<string> =>
       : [
           `Not in the store any more: ${counted(unlinked, "entity", "entities")}. Accepting takes them from the store; here they stay.`
         ]),
+    ...answerOf(storeDomain, answer),
     ...(unpublished === 0
       ? []
       : [
@@ -177,6 +192,30 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
     </section>
   )
 
+/** Entities that leave the store, of which a page names at most so many. */
+export const maxRemovals = 100
+
+const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removals: ReadonlyArray<PendingEntity> }) => {
+  const more = run.summary.unlinked - removals.length
+  return removals.length === 0 ? null : (
+    <section aria-labelledby="removals">
+      <h2 id="removals">No longer in the store</h2>
+      <p>
+        {run.phase === "reviewing" ? "Accepting takes" : "Accepted, the import takes"} these from {run.storeDomain}.
+        They stay in the catalog and on other stores.
+      </p>
+      <ul>
+        {removals.map(({ id, kind, title }) => (
+          <li key={id}>
+            <EntityLink id={id} kind={kind} title={title} /> <span class="quiet">{kindWords[kind]}</span>
+          </li>
+        ))}
+        {more > 0 && <li class="quiet">and {more.toLocaleString("en")} more</li>}
+      </ul>
+    </section>
+  )
+}
+
 /** Decisions for the conflicts that are undecided, by the word that the form sends. */
 const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
   { rest: "keep_draft", name: "Keep our draft for all undecided and accept" },
@@ -260,6 +299,7 @@ export const ImportPage = ({
   atOnce,
   conflicts,
   note,
+  removals,
   run,
   undecided,
   visitor
@@ -270,6 +310,8 @@ export const ImportPage = ({
   readonly after: number
   readonly atOnce: number
   readonly undecided: number
+  /** The first of the entities that it takes off the store. */
+  readonly removals: ReadonlyArray<PendingEntity>
   readonly note?: string | undefined
 }) => {
   const { phase } = run
@@ -290,6 +332,7 @@ export const ImportPage = ({
       <Facts run={run} />
       <Problems {...run.summary} />
       {isRead(run) && <Summary run={run} />}
+      <Removals run={run} removals={removals} />
       {phase === "reviewing" ? (
         <Review {...shown} csrf={visitor.csrf} undecided={undecided} />
       ) : (

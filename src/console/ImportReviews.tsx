@@ -12,7 +12,7 @@ import { Stores } from "../services/Stores.ts"
 import { PageRefused } from "./Browser.ts"
 import { conflictField } from "./Conflicts.tsx"
 import { html, seeOther } from "./Html.ts"
-import { confirmField, ImportPage, restField } from "./ImportPage.tsx"
+import { confirmField, ImportPage, maxRemovals, restField } from "./ImportPage.tsx"
 import { ImportsPage } from "./ImportsPage.tsx"
 import { counted } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
@@ -225,7 +225,8 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = sur
           const content = yield* Effect.all({
             run: imports.get(id),
             conflicts: imports.conflicts(id, after, conflictsAtOnce),
-            undecided: imports.undecided(id)
+            undecided: imports.undecided(id),
+            removals: imports.removals(id, 0, maxRemovals)
           })
           return html(
             <ImportPage

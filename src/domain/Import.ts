@@ -22,6 +22,16 @@ const laterCounts = Schema.optionalWith(Counts, { default: () => noCounts })
 const laterCount = Schema.optionalWith(Schema.Int, { default: () => 0 })
 
 /**
+ * What the platform of a store said after an export was applied to it. `entities`: how many of those that the export changed the
+ * store holds; `error`: why it could not be read, so that nothing counts as accepted.
+ */
+const StoreAnswer = Schema.Union(
+  Schema.Struct({ entities: Schema.Int, begun_at: Timestamp }),
+  Schema.Struct({ error: Schema.String })
+)
+export type StoreAnswer = typeof StoreAnswer.Type
+
+/**
  * What an import will do, or did: `created`, `updated` and `unchanged` count products. `variants` and `images`: those of a
  * file; of a refresh the store's variants and files. `collections` and `files` are those that a refresh brings by
  * themselves; `unlinked`, entities that the store does not hold any more; `beside`, what it has beside its catalog, null of a
@@ -39,6 +49,8 @@ export const ImportSummary = Schema.Struct({
   unlinked: laterCount,
   beside: Schema.optionalWith(Schema.NullOr(MirrorSummary), { default: () => null }),
   metafields: Schema.optionalWith(Schema.Array(ExportedMetafield), { default: () => [] }),
+  /** Of an export for a store with a platform, once it is applied; else null. */
+  answer: Schema.optionalWith(Schema.NullOr(StoreAnswer), { default: () => null }),
   ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int })),
   problems: Schema.optionalWith(Schema.Array(ImportProblem), { default: () => [] }),
   problem_count: laterCount,
@@ -73,6 +85,7 @@ export const nothingPlanned: ImportSummary = {
   variants: 0,
   images: 0,
   metafields: [],
+  answer: null,
   ignored_columns: [],
   problems: [],
   problem_count: 0,

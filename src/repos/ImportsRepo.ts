@@ -17,6 +17,7 @@ import {
   nothingPlanned
 } from "../domain/Import.ts"
 import type { FieldConflict, StagedChange } from "../domain/ImportPlan.ts"
+import { PendingEntity } from "../domain/PublicationRecord.ts"
 import { untilNone } from "./Forgetting.ts"
 
 /** The changes of one product of an import; of a refresh also of one collection, file or entity to be unlinked. */
@@ -26,6 +27,12 @@ export interface StagedItem {
   readonly entities: number
   readonly changes: ReadonlyArray<StagedChange>
 }
+
+/** The ordinals from which on items hold what the store answered, after all that the import itself brings. */
+export const firstAnswer = 1_000_000_000
+
+/** Whether an item is one of those that `plannedOf` counts. */
+export const isPlanned = ({ ordinal }: StagedItem): boolean => firstAnswer > ordinal
 
 /** A conflict as it is staged, with its number in its import. */
 export interface StagedConflict extends FieldConflict {
@@ -128,6 +135,15 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       id: ImportId,
       mostEntities: number
     ) => Effect.Effect<ReadonlyArray<StagedItem>>
+    /** The entities that its items change, with the keys of the values that they set. */
+    readonly touched: (accountId: AccountId, id: ImportId) => Effect.Effect<ReadonlyMap<EntityId, ReadonlySet<string>>>
+    /** The entities that it takes off the store, by their place among them, after one (0: from the start). */
+    readonly removals: (
+      accountId: AccountId,
+      id: ImportId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>>
     /** These, which follow those done before, and with them all before them. */
     readonly markDone: (
       accountId: AccountId,
@@ -301,6 +317,41 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           WHERE n.total <= ${most} OR n.place = 1
           ORDER BY n.ordinal`
       })
+      const touched = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+        Result: Schema.Struct({ entityId: EntityId, keys: Schema.Array(Schema.String) }),
+        execute: ({ accountId, id }) => sql`
+          SELECT x."entityId", coalesce(array_agg(DISTINCT k.key) FILTER (WHERE k.key IS NOT NULL), '{}') AS keys
+          FROM (
+            SELECT coalesce(c.change ->> 'entityId', c.change ->> 'id', c.change ->> 'productId') AS "entityId",
+                   CASE WHEN c.change ->> '_tag' IN ('SetAttributes', 'SetOverrides') THEN c.change -> 'values' END AS values
+            FROM import_item t
+            CROSS JOIN LATERAL (
+              SELECT jsonb_array_elements(t.changes) AS change
+              UNION ALL
+              SELECT jsonb_path_query(t.changes, '$[*].take[*]')
+            ) c
+            WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal < ${firstAnswer}
+          ) x
+          LEFT JOIN LATERAL jsonb_object_keys(x.values) AS k (key) ON true
+          WHERE x."entityId" IS NOT NULL
+          GROUP BY x."entityId"`
+      })
+      const removals = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
+        Result: PendingEntity,
+        execute: ({ accountId, after, id, limit }) => sql`
+          SELECT e.id, e.kind, e.title
+          FROM (
+            SELECT t.ordinal, (t.changes #>> '{0,entityId}')::uuid AS entity_id
+            FROM import_run r
+            JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
+            WHERE r.account_id = ${accountId} AND r.id = ${id} AND t.changes #>> '{0,_tag}' = 'RemoveFromStore'
+            ORDER BY t.ordinal OFFSET ${after} LIMIT ${limit}
+          ) x
+          JOIN entity e ON e.account_id = ${accountId} AND e.id = x.entity_id
+          ORDER BY x.ordinal`
+      })
       const Found = Schema.Struct({ key: Schema.String, productId: EntityId })
       // A look-up a key: of an expression in a partial index the planner knows nothing, and for a list of keys expects so many
       // rows that it would scan the table.
@@ -426,9 +477,16 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
                 (rows) => new Set(rows.map(({ ordinal }) => ordinal))
               ),
         nextItems: (accountId, id, most) => orDie(nextItems({ accountId, id, most })),
+        touched: (accountId, id) =>
+          Effect.map(
+            orDie(touched({ accountId, id })),
+            (rows) => new Map(rows.map(({ entityId, keys }) => [entityId, new Set(keys)]))
+          ),
+        removals: (accountId, id, after, limit) => orDie(removals({ accountId, id, after, limit })),
         markDone: (accountId, id, items) =>
           sql`
-            UPDATE import_run SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.length}
+            UPDATE import_run
+            SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length}
             WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
         clear: (accountId, id) =>
           sql`

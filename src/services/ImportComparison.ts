@@ -101,7 +101,7 @@ export const makeImportComparison = Effect.gen(function* () {
             return planImport(
               given,
               { product: here, variants, media: files },
-              { storeId: store.id, isComplete: false },
+              { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== "none" },
               () => EntityId.make(nextUuid())
             )
           })

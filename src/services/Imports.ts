@@ -21,16 +21,18 @@ import {
   nothingPlanned,
   plannedOf,
   ReviewIncomplete,
+  type StoreAnswer,
   whyLocked
 } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { decided } from "../domain/ImportPlan.ts"
 import { type PlatformReadError, PlatformRefused, PlatformUnavailable, whyUnread } from "../domain/PlatformErrors.ts"
+import type { PendingEntity } from "../domain/PublicationRecord.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
+import { ImportsRepo, isPlanned, type LeasedRun } from "../repos/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
@@ -150,6 +152,15 @@ export class Imports extends Context.Tag("catalog/Imports")<
       id: ImportId,
       decisions: ReadonlyMap<number, ConflictDecision>
     ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
+    /**
+     * The entities that it takes off the store, in order, behind the first `after` of them; at most 500, and none once they are
+     * forgotten. NotFound: the account has no such import.
+     */
+    readonly removals: (
+      id: ImportId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
     /** How many of its conflicts nobody has decided. NotFound: the account has no such import. */
     readonly undecided: (id: ImportId) => Effect.Effect<number, NotFound, CurrentActor>
     /**
@@ -195,7 +206,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const repo = yield* ImportsRepo
       const stores = yield* StoresRepo
       const stageFile = yield* makeImportComparison
-      const { compare, fetch } = yield* makeRefreshComparison
+      const { answer, compare, fetch } = yield* makeRefreshComparison
       const { run } = yield* Transaction
       // Also what a request does of an import takes locks of the whole account, and as long as imports may.
       const transaction = { run: <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect)) }
@@ -300,6 +311,41 @@ export class Imports extends Context.Tag("catalog/Imports")<
           })
         )
 
+      /** Whether the store of an export still has to be asked what it holds: what was staged of that before counts for nothing. */
+      const isUnanswered = (accountId: AccountId, { source, storeId, summary }: ImportRun) =>
+        source === "refresh" || summary.answer !== null
+          ? Effect.succeed(false)
+          : Effect.map(
+              stores.find(accountId, storeId),
+              Option.exists(({ platform }) => platform !== "none")
+            )
+
+      /** Asks the platform of an export's store what it holds. One that cannot be read ends nothing: nothing is accepted then. */
+      const askStore = (accountId: AccountId, id: ImportId, report: ReportProgress) =>
+        Effect.gen(function* () {
+          yield* faults.at("askingStore")
+          const { storeId } = yield* found(accountId, id)
+          const { now: begunAt } = yield* drafts.lock(accountId, [], [])
+          const said = yield* answer(accountId, storeId, id, begunAt, report).pipe(
+            Effect.map((entities): StoreAnswer => ({ entities, begun_at: begunAt })),
+            Effect.catchAll((error) => Effect.as(repo.clear(accountId, id), { error: whyUnanswered(error) }))
+          )
+          yield* transaction.run(
+            Effect.gen(function* () {
+              const holder = yield* importLock.take(accountId)
+              if (!Option.contains(holder, id)) return
+              const { summary } = yield* found(accountId, id)
+              yield* repo.move(accountId, id, {
+                phase: "applying",
+                leased: true,
+                summary: { ...summary, answer: said }
+              })
+            })
+          )
+          yield* faults.at("storeAnswered")
+        })
+
+      /** How many items were applied; "unanswered": the store has to be asked before the rest is. */
       const applyNext = (accountId: AccountId, id: ImportId) =>
         transaction.run(
           Effect.gen(function* () {
@@ -307,7 +353,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const holder = yield* importLock.take(accountId)
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
-            const { createdAt, source, storeId, summary } = yield* found(accountId, id)
+            const run = yield* found(accountId, id)
+            const { createdAt, source, storeId, summary } = run
+            const isAsking = !items.some(isPlanned) && (yield* isUnanswered(accountId, run))
+            if (isAsking) return "unanswered" as const
             if (!Arr.isNonEmptyReadonlyArray(items)) {
               if (source === "refresh") {
                 // Translations go to the entities that have their platform ids by now.
@@ -331,7 +380,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             yield* changes.applyImported(
               id,
               decided(staged, (conflict) => kept.has(conflict)),
-              source === "refresh" ? createdAt : null
+              source === "refresh" ? createdAt : begunAtOf(summary)
             )
             yield* faults.at("written")
             yield* repo.markDone(accountId, id, items)
@@ -342,15 +391,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
 
       const applyAll = (accountId: AccountId, { actor, applied, id, summary }: ImportRun, report: ReportProgress) => {
         let done = applied
-        const applyOne = applyNext(accountId, id).pipe(
-          Effect.tap((count) => {
-            done += count
-            return Effect.zipRight(
-              faults.at(count > 0 ? "committed" : "applied"),
-              report({ step: "applying", done, total: plannedOf(summary) })
-            )
-          })
-        )
+        const total = plannedOf(summary)
+        const applyOne = Effect.flatMap(applyNext(accountId, id), (count) => {
+          if (count === "unanswered") return Effect.as(askStore(accountId, id, report), 1)
+          done = Math.min(done + count, total)
+          return faults
+            .at(count > 0 ? "committed" : "applied")
+            .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(count))
+        })
         const applyRest = Effect.flatMap(makeBreath, (breathe) =>
           Effect.repeat(Effect.zipLeft(applyOne, breathe), { while: (count) => count > 0 })
         ).pipe(Effect.asVoid)
@@ -653,6 +701,12 @@ export class Imports extends Context.Tag("catalog/Imports")<
         decideEach: Effect.fn("Imports.decideEach")(function* (id, decisions) {
           return yield* decideAll(yield* CurrentActor, id, partsOf(decisions))
         }),
+        removals: Effect.fn("Imports.removals")(function* (id, after, limit) {
+          const { accountId } = yield* CurrentActor
+          const { summary } = yield* found(accountId, id)
+          if (summary.unlinked === 0) return []
+          return yield* repo.removals(accountId, id, after, Math.min(Math.max(limit, 1), mostConflicts))
+        }),
         undecided: Effect.fn("Imports.undecided")(function* (id) {
           const { accountId } = yield* CurrentActor
           yield* found(accountId, id)
@@ -699,6 +753,12 @@ export class Imports extends Context.Tag("catalog/Imports")<
     })
   )
 }
+
+/** When the reading of the store began whose answer is applied. */
+const begunAtOf = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
+
+const whyUnanswered = (error: NotFound | PlatformReadError | ValidationFailed): string =>
+  error._tag === "PlatformRefused" || error._tag === "PlatformUnavailable" ? whyUnread(error) : error.message
 
 /** Decisions by conflict as one part for each decision. */
 const partsOf = (decisions: ReadonlyMap<number, ConflictDecision>) =>

@@ -142,12 +142,14 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
      *
      * NotFound: the entity, the store or its version is not there. ValidationFailed: the store has no platform, or a variant
      * or member's product is not live there. PimLocked: an import is under review or applied. RevisionConflict: the draft is
-     * not at `draftRevision`, when that is given.
+     * not at `draftRevision`, when that is given. `isAgain`: it is asked for although nothing differs from what the store
+     * accepted, which then takes it anew.
      */
     readonly ask: (
       entityId: EntityId,
       storeId: StoreId,
-      draftRevision?: number
+      draftRevision?: number,
+      isAgain?: boolean
     ) => Effect.Effect<Asked, AskRefusal, CurrentActor>
     /** How much a store has not the draft of, by kind. NotFound: no such store. */
     readonly pending: (storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>, NotFound, CurrentActor>
@@ -277,8 +279,13 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
           storeId: StoreId,
           {
             draftRevision,
-            dropId = null
-          }: { readonly draftRevision?: number | undefined; readonly dropId?: DropId | undefined | null },
+            dropId = null,
+            isAgain = false
+          }: {
+            readonly draftRevision?: number | undefined
+            readonly dropId?: DropId | undefined | null
+            readonly isAgain?: boolean | undefined
+          },
           pin: (sight: Sight) => Either.Either<PublicationContent, NotFound | ValidationFailed>
         ) =>
           Effect.gen(function* () {
@@ -309,6 +316,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                   const carried = content._tag === "Draft" ? content.carried.map((each) => each.entityId) : []
                   if (
                     content._tag === "Draft" &&
+                    !isAgain &&
                     Option.isNone(before) &&
                     version.lastPublishStatus === "published" &&
                     !version.pendingPublish &&
@@ -676,8 +684,8 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
             Object.entries(values).map(([key, value]) => [key, { value: value ?? "", type: typeOf(kind, key, layers) }])
           )
 
-        const ask = (entityId: EntityId, storeId: StoreId, draftRevision?: number) =>
-          askFor(entityId, storeId, { draftRevision }, ({ locked, members }) =>
+        const ask = (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean) =>
+          askFor(entityId, storeId, { draftRevision, isAgain }, ({ locked, members }) =>
             pinDraft(locked, entityId, storeId, members)
           )
 

@@ -168,6 +168,7 @@ for (const engine of engines)
                 translations: 0,
                 cut_metaobjects: []
               },
+              answer: null,
               metafields: [],
               ignored_columns: [],
               problems: [],

@@ -188,6 +188,9 @@ export const layerMemoryImports = Layer.effect(
             done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
           }))
         })),
+      // Only a store with a platform is asked, or has entities taken off it.
+      touched: () => Effect.succeed(new Map()),
+      removals: () => Effect.succeed([]),
       clear: (accountId, id) =>
         update(accountId, id, (staged) => ({
           ...staged,
