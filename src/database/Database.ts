@@ -1,7 +1,7 @@
 import { FileSystem } from "@effect/platform"
 import type { SystemError } from "@effect/platform/Error"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { SqlClient } from "@effect/sql"
+import type { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { PgClient } from "@effect/sql-pg"
 import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
@@ -350,9 +350,3 @@ export const withinReadiness = <A, R>(question: Effect.Effect<A, SqlError, R>): 
       Effect.zipRight(Effect.logDebug("The database does not answer", error), Effect.fail(new Unavailable()))
     )
   )
-
-/** Whether the database answers, asked for at most 2 s. */
-export const ping: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`SELECT 1`
-}).pipe(withinReadiness)

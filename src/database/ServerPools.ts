@@ -33,7 +33,7 @@ export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMil
 
 /** A client whose statements are answered in time, or whose connection is closed. */
 export class WatchedClient extends pg.Client {
-  constructor(config: WatchedConfig) {
+  constructor(config: WatchedConfig = {}) {
     const { newConnectionMillis: connectionTimeoutMillis = 0 } = config
     super({ ...config, connectionTimeoutMillis })
   }

@@ -115,6 +115,8 @@ const give = (
   if (!isFresh && known.contentSecurityPolicy !== undefined)
     headers.push("content-security-policy", known.contentSecurityPolicy)
   const response = toServerResponse(request)
+  // It was late, and was answered.
+  if (response.writableEnded) return given
   response.writeHead(isFresh ? 304 : 200, headers)
   response.end(isFresh ? undefined : known.body)
   return given

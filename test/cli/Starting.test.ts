@@ -8,9 +8,9 @@ import { openClient } from "../faults/Stalls.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
 import { layerServer, layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
-/** What PostgreSQL answers while it starts. */
-const startingUp = () => {
-  const fields = "SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+/** How PostgreSQL refuses a connection. */
+const refusal = (code: string, text: string) => {
+  const fields = `SFATAL\0VFATAL\0C${code}\0M${text}\0\0`
   const message = Buffer.alloc(5 + fields.length)
   message.write("E")
   message.writeInt32BE(4 + fields.length, 1)
@@ -30,7 +30,7 @@ const aStartingServer = Effect.gen(function* () {
     near.on("error", () => {})
     if (refusals < 2) {
       refusals++
-      near.once("data", () => near.end(startingUp()))
+      near.once("data", () => near.end(refusal("57P03", "the database system is starting up")))
       return
     }
     const far = connect(Number(target.port || 5432), target.hostname)
@@ -75,6 +75,26 @@ describe.skipIf(!serverAnswers)("a start", () => {
         assert.match(
           absent.stderr,
           /^DATABASE_URL: Cannot reach the database absent_database at \S+: database "absent_database" does not exist\n$/
+        )
+      })
+    )
+
+    it.scoped("fails at once with a wrong password", () =>
+      Effect.gen(function* () {
+        const server = createServer((near) => {
+          near.on("error", () => {})
+          near.once("data", () => near.end(refusal("28P01", 'password authentication failed for user "someone"')))
+        })
+        yield* Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening"))
+        yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+        const { port } = server.address() as AddressInfo
+        const wrong = yield* Effect.promise(() =>
+          catalogProcess(["serve"], { DATABASE_URL: `postgres://someone:secret@127.0.0.1:${port}/some`, PORT: "0" })
+        )
+        assert.strictEqual(wrong.code, 1)
+        assert.strictEqual(
+          wrong.stderr,
+          `DATABASE_URL: Cannot reach the database some at 127.0.0.1:${port}: password authentication failed for user "someone"\n`
         )
       })
     )

@@ -7,7 +7,6 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Context, Effect, Layer, Logger, Option, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import * as Database from "../../src/database/Database.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import type { Actor } from "../../src/domain/Actor.ts"
@@ -623,7 +622,6 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* mirroring(round)
             yield* refreshing(round)
             yield* health(round)
-            yield* Database.ping
             yield* Migrations.pending
           }
           assert.deepStrictEqual(

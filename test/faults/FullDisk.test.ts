@@ -140,7 +140,3 @@ describe.skipIf(obstacle !== undefined)("a full disk", () => {
     })
   )
 })
-
-describe.runIf(obstacle !== undefined)("a full disk", () => {
-  it.skip(`cannot be had here: ${obstacle}`)
-})

@@ -76,8 +76,12 @@ const blackHole = (settings: Readonly<Record<string, string>>) =>
     const proxy = yield* openProxy(yield* TestDatabaseUrl)
     const [one, other] = yield* Effect.all([aTenant(5), aTenant(5)])
     const { baseUrl } = yield* serving(proxy.url, settings)
-    const { get, read } = client(baseUrl)
-    const both = (place: number) => read(place % 2 === 0 ? one : other)
+    const { fill, get, read } = client(baseUrl)
+    const both = (place: number) => {
+      const tenant = place % 2 === 0 ? one : other
+      const id = tenant.ids[place % 5]
+      return place % 10 > 1 || id === undefined ? read(tenant) : fill(tenant, id, "Text")
+    }
     // Each account may hold half of the pool: together they fill it.
     for (let rounds = 0; proxy.count() < 10 && rounds < 50; rounds++)
       yield* Effect.promise(() => Promise.all(Arr.makeBy(80, both)))
@@ -125,7 +129,7 @@ const besideLock = (settings: Readonly<Record<string, string>>) =>
     const each = amount(60, 600)
     const locked = yield* aTenant(25)
     const other = yield* aTenant(2 * each)
-    const { baseUrl } = yield* serving(url, settings)
+    const { baseUrl, output } = yield* serving(url, settings)
     const { fill, read } = client(baseUrl)
     const mixed = (place: number) => {
       const id = other.ids[place]
@@ -143,7 +147,7 @@ const besideLock = (settings: Readonly<Record<string, string>>) =>
     const [first] = locked.ids
     if (first === undefined) return assert.fail("no product")
     const then = yield* Effect.promise(() => fill(locked, first, "Text"))
-    return { each, quiet, beside, own, then }
+    return { each, quiet, beside, own, then, log: output.stderr }
   })
 
 describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
@@ -170,6 +174,16 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
           unanswered: 0
         })
         assert.strictEqual(then.status, 200)
+      })
+    )
+
+    it.scoped("has the writes that its queue does not take refused at once", () =>
+      Effect.gen(function* () {
+        const { beside, each, log, own } = yield* besideLock({ CONNECTION_QUEUE_PER_ACCOUNT: "3" })
+        assert.strictEqual(tally("Short queue, another tenant", beside).ok, each)
+        assert.strictEqual(tally("Short queue, its own writes", own).unavailable, 25)
+        // Two hold connections, three wait.
+        assert.lengthOf(log.split("too many statements of this account wait for a connection"), 1 + 25 - 2 - 3)
       })
     )
 
