@@ -6,7 +6,7 @@ import type { ImportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf } from "./Named.ts"
+import { idOf, makeDomainNamed } from "./Named.ts"
 import { type Report, reported } from "./Reported.ts"
 
 /** Progress, then the import as it is at the end. */
@@ -30,18 +30,21 @@ const emptied = ({ id, storeDomain, summary: { unlinked } }: ImportRun) =>
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
+    const domainNamed = yield* makeDomainNamed
     const imports = yield* Imports
     return {
       importCsv: ({ accept, account, path, store }) =>
         importing((report) =>
-          imports.csv(path, store, report).pipe(
+          domainNamed(store).pipe(
+            Effect.flatMap((domain) => imports.csv(path, domain, report)),
             Effect.flatMap((run) => (accept ? imports.accept(run.id, report) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
       refreshStore: ({ accept, account, store }) =>
         importing((report) =>
-          imports.refresh(store.trim().toLowerCase(), report).pipe(
+          domainNamed(store).pipe(
+            Effect.flatMap((domain) => imports.refresh(domain.trim().toLowerCase(), report)),
             Effect.flatMap((run) =>
               accept ? (findsNothing(run.summary) ? emptied(run) : imports.accept(run.id, report)) : Effect.succeed(run)
             ),

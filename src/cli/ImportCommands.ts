@@ -3,9 +3,10 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { ConflictDecision, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
 import { mostEntries } from "../domain/Mirror.ts"
-import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -54,7 +55,12 @@ const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof t
   })
 
 const unknown = (account: Option.Option<string>, id: string) => () =>
-  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`${hint("import list", account)}\`.` }))
+  Effect.fail(
+    new Refused({
+      code: errorCode.NotFound,
+      message: `The account has no import ${id}: see \`${hint("import list", account)}\`.`
+    })
+  )
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
@@ -204,7 +210,10 @@ const csv = Command.make(
   "csv",
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("A Shopify product export.")),
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store it comes from.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store it comes from.")
+    ),
     accept: Options.boolean("accept").pipe(Options.withDescription("Apply it at once, without a review.")),
     account,
     json
@@ -223,7 +232,10 @@ const csv = Command.make(
 const refresh = Command.make(
   "refresh",
   {
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store.")
+    ),
     accept: Options.boolean("accept").pipe(
       Options.withDescription("Apply it at once, without a review: every conflict takes the store's value.")
     ),
@@ -321,7 +333,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
           ]
         : runs.map(
             (run) =>
-              `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
+              `${run.id}  ${seconds(run.createdAt)}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
           )
     )
   }).pipe(withAdmin)
