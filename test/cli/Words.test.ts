@@ -112,11 +112,16 @@ describe.skipIf(!serverAnswers)("the words of the command line", () => {
         const saved = yield* json("draft", "set", "hat", "--revision", "1", "--store", store_id, "title=Topper")
         assert.strictEqual(saved.entity_id, hat.entity_id)
         assert.strictEqual((yield* json("history", "hat")).entity_id, hat.entity_id)
-        const drop = yield* json(
-          ...["drop", "create", "--name", "Sale", "--starts", "2999-01-31T09:30:00Z"],
-          ...["--entity", "hat", "--store", store_id, "title=Sale"]
-        )
-        assert.strictEqual(drop.changes[0].entity_id, hat.entity_id)
+        const starts = new Date(Date.now() + 30 * 86_400_000).toISOString()
+        const dropOf = (entity: string) =>
+          Effect.map(
+            run("drop", "create", "--name", "Sale", "--starts", starts, "--entity", entity, "title=Sale"),
+            ({ stderr }) => stderr
+          )
+        // The entity is found: what is refused is a store without a platform.
+        assert.notInclude(yield* dropOf("hat"), "--entity")
+        assert.include(yield* dropOf("nowhere"), "--entity")
+        assert.match(yield* dropOf("SAME"), /^SAME is not unique/)
 
         const several = yield* run("draft", "show", "SAME")
         assert.deepStrictEqual([several.code, several.stdout], [1, ""])
