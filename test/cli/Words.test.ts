@@ -148,7 +148,7 @@ describe.skipIf(!serverAnswers)("the words of the command line", () => {
         ])
           assert.notMatch((yield* run(...table)).stdout, /:\d\d\.\d+Z/)
         assert.match((yield* run("import", "list")).stdout, /T\d\d:\d\d:\d\dZ/)
-        assert.match((yield* run("import", "list", "--json")).stdout, /:\d\d\.\d{6}Z/)
+        assert.match((yield* run("history", "hat", "--json")).stdout, /:\d\d\.\d+Z/)
         assert.strictEqual((yield* json("store", "unlink", store_id)).domain, domain)
       })
     )
