@@ -4,7 +4,6 @@ import type { AppConfig } from "./AppConfig.ts"
 import { AdminClient } from "./admin/AdminClient.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
 import { pages } from "./console/Console.ts"
-import { setPasswordLink } from "./console/Paths.ts"
 import * as Database from "./database/Database.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import * as Migrations from "./database/Migrations.ts"
@@ -182,12 +181,9 @@ const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
     onSome: (url) => RateBudget.layerRedis({ url, sizes })
   })
 
-/** The one-time link of a user, at the address where the settings say that the service is. */
-export const passwordLinkOf = ({ baseUrl, host, port }: AppConfig, token: string): string =>
-  setPasswordLink(
-    Option.getOrElse(baseUrl, () => listeningOn({ _tag: "TcpAddress", hostname: host, port })),
-    token
-  )
+/** Where the service listens by the settings. */
+export const listeningAt = ({ host, port }: AppConfig): string =>
+  listeningOn({ _tag: "TcpAddress", hostname: host, port })
 
 /** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
 export const surfaceOf = (

@@ -6,6 +6,7 @@ import { EntityKind } from "../domain/Attribute.ts"
 import { AttributeEdit } from "../domain/AttributeRules.ts"
 import { Draft, DraftState } from "../domain/DraftWrite.ts"
 import { Drop, NewDrop } from "../domain/Drop.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import {
   DivergenceRules,
@@ -31,7 +32,11 @@ import { Timestamp } from "../domain/Timestamp.ts"
 import { User } from "../domain/User.ts"
 
 /** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
-export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", { message: Schema.String }) {}
+export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
+  message: Schema.String,
+  /** As REST would say it. */
+  code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
+}) {}
 
 /** Id of the account that a command is about, as a person wrote it; without one, the only account there is. */
 const account = Schema.optionalWith(Schema.String, { as: "Option" })
@@ -96,7 +101,7 @@ export const KeyRpcs = RpcGroup.make(
     success: Schema.Array(ApiKey),
     error: Refusal
   }),
-  /** `key`: its id, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */
+  /** `key`: its id or its name, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */
   Rpc.make("revokeKey", {
     payload: { account, key: Schema.String },
     success: Schema.Struct({ id: ApiKeyId }),
@@ -106,6 +111,8 @@ export const KeyRpcs = RpcGroup.make(
 
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const UserRpcs = RpcGroup.make(
+  /** Where the service was started last; null: never. */
+  Rpc.make("serviceAddress", { success: Schema.NullOr(Schema.String) }),
   /** ValidationFailed: as for `Users.invite`. */
   Rpc.make("inviteUser", {
     payload: { account, email: Schema.String },
@@ -261,7 +268,7 @@ export const ImportRpcs = RpcGroup.make(
   Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
 )
 
-/** `entity`: its id; `store`: a domain; both as a person wrote them. */
+/** `entity`: its id, handle or SKU; `store`: its domain or id; both as a person wrote them. */
 const aboutDraft = { account, entity: Schema.String }
 const text = Schema.optionalWith(Schema.String, { as: "Option" })
 const onStore = text

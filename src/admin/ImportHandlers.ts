@@ -5,7 +5,7 @@ import type { ReportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf } from "./Named.ts"
+import { idOf, makeDomainNamed } from "./Named.ts"
 import { type Report, reported } from "./Reported.ts"
 
 /** Reports progress before the id of the import is known (null), or with it. */
@@ -32,6 +32,7 @@ const acceptanceOf = ({ remove, rest }: Choices): Acceptance => ({ rest: rest ??
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
+    const domainNamed = yield* makeDomainNamed
     const imports = yield* Imports
     /** A client that is interrupted from here on has to know which import goes on without it. */
     const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
@@ -42,14 +43,16 @@ export const ImportHandlers = ImportRpcs.toLayer(
     return {
       importCsv: ({ accept: isAccepted, account, path, store, ...choices }) =>
         importing((reportOf) =>
-          imports.csv(path, store, reportOf(null)).pipe(
+          domainNamed(store).pipe(
+            Effect.flatMap((domain) => imports.csv(path, domain, reportOf(null))),
             Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
       refreshStore: ({ accept: isAccepted, account, store, ...choices }) =>
         importing((reportOf) =>
-          imports.refresh(store.trim().toLowerCase(), reportOf(null)).pipe(
+          domainNamed(store).pipe(
+            Effect.flatMap((domain) => imports.refresh(domain.trim().toLowerCase(), reportOf(null))),
             Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
           )

@@ -1,14 +1,17 @@
 import { readFileSync } from "node:fs"
 import { constants } from "node:os"
-import { Command, ValidationError } from "@effect/cli"
+import { stripVTControlCharacters } from "node:util"
+import { Command, HelpDoc, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
+import { type Failure, failureOf } from "./Failure.ts"
 import { healthCommand } from "./HealthCommands.ts"
-import { asksForHelp, helpOf } from "./Help.ts"
+import { asksForHelp, helpOf, unknownCommand } from "./Help.ts"
 import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
@@ -48,14 +51,8 @@ const command = Command.make("catalog").pipe(
 /** Ways in which a command ends: done, refused (one line on stderr), used wrongly. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
-/** Says why a command was refused; to programs, where there is more to it than a line. */
-const refuse = (error: unknown, asJson: boolean) =>
-  Effect.gen(function* () {
-    const { details, lines } = error instanceof Refused ? error : {}
-    if (asJson && details !== undefined)
-      yield* Console.log(JSON.stringify({ error: { code: "validation_failed", message: reasonOf(error), ...details } }))
-    yield* Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
-  })
+/** Wrong usage, as REST would say it. */
+const misuse = { code: errorCode.ValidationFailed }
 
 /** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
 export const runCli = (argv: ReadonlyArray<string>) =>
@@ -71,19 +68,36 @@ export const runCli = (argv: ReadonlyArray<string>) =>
         return Option.some(Effect.flatMap(page, Console.error))
       })
     )
+    const given = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+    const asJson = given.includes("--json")
+    /** Where JSON was asked for, a failure is JSON on stdout too. */
+    const failed = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
+    const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)
     const run = asksForHelp(args)
       ? Effect.flatMap(page, Console.log)
       : Command.run(explained, { name: "catalog", version })(argv)
     const ran = run.pipe(
-      Effect.map((): number => (misused ? exitCodes.wrongUsage : exitCodes.done)),
+      Effect.flatMap(() =>
+        misused
+          ? Effect.as(failed({ ...misuse, message: "A command is missing: see --help." }), exitCodes.wrongUsage)
+          : Effect.succeed<number>(exitCodes.done)
+      ),
       Effect.catchAllCause((cause) => {
         const error = Cause.squash(cause)
         // The library has printed what was wrong.
-        if (ValidationError.isValidationError(error)) return Effect.succeed(exitCodes.wrongUsage)
-        return Effect.as(refuse(error, args.includes("--json")), exitCodes.refused)
+        if (ValidationError.isValidationError(error))
+          return Effect.as(
+            failed({ ...misuse, message: stripVTControlCharacters(HelpDoc.toAnsiText(error.error)).trim() }),
+            exitCodes.wrongUsage
+          )
+        const { isAnswered = false, lines } = error instanceof Refused ? error : {}
+        const said = Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
+        return Effect.as(Effect.zipRight(said, isAnswered ? Effect.void : failed(failureOf(error))), exitCodes.refused)
       })
     )
-    return yield* Console.withConsole(ran, yield* tidyConsole)
+    const refused = (message: string) =>
+      Effect.as(Effect.zipRight(Console.error(message), failed({ ...misuse, message })), exitCodes.wrongUsage)
+    return yield* Console.withConsole(unknown === undefined ? ran : refused(unknown), yield* tidyConsole)
   })
 
 /** Shells expect 128 and the number of the signal: 130 for SIGINT, 143 for SIGTERM. */

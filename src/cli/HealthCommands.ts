@@ -21,7 +21,8 @@ import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(
-  Options.withDescription("Domain of a store: it alone, where a dimension is looked at by store."),
+  Options.withPseudoName("DOMAIN"),
+  Options.withDescription("Domain or id of a store: it alone, where a dimension is looked at by store."),
   Options.optional
 )
 
@@ -190,11 +191,17 @@ const issues = Command.make(
     ).pipe(Args.withDescription(`One of ${HealthSection.literals.join(", ")}.`)),
     store,
     locale: Options.text("locale").pipe(
+      Options.withPseudoName("LOCALE"),
       Options.withDescription("In the translation sections: this language alone."),
       Options.optional
     ),
-    page: Options.integer("page").pipe(Options.withDescription("From 1."), Options.withDefault(1)),
+    page: Options.integer("page").pipe(
+      Options.withPseudoName("PAGE"),
+      Options.withDescription("From 1."),
+      Options.withDefault(1)
+    ),
     pageSize: Options.integer("page-size").pipe(
+      Options.withPseudoName("ROWS"),
       Options.withDescription("1 to 100."),
       Options.withDefault(usualPageSize)
     ),
@@ -231,6 +238,7 @@ const linesOfRules = (rules: HealthRules): ReadonlyArray<string> => [
 
 const fieldList = (name: "required" | "recommended") =>
   Options.text(name).pipe(
+    Options.withPseudoName("FIELDS"),
     Options.withDescription(`The ${name} fields, separated by commas; an empty text for none. As they are without it.`),
     Options.map(
       (text): ReadonlyArray<string> =>
@@ -243,7 +251,10 @@ const fieldList = (name: "required" | "recommended") =>
   )
 
 const notRules = ({ issues }: ValidationFailed) =>
-  new Refused({ message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; ") })
+  new Refused({
+    message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; "),
+    details: issues
+  })
 
 const changed = (account: Option.Option<string>, dimension: HealthDimension = "completeness") =>
   `Next: ${hint(`health scan ${dimension}`, account)}`

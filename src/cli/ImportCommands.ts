@@ -3,6 +3,7 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import {
   ConflictDecision,
   columnsNotKept,
@@ -15,7 +16,7 @@ import {
 import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
 import { mostEntries } from "../domain/Mirror.ts"
 import type { PendingEntity } from "../domain/PublicationRecord.ts"
-import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -123,7 +124,12 @@ const incomplete = (account: Option.Option<string>) => (review: ReviewIncomplete
 }
 
 const unknown = (account: Option.Option<string>, id: string) => () =>
-  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`${hint("import list", account)}\`.` }))
+  Effect.fail(
+    new Refused({
+      code: errorCode.NotFound,
+      message: `The account has no import ${id}: see \`${hint("import list", account)}\`.`
+    })
+  )
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
@@ -316,14 +322,17 @@ const refusedFile = ({ count, message, problems }: ImportFileRejected) =>
   new Refused({
     message,
     ...(count === 1 ? {} : { lines: [`The file has ${count} problems:`, ...problemLines(problems, count)] }),
-    details: { problems, problem_count: count }
+    members: { problems, problem_count: count }
   })
 
 const csv = Command.make(
   "csv",
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("A Shopify product export.")),
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store it comes from.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store it comes from.")
+    ),
     accept: Options.boolean("accept").pipe(
       Options.withDescription("Apply it at once, unless a conflict is undecided; then it waits for a review.")
     ),
@@ -350,7 +359,10 @@ const csv = Command.make(
 const refresh = Command.make(
   "refresh",
   {
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store.")
+    ),
     accept: Options.boolean("accept").pipe(
       Options.withDescription("Apply it at once, unless something is left to decide; then it waits for a review.")
     ),
@@ -472,7 +484,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
           ]
         : runs.map(
             (run) =>
-              `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
+              `${run.id}  ${seconds(run.createdAt)}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
           )
     )
   }).pipe(withAdmin)

@@ -15,6 +15,7 @@ import { makeDemoWithUser } from "../services/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../services/Drops.ts"
 import { layerWorkers } from "../services/Publishing.ts"
 import * as Sweeper from "../services/Sweeper.ts"
+import { Users } from "../services/Users.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
@@ -87,6 +88,7 @@ const Greeting = (config: AppConfig) =>
       const { length: accounts } = yield* (yield* Accounts).list
       const demo = yield* firstStart(config, accounts)
       const baseUrl = Option.getOrElse(config.baseUrl, () => listeningOn(address))
+      yield* (yield* Users).keepServiceAddress(baseUrl)
       const shown = Option.map(demo, ({ invitation, key }) => ({
         key: Redacted.value(key.token),
         email: invitation.email,

@@ -41,7 +41,8 @@ export const names: ReadonlyArray<string> = [
   "0032_sign_in_devices",
   "0033_lost_attempts",
   "0036_unlisted_products",
-  "0038_import_actors"
+  "0038_import_actors",
+  "0042_service_address"
 ]
 
 export const directory = `${packageRoot}/migrations/`

@@ -43,6 +43,9 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     readonly disable: (accountId: AccountId, email: string) => Effect.Effect<boolean>
     /** The user's one link: an older one is good no more. */
     readonly setLink: (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) => Effect.Effect<void>
+    /** Where the service was started last, which links lead to. */
+    readonly serviceAddress: Effect.Effect<Option.Option<string>>
+    readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
     /** The user of a link that is good. */
     readonly findLink: (hash: string) => Effect.Effect<Option.Option<Identity>>
     /** Uses the link up, sets the password, and signs the user's browsers out; none when the link is no longer good. */
@@ -227,6 +230,16 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
             INSERT INTO password_link (account_id, user_id, hash, expires_at)
             VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
             ON CONFLICT (account_id, user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
+        serviceAddress: sql<{ readonly address: string | null }>`SELECT base_url AS address FROM installation`.pipe(
+          Effect.map(([row]) => Option.fromNullable(row?.address)),
+          orDie
+        ),
+        // A start that changes nothing writes nothing.
+        keepServiceAddress: (baseUrl) =>
+          sql`UPDATE installation SET base_url = ${baseUrl} WHERE base_url IS DISTINCT FROM ${baseUrl}`.pipe(
             Effect.asVoid,
             orDie
           ),

@@ -1,4 +1,4 @@
-import { Context, Effect, Either, Layer, Redacted } from "effect"
+import { Context, Effect, Either, Layer, type Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { readEmail } from "../domain/Email.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
@@ -25,6 +25,9 @@ export class Users extends Context.Tag("catalog/Users")<
       accountId: AccountId,
       email: string
     ) => Effect.Effect<{ readonly email: string; readonly token: Redacted.Redacted }, ValidationFailed>
+    /** Where the service was started last, which links lead to. */
+    readonly serviceAddress: Effect.Effect<Option.Option<string>>
+    readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
     /** Oldest first, disabled ones too. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
     /** Signs the user out everywhere; no connection that they consented to opens anything any more. NotFound: no such user. */
@@ -38,6 +41,8 @@ export class Users extends Context.Tag("catalog/Users")<
       const transaction = yield* Transaction
 
       return {
+        serviceAddress: users.serviceAddress,
+        keepServiceAddress: users.keepServiceAddress,
         invite: Effect.fn("Users.invite")(function* (accountId, given) {
           const email = yield* emailOf(given)
           const token = yield* mintSecret("passwordLink")

@@ -163,7 +163,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 
         // The service may have another address: whoever gives no BASE_URL is told where the link leads, beside the answer.
         const told =
-          "BASE_URL is not set here, so the link begins with http://127.0.0.1:4080: if the service has another address, give this command its BASE_URL.\n"
+          "BASE_URL is not set here and no service was started on this database yet, so the link begins with http://127.0.0.1:4080: if the service has another address, give this command its BASE_URL.\n"
         for (const words of [
           ["account", "create", "--email", "grace@example.org"],
           ["user", "invite", "--email", "ada@example.com", ...account],
@@ -184,10 +184,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
-          [
-            ["nonsense"],
-            "Invalid subcommand for catalog - use one of 'serve', 'migrate', 'demo', 'account', 'user', 'key', 'store', 'platform', 'import', 'draft', 'store-version', 'drop', 'publish', 'health', 'history'"
-          ],
+          [["nonsense"], 'No command "nonsense". See `catalog --help`.'],
           [["key", "create"], "Expected to find option: '--name'"],
           [["key", "create", "--nmae", "x"], "The flag '--nmae' is not recognized. Did you mean '--name'?"]
         ]
@@ -240,11 +237,10 @@ describe("help", () => {
     const namesIn = (text: string) => [...text.matchAll(/^ {2}([a-z][a-z-]*) {2,}\S/gm)].map(([, name = ""]) => name)
     const below = (text: string) => namesIn(text.slice(text.indexOf("\nCommands\n")))
     const root = await page()
-    const { stderr } = await Effect.runPromise(catalog(["nonsense"], {}))
-    assert.sameMembers(
-      namesIn(root),
-      [...stderr.matchAll(/'([a-z-]+)'/g)].map(([, name = ""]) => name)
-    )
+    // A group that is not there is one that the first page has forgotten.
+    const all =
+      "serve migrate demo account user key store platform import draft store-version drop publish health history"
+    assert.sameMembers(namesIn(root), all.split(" "))
     assert.include(root, "\nStores\n  store     Linked stores.\n  platform  The commerce platforms behind stores.\n")
     assert.strictEqual(await Effect.runPromise(Effect.map(catalog(["-h"], {}), ({ stdout }) => stdout)), root)
 
@@ -261,16 +257,17 @@ describe("help", () => {
       `Publish an entity's draft to its stores, and wait for what becomes of it.
 
 Usage
-  catalog publish [--store text] [--account text] [--json] <ENTITY>
+  catalog publish [--store DOMAIN] [--account ACCOUNT_ID] [--json] <ENTITY>
 
 Arguments
-  <ENTITY>  Id of a product, variant, collection or media file.
+  <ENTITY>  Id of a product, variant, collection or media file, or its handle or
+            SKU where only one has it.
 
 Options
-  --store text    Domain of a store; without it all stores on which the entity
-                  lives.
-  --account text  Id of the account; needed only when there are several.
-  --json          Print one JSON object on stdout, and nothing else there.
+  --store DOMAIN        Domain or id of a store; without it all stores on which
+                        the entity lives.
+  --account ACCOUNT_ID  Id of the account; needed only when there are several.
+  --json                Print one JSON object on stdout, and nothing else there.
 `
     )
   })

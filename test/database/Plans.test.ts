@@ -149,6 +149,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.versions(accountId, kind, ids[kind], storeId)
       yield* catalog.kindOf(accountId, ids[kind])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
+      yield* catalog.withSku(accountId, `sku of ${kind}`)
       for (const from of [0, 40]) yield* catalog.related(accountId, ids[kind], from, 25)
       yield* catalog.onStore(accountId, kind, ids[kind], storeId)
     }

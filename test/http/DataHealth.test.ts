@@ -259,7 +259,7 @@ layer(MemoryServer)("data health over REST", (it) => {
             [path, { entity_type: "product", operations: 1 }, "operations", "expected a list (an array)"],
             [path, batch(null), "operations.0", "expected an object"],
             [path, batch("x"), "operations.0", "expected an object"],
-            [path, "x", "body", "expected an object"]
+            [path, '"x"', "body", "expected an object"]
           ]
         ),
         [
