@@ -199,7 +199,10 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
   })
 
   test("a server that does not answer is named, without its password", async () => {
-    const ended = await catalogProcess(["migrate"], { DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere" })
+    const ended = await catalogProcess(["migrate"], {
+      DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere",
+      START_TIMEOUT_S: "0"
+    })
     assert.strictEqual(ended.code, 1)
     assert.strictEqual(ended.stdout, "")
     assert.match(ended.stderr, /127\.0\.0\.1:1/)
@@ -257,7 +260,8 @@ describe("help", () => {
       `Publish an entity's draft to its stores, and wait for what becomes of it.
 
 Usage
-  catalog publish [--store DOMAIN] [--account ACCOUNT_ID] [--json] <ENTITY>
+  catalog publish [--store DOMAIN] [--again] [--account ACCOUNT_ID] [--json]
+    <ENTITY>
 
 Arguments
   <ENTITY>  Id of a product, variant, collection or media file, or its handle or
@@ -266,6 +270,8 @@ Arguments
 Options
   --store DOMAIN        Domain or id of a store; without it all stores on which
                         the entity lives.
+  --again               Publish although nothing differs from what the store
+                        accepted last.
   --account ACCOUNT_ID  Id of the account; needed only when there are several.
   --json                Print one JSON object on stdout, and nothing else there.
 `
