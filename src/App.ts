@@ -197,7 +197,9 @@ export const surfaceOf = (
 /** Every surface, over the services. */
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
-    Effect.map(surfaceOf(config), (surface) => Http.layer({ host: config.host, port: config.port, surface }))
+    Effect.map(surfaceOf(config), (surface) =>
+      Http.layer({ host: config.host, port: config.port, bounds: config.bounds, surface })
+    )
   ).pipe(Layer.provide(Readiness.layer(isServing)), Layer.provide(budgetOf(config)))
 
 /** The operator's commands: in this process, or in the one that holds the embedded database. */

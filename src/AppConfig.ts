@@ -1,4 +1,5 @@
 import { Config, type ConfigError, Data, Effect, Option, Redacted } from "effect"
+import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import type { BudgetSizes } from "./services/RateBudget.ts"
 import { secretKeyBytes } from "./services/SecretBox.ts"
 
@@ -35,6 +36,8 @@ export interface AppConfig {
   readonly logFormat: LogFormat
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
+  /** MAX_BODY_BYTES and MAX_BODY_BYTES_PER_CREDENTIAL: request bodies held at once. Defaults 64 and 16 MiB. */
+  readonly bounds: Bounds
   /** REGISTRATIONS_PER_HOUR: clients that one address may register. Default 100. */
   readonly registrationsPerHour: number
   /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
@@ -56,6 +59,17 @@ const wholeNumber = (name: string, fallback: number, message: string, validation
 
 const requests = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of requests, 1 to 999999999", (value) => value >= 1)
+
+/** One call of a tool must fit, with the body that a key may send beside it. */
+const leastBodyBytes = 5 * 1_048_576
+
+const bodyBytes = (name: string, fallback: number) =>
+  wholeNumber(
+    name,
+    fallback,
+    `must be a whole number of bytes, ${leastBodyBytes} to 999999999`,
+    (value) => value >= leastBodyBytes
+  )
 
 const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
   URL.canParse(value) && schemes.includes(new URL(value).protocol)
@@ -120,6 +134,10 @@ const settings: Config.Config<AppConfig> = Config.all({
   budgets: Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),
     perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)
+  }),
+  bounds: Config.all({
+    bytes: bodyBytes("MAX_BODY_BYTES", defaultBounds.bytes),
+    bytesPerCredential: bodyBytes("MAX_BODY_BYTES_PER_CREDENTIAL", defaultBounds.bytesPerCredential)
   }),
   registrationsPerHour: wholeNumber(
     "REGISTRATIONS_PER_HOUR",

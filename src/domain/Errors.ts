@@ -80,10 +80,12 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
   message: Schema.String
 }) {}
 
-/** The database cannot be reached. */
-export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {}) {
+/** The service cannot answer now, and can later. Without a reason: it does not reach its database. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
+  reason: Schema.optionalWith(Schema.String, { exact: true })
+}) {
   override get message() {
-    return "The service cannot reach its database at the moment; retry with exponential backoff."
+    return `${this.reason ?? "The service cannot reach its database at the moment"}; retry with exponential backoff.`
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { type HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
@@ -10,6 +10,7 @@ import type { AccountId } from "../domain/Ids.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
 import { AnswerCache, type RememberedAnswer } from "./AnswerCache.ts"
+import { chargeTo } from "./BodiesInFlight.ts"
 import { readJson, withJson } from "./Body.ts"
 import { letPass } from "./Caller.ts"
 import { etagOf, isKnown } from "./Conditional.ts"
@@ -149,11 +150,11 @@ export const makeGate = (routes: RouteTable) =>
           passage.reading = { accountId, version: accountVersion }
         }
         letPass(request, { _tag: "Key", accountId, keyId })
-        return route.bodyLimitBytes === undefined
-          ? app
-          : Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) =>
-              Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
-            )
+        if (route.bodyLimitBytes === undefined) return app
+        chargeTo(toIncomingMessage(request), keyId)
+        return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) =>
+          Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
+        )
       }
 
       const pass = (passage: Passage): Answer => {

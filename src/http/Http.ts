@@ -15,6 +15,8 @@ import { RestApi } from "../api/RestApi.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Programs } from "../services/Programs.ts"
 import { RateBudget } from "../services/RateBudget.ts"
+import { boundBodies } from "./BodiesInFlight.ts"
+import { type Bounds, defaultBounds } from "./Bounds.ts"
 import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { makeGate } from "./Gate.ts"
@@ -157,12 +159,14 @@ const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration
 
 /** Serves the API, and a surface beside it, on a Node server that is drained before it is closed. */
 export const layer = <R = never>({
+  bounds = defaultBounds,
   patience = defaultPatience,
   surface = nothingBeside,
   ...address
 }: {
   readonly host: string
   readonly port: number
+  readonly bounds?: Bounds
   readonly patience?: Patience
   readonly surface?: Surface<R>
 }) =>
@@ -172,6 +176,7 @@ export const layer = <R = never>({
       const runtime = yield* Effect.runtime()
       const readiness = yield* Readiness
       const server = makeServer(patience)
+      boundBodies(server, bounds)
       answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       let inFlight = 0
       server.on("request", (_request, response) => {

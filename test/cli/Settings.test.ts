@@ -21,6 +21,7 @@ describe("settings", () => {
         secretKey: Option.none(),
         logFormat: "pretty",
         budgets: { perKey: 120, perAccount: 240 },
+        bounds: { bytes: 67_108_864, bytesPerCredential: 16_777_216 },
         registrationsPerHour: 100,
         trustedProxies: 0
       })
