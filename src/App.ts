@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { Effect, Layer, Logger, Option } from "effect"
+import { Duration, Effect, Layer, Logger, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AdminClient } from "./admin/AdminClient.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
@@ -198,7 +198,17 @@ export const surfaceOf = (
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
     Effect.map(surfaceOf(config), (surface) =>
-      Http.layer({ host: config.host, port: config.port, bounds: config.bounds, surface })
+      Http.layer({
+        host: config.host,
+        port: config.port,
+        // Behind a proxy all connections have its address.
+        bounds: {
+          ...config.bounds,
+          ...(config.trustedProxies > 0 && { connectionsPerAddress: Number.POSITIVE_INFINITY })
+        },
+        patience: { ...Http.defaultPatience, delay: Duration.seconds(config.drainDelaySeconds) },
+        surface
+      })
     )
   ).pipe(Layer.provide(Readiness.layer(isServing)), Layer.provide(budgetOf(config)))
 

@@ -102,7 +102,11 @@ const tryAddress = (config: AppConfig) =>
 
 const serve = (config: AppConfig) =>
   Layer.launch(
-    Layer.mergeAll(Greeting(config), Sweeper.layer, layerWorkers, dropsWorker).pipe(Layer.provide(serverOf(config)))
+    Greeting(config).pipe(
+      Layer.provide(serverOf(config)),
+      // Stopped after the server: readiness goes red first.
+      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker))
+    )
   ).pipe(
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))

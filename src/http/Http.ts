@@ -12,6 +12,7 @@ import {
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
+import { Unavailable } from "../domain/Errors.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Programs } from "../services/Programs.ts"
 import { RateBudget } from "../services/RateBudget.ts"
@@ -19,6 +20,7 @@ import { boundBodies } from "./BodiesInFlight.ts"
 import { type Bounds, defaultBounds } from "./Bounds.ts"
 import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
+import { type DrainPatience, makeDrain } from "./Drain.ts"
 import { makeGate } from "./Gate.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
 import { CatalogHandlers } from "./handlers/CatalogHandlers.ts"
@@ -29,6 +31,7 @@ import { PingHandlers } from "./handlers/PingHandlers.ts"
 import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
+import { boundConnections } from "./OpenConnections.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
 import { nothingBeside, type Surface } from "./Surface.ts"
 
@@ -93,21 +96,21 @@ export const serveWith = <R>({ layer, routes }: Surface<R>) =>
 export const HttpLive = serveWith(nothingBeside)
 
 /** How long a server waits for its clients. */
-export interface Patience {
+export interface Patience extends DrainPatience {
   /** For a whole head. */
   readonly head: Duration.Duration
   /** For a whole request. */
   readonly request: Duration.Duration
   /** Between two looks at the connections: how late either of the above may be noticed. */
   readonly check: Duration.Duration
-  /** For the answers to requests in flight, when the service stops. */
-  readonly drain: Duration.Duration
 }
 
-const defaultPatience: Patience = {
+export const defaultPatience: Patience = {
   head: Duration.seconds(10),
   request: Duration.seconds(30),
   check: Duration.seconds(1),
+  delay: Duration.zero,
+  grace: Duration.millis(500),
   drain: Duration.seconds(10)
 }
 
@@ -140,22 +143,7 @@ const holdUntilServed = (server: Server) => {
   })
 }
 
-/** Stops accepting, then waits until every request in flight is answered, at most so long. */
-const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration) =>
-  Effect.async<void>((resume) => {
-    server.close()
-    const settle = () => {
-      server.closeIdleConnections()
-      if (inFlight() === 0) resume(Effect.void)
-    }
-    server.on("catalog-answered", settle)
-    settle()
-    // Finalizers are not interruptible: without this the bound would wait for what it bounds.
-  }).pipe(
-    Effect.interruptible,
-    Effect.timeoutOption(atMost),
-    Effect.ensuring(Effect.sync(() => server.closeAllConnections()))
-  )
+const tooManyConnections = "Too many connections are open"
 
 /** Serves the API, and a surface beside it, on a Node server that is drained before it is closed. */
 export const layer = <R = never>({
@@ -176,27 +164,16 @@ export const layer = <R = never>({
       const runtime = yield* Effect.runtime()
       const readiness = yield* Readiness
       const server = makeServer(patience)
+      boundConnections(server, bounds, (socket) => refuse(socket, new Unavailable({ reason: tooManyConnections })))
       boundBodies(server, bounds)
-      answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
-      let inFlight = 0
-      server.on("request", (_request, response) => {
-        inFlight += 1
-        response.once("close", () => {
-          inFlight -= 1
-          server.emit("catalog-answered")
-        })
-      })
+      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
+      const drain = makeDrain(server, patience)
       holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(
           // While somebody listens for it, Node takes a request that offers an upgrade (to h2c, say) out of HTTP.
           Effect.sync(() => server.removeAllListeners("upgrade")),
-          Effect.addFinalizer(() =>
-            Effect.zipRight(
-              readiness.close,
-              drain(server, () => inFlight, patience.drain)
-            )
-          )
+          Effect.addFinalizer(() => Effect.zipRight(readiness.close, drain))
         )
       )
       return draining.pipe(

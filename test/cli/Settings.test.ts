@@ -21,7 +21,14 @@ describe("settings", () => {
         secretKey: Option.none(),
         logFormat: "pretty",
         budgets: { perKey: 120, perAccount: 240 },
-        bounds: { bytes: 67_108_864, bytesPerCredential: 16_777_216 },
+        bounds: {
+          bytes: 67_108_864,
+          bytesPerCredential: 16_777_216,
+          connections: 4_096,
+          connectionsPerAddress: 256,
+          writeStallMillis: 30_000
+        },
+        drainDelaySeconds: 0,
         registrationsPerHour: 100,
         trustedProxies: 0
       })
