@@ -72,6 +72,16 @@ const until = async (holds: () => Promise<boolean>) => {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
+const untilRefused = (port: number) =>
+  until(() =>
+    aClient(port)
+      .send("/healthz")
+      .then(
+        () => false,
+        () => true
+      )
+  )
+
 describe("a server that stops", () => {
   it.live("is red first, goes on accepting for its delay, and closes each connection with its answer", () =>
     Effect.gen(function* () {
@@ -106,14 +116,7 @@ describe("a server that stops", () => {
         const idle = aClient(port)
         await idle.send("/healthz")
         const stopped = stop()
-        await until(() =>
-          aClient(port)
-            .send("/healthz")
-            .then(
-              () => false,
-              () => true
-            )
-        )
+        await untilRefused(port)
         const answers = await Promise.all(clients.map((client) => client.send("/api/v1/ping", token)))
         assert.deepStrictEqual(
           answers.map(answerIn).map(({ headers, status }) => [status, headers.connection]),
@@ -133,6 +136,7 @@ describe("a server that stops", () => {
         const client = aClient(port)
         await client.send("/api/v1/ping", token)
         const stopped = stop()
+        await untilRefused(port)
         const outcome = await client.send("/api/v1/ping", token).then(
           () => "answered",
           () => "failed"
