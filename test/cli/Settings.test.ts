@@ -44,6 +44,15 @@ describe("settings", () => {
     })
   )
 
+  it.effect("stop listening later with a server's database, unless they say when", () =>
+    Effect.gen(function* () {
+      const DATABASE_URL = "postgres://localhost/catalog"
+      assert.strictEqual((yield* read({ DATABASE_URL })).drainDelaySeconds, 5)
+      assert.strictEqual((yield* read({ DATABASE_URL, DRAIN_DELAY: "0" })).drainDelaySeconds, 0)
+      assert.strictEqual((yield* read({ DRAIN_DELAY: "7" })).drainDelaySeconds, 7)
+    })
+  )
+
   it.effect("take several origins, with or without blanks between them", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
@@ -79,7 +88,13 @@ describe("settings", () => {
     ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"],
     ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
-    ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"]
+    ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"],
+    ["MAX_BODY_BYTES", "1000", "must be a whole number of bytes, 5242880 to 999999999"],
+    ["MAX_BODY_BYTES_PER_CREDENTIAL", "many", "must be a whole number of bytes, 5242880 to 999999999"],
+    ["MAX_CONNECTIONS", "0", "must be a whole number of connections, 1 to 999999999"],
+    ["MAX_CONNECTIONS_PER_ADDRESS", "-1", "must be a whole number of connections, 1 to 999999999"],
+    ["WRITE_STALL_SECONDS", "0", "must be a whole number of seconds, 1 to 3600"],
+    ["DRAIN_DELAY", "301", "must be a whole number of seconds, 0 to 300"]
   ] as const)
     it.effect(`${name}=${value} is refused by name`, () =>
       Effect.gen(function* () {
