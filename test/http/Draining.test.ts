@@ -128,22 +128,4 @@ describe("a server that stops", () => {
       })
     })
   )
-
-  it.live("without a grace it resets what comes in", () =>
-    Effect.gen(function* () {
-      const { port, stop, token } = yield* aServer(Duration.zero, Duration.zero)
-      yield* Effect.promise(async () => {
-        const client = aClient(port)
-        await client.send("/api/v1/ping", token)
-        const stopped = stop()
-        await untilRefused(port)
-        const outcome = await client.send("/api/v1/ping", token).then(
-          () => "answered",
-          () => "failed"
-        )
-        await stopped
-        assert.strictEqual(outcome, "failed")
-      })
-    })
-  )
 })
