@@ -80,12 +80,15 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
   message: Schema.String
 }) {}
 
-/** The service cannot answer now, and can later. Without a reason: it does not reach its database. */
+/**
+ * The service cannot answer now, and can later. `reason`: a sentence; without one, the database cannot be reached or did not
+ * answer in time.
+ */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
-  reason: Schema.optionalWith(Schema.String, { exact: true })
+  reason: Schema.optional(Schema.String)
 }) {
   override get message() {
-    return `${this.reason ?? "The service cannot reach its database at the moment"}; retry with exponential backoff.`
+    return this.reason ?? "The service cannot reach its database at the moment; retry with exponential backoff."
   }
 }
 

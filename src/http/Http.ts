@@ -12,6 +12,7 @@ import {
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
+import { Workload } from "../database/Deadlines.ts"
 import { Unavailable } from "../domain/Errors.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Programs } from "../services/Programs.ts"
@@ -32,8 +33,10 @@ import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
+import { RequestDeadlines } from "./RequestDeadlines.ts"
+import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
-import { nothingBeside, type Surface } from "./Surface.ts"
+import { nothingBeside, type Refuse, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
@@ -51,13 +54,13 @@ const Api = HttpApiBuilder.api(RestApi).pipe(
 )
 
 /** The gate sees unknown routes and defects only from here. */
-const gateOf = (besides: ReadonlyArray<Route>) =>
-  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides])))
+const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>
+  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress))
 
 /** Spans of every request would cost a third of its time. */
-const serve = ({ layer, routes }: Surface) =>
+const serve = ({ layer, refuseAddress, routes }: Surface) =>
   HttpApiBuilder.serve().pipe(
-    Layer.provide([gateOf(routes), Documents, Health, layer]),
+    Layer.provide([gateOf(routes, refuseAddress), Documents, Health, layer]),
     Layer.provide(Api),
     Layer.provide(
       HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
@@ -68,6 +71,9 @@ const serve = ({ layer, routes }: Surface) =>
 
 /** The router copies its whole context several times a request: what is not needed stays out of it. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve>>>) => typeof context = Context.pick(
+  // What a fiber of a request does.
+  Workload,
+  RequestDeadlines,
   ApiKeys,
   Programs,
   RateBudget,
@@ -80,12 +86,13 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
 )
 
 /** The API and a surface beside it, on whatever HttpServer is provided. */
-export const serveWith = <R>({ layer, routes }: Surface<R>) =>
+export const serveWith = <R>({ layer, refuseAddress, routes }: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const context = yield* Effect.context<R>()
-      const served = serve({ routes, layer: Layer.provide(layer, Layer.succeedContext(context)) })
+      const served = serve({ routes, refuseAddress, layer: Layer.provide(layer, Layer.succeedContext(context)) })
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
+        Effect.provideService(Workload, "request"),
         // Made here: a service that a test puts over the usual one is the handlers' too.
         Effect.provideServiceEffect(Programs, Programs.make)
       )
@@ -143,7 +150,7 @@ const holdUntilServed = (server: Server) => {
   })
 }
 
-const tooManyConnections = "Too many connections are open"
+const tooManyConnections = "Too many connections are open; retry with exponential backoff."
 
 /** Serves the API, and a surface beside it, on a Node server that is drained before it is closed. */
 export const layer = <R = never>({
@@ -168,6 +175,7 @@ export const layer = <R = never>({
       boundBodies(server, bounds)
       const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       const drain = makeDrain(server, patience)
+      server.on("request", toOriginForm)
       holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(

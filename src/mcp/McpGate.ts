@@ -13,7 +13,7 @@ import { decodeUtf8, isOfType, readBytes, shapeMisfit } from "../http/Body.ts"
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure, headersOf } from "../http/Envelope.ts"
 import { rateHeaders } from "../http/RateHeaders.ts"
-import { type Handler, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
+import { type Handler, passingOf, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
 import { Connections } from "../services/Connections.ts"
 import { messagesPerConnection, RateBudget, type Standing } from "../services/RateBudget.ts"
 import { toolsByName } from "./Calls.ts"
@@ -358,6 +358,17 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const taken = yield* name === undefined ? budget.takeMessage(spender) : budget.take(spender)
         const standing = name === undefined && taken.refusal === null ? unspent : Effect.succeed(taken.standing)
         const id = message._tag === "Left" ? null : idOf(message.right)
+        const passing = passingOf(request)
+        if (passing !== undefined) {
+          passing.extend(tool?.bound ?? "usual")
+          passing.refuse = (error) => {
+            const { code, status } = errorCodes[error._tag]
+            return HttpServerResponse.setHeaders(
+              answered(status, { rpc: rpc.refused, code, message: error.message }, id, requestId),
+              { ...commonHeaders, ...readable(request.headers) }
+            )
+          }
+        }
         if (taken.refusal !== null)
           return {
             response: answered(
