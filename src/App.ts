@@ -208,7 +208,19 @@ export const surfaceOf = (
 /** Every surface, over the services. */
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
-    Effect.map(surfaceOf(config), (surface) => Http.layer({ host: config.host, port: config.port, surface }))
+    Effect.map(surfaceOf(config), (surface) =>
+      Http.layer({
+        host: config.host,
+        port: config.port,
+        // Behind a proxy all connections have its address.
+        bounds: {
+          ...config.bounds,
+          ...(config.trustedProxies > 0 && { connectionsPerAddress: Number.POSITIVE_INFINITY })
+        },
+        patience: { ...Http.defaultPatience, delay: Duration.seconds(config.drainDelaySeconds) },
+        surface
+      })
+    )
   ).pipe(
     Layer.provide(Readiness.layer(isServing)),
     Layer.provide(budgetOf(config)),

@@ -1,6 +1,7 @@
 import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } from "effect"
 import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./database/Deadlines.ts"
 import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
+import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
 import type { BudgetSizes } from "./services/RateBudget.ts"
 import { secretKeyBytes } from "./services/SecretBox.ts"
@@ -38,6 +39,14 @@ export interface AppConfig {
   readonly logFormat: LogFormat
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
+  /**
+   * MAX_BODY_BYTES and MAX_BODY_BYTES_PER_CREDENTIAL: request bodies held at once. Defaults 64 and 16 MiB.
+   * MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS: connections open at once; with TRUST_PROXY addresses are not told apart.
+   * Defaults 4096 and 256. WRITE_STALL_SECONDS: how long an answer may be left unread. Default 30.
+   */
+  readonly bounds: Bounds
+  /** DRAIN_DELAY: seconds between SIGTERM and the end of listening. Default 0, with DATABASE_URL 5. */
+  readonly drainDelaySeconds: number
   /** LOOKUP_TIMEOUT_MS and the other deadlines of the database. Defaults: `defaultDeadlines`. */
   readonly deadlines: Deadlines
   /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
@@ -64,15 +73,37 @@ const text = (name: string, fallback: string) =>
     Config.withDefault(fallback)
   )
 
-const wholeNumber = (name: string, fallback: number, message: string, validation: (value: number) => boolean) =>
+const givenNumber = (name: string, message: string, validation: (value: number) => boolean) =>
   Config.string(name).pipe(
     Config.validate({ message, validation: (value) => /^\d{1,9}$/.test(value) && validation(Number(value)) }),
-    Config.map(Number),
-    Config.withDefault(fallback)
+    Config.map(Number)
   )
+
+const wholeNumber = (name: string, fallback: number, message: string, validation: (value: number) => boolean) =>
+  Config.withDefault(givenNumber(name, message, validation), fallback)
 
 const requests = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of requests, 1 to 999999999", (value) => value >= 1)
+
+/** One call of a tool must fit, with the body that a key may send beside it. */
+const leastBodyBytes = 5 * 1_048_576
+
+const bodyBytes = (name: string, fallback: number) =>
+  wholeNumber(
+    name,
+    fallback,
+    `must be a whole number of bytes, ${leastBodyBytes} to 999999999`,
+    (value) => value >= leastBodyBytes
+  )
+
+const openConnections = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a whole number of connections, 1 to 999999999", (value) => value >= 1)
+
+/** Without the setting, the clients of a server's database are given time to see that this process is not ready. */
+const drainDelay = Config.all([
+  Config.option(givenNumber("DRAIN_DELAY", "must be a whole number of seconds, 0 to 300", (value) => value <= 300)),
+  Config.option(Config.string("DATABASE_URL"))
+]).pipe(Config.map(([given, databaseUrl]) => Option.getOrElse(given, () => (Option.isSome(databaseUrl) ? 5 : 0))))
 
 const millis = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of milliseconds, 100 to 999999999", (value) => value >= 100)
@@ -153,6 +184,19 @@ const settings: Config.Config<AppConfig> = Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),
     perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)
   }),
+  bounds: Config.all({
+    bytes: bodyBytes("MAX_BODY_BYTES", defaultBounds.bytes),
+    bytesPerCredential: bodyBytes("MAX_BODY_BYTES_PER_CREDENTIAL", defaultBounds.bytesPerCredential),
+    connections: openConnections("MAX_CONNECTIONS", defaultBounds.connections),
+    connectionsPerAddress: openConnections("MAX_CONNECTIONS_PER_ADDRESS", defaultBounds.connectionsPerAddress),
+    writeStallMillis: wholeNumber(
+      "WRITE_STALL_SECONDS",
+      defaultBounds.writeStallMillis / 1_000,
+      "must be a whole number of seconds, 1 to 3600",
+      (value) => value >= 1 && value <= 3_600
+    ).pipe(Config.map((value) => value * 1_000))
+  }),
+  drainDelaySeconds: drainDelay,
   deadlines: Config.all({
     lookUp: millis("LOOKUP_TIMEOUT_MS", defaultDeadlines.lookUp),
     read: millis("READ_TIMEOUT_MS", defaultDeadlines.read),

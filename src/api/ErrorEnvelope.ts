@@ -129,4 +129,7 @@ export const ExpectationFailedWire = refusal("ExpectationFailed", "`Expect` asks
 export const RateLimitedWire = refusal("RateLimited", "A request budget is used up: wait `Retry-After` seconds.")
 export const HeadersTooLargeWire = refusal("HeadersTooLarge", "The request head is larger than 16 KiB.")
 export const InternalErrorWire = refusal("InternalError", "A defect of the service; retry with exponential backoff.")
-export const UnavailableWire = refusal("Unavailable", "The database is unreachable; retry with exponential backoff.")
+export const UnavailableWire = refusal(
+  "Unavailable",
+  "The database is unreachable, or the service is full; retry with exponential backoff."
+)

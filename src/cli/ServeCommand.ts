@@ -143,7 +143,11 @@ const watching = (config: AppConfig) =>
 
 const serve = (config: AppConfig) =>
   Layer.launch(
-    Layer.mergeAll(Greeting(config), Sweeper.layer, layerWorkers, dropsWorker).pipe(Layer.provide(serverOf(config)))
+    Greeting(config).pipe(
+      Layer.provide(serverOf(config)),
+      // Stopped after the server: readiness goes red first.
+      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker))
+    )
   ).pipe(
     Effect.raceFirst(watching(config)),
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),

@@ -1,10 +1,12 @@
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option, ParseResult, Schema } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { type Parameters, parametersOf } from "../domain/AuthorizationRequest.ts"
 import { NotFound } from "../domain/Errors.ts"
 import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
+import { chargeTo } from "../http/BodiesInFlight.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import type { Handler } from "../http/Surface.ts"
 import { Sessions } from "../services/Sessions.ts"
@@ -131,6 +133,7 @@ export const makeVisits = Effect.gen(function* () {
         Option.match({
           onNone: () => Effect.succeed(toSignIn(request, baseUrl)),
           onSome: (visitor) => {
+            chargeTo(toIncomingMessage(request), visitor.userId)
             const answered = actingAs(visitor)(answer(visitor, request))
             return request.method === "GET"
               ? showingNoteOnce(request, baseUrl, answered)

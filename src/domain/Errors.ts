@@ -80,7 +80,10 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
   message: Schema.String
 }) {}
 
-/** The database cannot be reached or did not answer in time. `reason`: a sentence, where there is more to say than that. */
+/**
+ * The service cannot answer now, and can later. `reason`: a sentence; without one, the database cannot be reached or did not
+ * answer in time.
+ */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   reason: Schema.optional(Schema.String)
 }) {

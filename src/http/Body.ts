@@ -3,16 +3,27 @@ import type { Headers, HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
-import { ValidationFailed } from "../domain/Errors.ts"
-import { isNestedDeeper } from "../domain/JsonNesting.ts"
+import { Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { JsonScan } from "../domain/JsonScan.ts"
+import { holdBytes } from "./BodiesInFlight.ts"
 
 /** Deepest nesting of arrays and objects in a body. */
 export const depthLimit = 32
 
+/** Most members of one object. The widest that a definition knows has 20. */
+export const memberLimit = 500
+
+/** Most arrays, objects and members of a body. The largest that a definition takes, 500 operations, has some 3,000. */
+export const partLimit = 10_000
+
 const refuse = (message: string) => ValidationFailed.at("body", message)
 
-/** Whether JSON text is nested deeper than a body may be. */
-export const isTooDeep = (text: string) => isNestedDeeper(text, depthLimit)
+/** Why JSON of this shape is not even parsed: to parse it, and to say what is wrong with it, would hold up all other requests. */
+export const shapeMisfit = ({ deepest, parts, widest }: JsonScan): string | undefined => {
+  if (deepest > depthLimit) return `is nested deeper than ${depthLimit} levels`
+  if (widest > memberLimit) return `has an object of more than ${memberLimit} members`
+  return parts > partLimit ? `has more than ${partLimit} arrays, objects and members` : undefined
+}
 
 /** Text that PostgreSQL would refuse or that UTF-8 cannot carry: found in the value, where escapes are resolved. */
 const findBadText = (value: unknown): string | undefined => {
@@ -63,39 +74,68 @@ export const decodeUtf8 = (bytes: Uint8Array) =>
     catch: () => refuse("is not UTF-8")
   })
 
+/** Bodies up to this size are read as they come in. */
+const pacedFrom = 65_536
+
+/** Lets other connections have their turn: Node would read up to 2 MiB of one before it looks at the next. */
+const takeTurns = (source: IncomingMessage) => {
+  source.pause()
+  setImmediate(() => source.resume())
+}
+
 /**
  * The bytes of a body, none kept beyond the limit. What follows is read and dropped while the connection lasts: a client
  * that is still sending would not see an answer otherwise. (A stream of the library would end the connection unanswered.)
+ * `inspect` sees each piece as it comes in, and the length so far: what it returns ends the reading.
  */
-export const readBytes = (source: IncomingMessage, limitBytes: number) =>
-  Effect.async<Uint8Array<ArrayBuffer>, PayloadTooLarge | ValidationFailed>((resume) => {
-    const chunks: Array<Uint8Array> = []
+export const readBytes = <E = never>(
+  source: IncomingMessage,
+  limitBytes: number,
+  inspect?: (chunk: Uint8Array, length: number) => E | undefined
+) =>
+  Effect.async<Uint8Array<ArrayBuffer>, E | PayloadTooLarge | Unavailable | ValidationFailed>((resume) => {
+    let chunks: Array<Uint8Array> | undefined = []
     let length = 0
+    const stop = (error: E | PayloadTooLarge | Unavailable) => {
+      chunks = undefined
+      resume(Effect.fail(error))
+    }
     source.on("data", (chunk: Uint8Array) => {
       length += chunk.length
-      if (length <= limitBytes) chunks.push(chunk)
-      else resume(new PayloadTooLarge({ limitBytes }))
+      if (length > pacedFrom) takeTurns(source)
+      if (chunks === undefined) return
+      if (length > limitBytes) return stop(new PayloadTooLarge({ limitBytes }))
+      if (!holdBytes(source, chunk.length))
+        return stop(
+          new Unavailable({
+            reason: "Too many bytes of request bodies are held at once; retry with exponential backoff."
+          })
+        )
+      chunks.push(chunk)
+      const found = inspect?.(chunk, length)
+      if (found !== undefined) stop(found)
     })
-    source.on("end", () => resume(Effect.succeed(Buffer.concat(chunks))))
+    source.on("end", () => resume(Effect.sync(() => Buffer.concat(chunks ?? []))))
     source.on("error", () => resume(refuse("could not be read")))
   })
 
-type Unreadable = PayloadTooLarge | UnsupportedMediaType | ValidationFailed
+type Unreadable = PayloadTooLarge | Unavailable | UnsupportedMediaType | ValidationFailed
 
 /** The bytes of a body of this type: declared size, size as it comes in and type are checked in this order. */
 const readOfType = (
   request: HttpServerRequest.HttpServerRequest,
   type: string,
-  limitBytes: number
+  limitBytes: number,
+  inspect?: (chunk: Uint8Array) => undefined
 ): Effect.Effect<Uint8Array<ArrayBuffer>, Unreadable> =>
   Effect.gen(function* () {
     if (Number(request.headers["content-length"] ?? 0) > limitBytes) return yield* new PayloadTooLarge({ limitBytes })
-    const bytes = yield* readBytes(toIncomingMessage(request), limitBytes)
+    const bytes = yield* readBytes<never>(toIncomingMessage(request), limitBytes, inspect)
     return isOfType(request.headers, type) ? bytes : yield* new UnsupportedMediaType()
   })
 
 /**
- * A request's body as a JSON value without members that are null: size, type, UTF-8, depth, syntax and text are checked in
+ * A request's body as a JSON value without members that are null: size, type, UTF-8, shape, syntax and text are checked in
  * this order, and the first that does not hold is the answer.
  */
 export const readJson = (
@@ -103,8 +143,14 @@ export const readJson = (
   limitBytes: number
 ): Effect.Effect<unknown, Unreadable> =>
   Effect.gen(function* () {
-    const text = yield* decodeUtf8(yield* readOfType(request, "application/json", limitBytes))
-    if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)
+    const scan = new JsonScan()
+    const inspect = (chunk: Uint8Array) => {
+      scan.read(chunk)
+      return undefined
+    }
+    const text = yield* decodeUtf8(yield* readOfType(request, "application/json", limitBytes, inspect))
+    const misfit = shapeMisfit(scan)
+    if (misfit !== undefined) return yield* refuse(misfit)
     const value = yield* parse(text)
     const bad = findBadText(value)
     if (bad !== undefined) return yield* refuse(bad)

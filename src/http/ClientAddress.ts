@@ -9,7 +9,7 @@ const withoutPort = (address: string): string => {
 }
 
 /** An IPv6 host has a network of its own, of 64 bits, in which it may choose its address. */
-const networkOf = (address: string): string => {
+export const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped?.[1] !== undefined) return mapped[1]

@@ -12,6 +12,7 @@ import type { AccountId } from "../domain/Ids.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
 import { AnswerCache, type RememberedAnswer } from "./AnswerCache.ts"
+import { chargeTo } from "./BodiesInFlight.ts"
 import { readJson, withJson } from "./Body.ts"
 import { letPass } from "./Caller.ts"
 import { etagOf, isKnown } from "./Conditional.ts"
@@ -175,12 +176,14 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
           passage.reading = { accountId, target, version: accountVersion }
         }
         letPass(request, { _tag: "Key", accountId, keyId })
-        if (route.bodyLimitBytes !== undefined)
+        if (route.bodyLimitBytes !== undefined) {
+          chargeTo(toIncomingMessage(request), keyId)
           return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
             passage.misfits = () =>
               (route.misfits?.(value) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
             return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
           })
+        }
         passage.misfits = () => route.misfits?.(parametersOf(target)) ?? []
         return target === request.originalUrl
           ? app
@@ -220,7 +223,8 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
           const response = toServerResponse(request)
           if (response.writableEnded || response.destroyed) return
           const incoming = toIncomingMessage(request)
-          if (!incoming.complete && incoming.readableFlowing === true) return watchOver(passage, fiber)
+          // False while its reader takes turns with others; null: nobody reads it.
+          if (!incoming.complete && incoming.readableFlowing !== null) return watchOver(passage, fiber)
           const late = new Unavailable()
           const refused =
             passage.passing === undefined

@@ -13,11 +13,15 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 import { Workload } from "../database/Deadlines.ts"
+import { Unavailable } from "../domain/Errors.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Programs } from "../services/Programs.ts"
 import { RateBudget } from "../services/RateBudget.ts"
+import { boundBodies } from "./BodiesInFlight.ts"
+import { type Bounds, defaultBounds } from "./Bounds.ts"
 import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
+import { type DrainPatience, makeDrain } from "./Drain.ts"
 import { makeGate } from "./Gate.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
 import { CatalogHandlers } from "./handlers/CatalogHandlers.ts"
@@ -28,6 +32,7 @@ import { PingHandlers } from "./handlers/PingHandlers.ts"
 import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
+import { boundConnections } from "./OpenConnections.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
@@ -98,21 +103,21 @@ export const serveWith = <R>({ layer, refuseAddress, routes }: Surface<R>) =>
 export const HttpLive = serveWith(nothingBeside)
 
 /** How long a server waits for its clients. */
-export interface Patience {
+export interface Patience extends DrainPatience {
   /** For a whole head. */
   readonly head: Duration.Duration
   /** For a whole request. */
   readonly request: Duration.Duration
   /** Between two looks at the connections: how late either of the above may be noticed. */
   readonly check: Duration.Duration
-  /** For the answers to requests in flight, when the service stops. */
-  readonly drain: Duration.Duration
 }
 
-const defaultPatience: Patience = {
+export const defaultPatience: Patience = {
   head: Duration.seconds(10),
   request: Duration.seconds(30),
   check: Duration.seconds(1),
+  delay: Duration.zero,
+  grace: Duration.millis(500),
   drain: Duration.seconds(10)
 }
 
@@ -145,31 +150,18 @@ const holdUntilServed = (server: Server) => {
   })
 }
 
-/** Stops accepting, then waits until every request in flight is answered, at most so long. */
-const drain = (server: Server, inFlight: () => number, atMost: Duration.Duration) =>
-  Effect.async<void>((resume) => {
-    server.close()
-    const settle = () => {
-      server.closeIdleConnections()
-      if (inFlight() === 0) resume(Effect.void)
-    }
-    server.on("catalog-answered", settle)
-    settle()
-    // Finalizers are not interruptible: without this the bound would wait for what it bounds.
-  }).pipe(
-    Effect.interruptible,
-    Effect.timeoutOption(atMost),
-    Effect.ensuring(Effect.sync(() => server.closeAllConnections()))
-  )
+const tooManyConnections = "Too many connections are open; retry with exponential backoff."
 
 /** Serves the API, and a surface beside it, on a Node server that is drained before it is closed. */
 export const layer = <R = never>({
+  bounds = defaultBounds,
   patience = defaultPatience,
   surface = nothingBeside,
   ...address
 }: {
   readonly host: string
   readonly port: number
+  readonly bounds?: Bounds
   readonly patience?: Patience
   readonly surface?: Surface<R>
 }) =>
@@ -179,27 +171,17 @@ export const layer = <R = never>({
       const runtime = yield* Effect.runtime()
       const readiness = yield* Readiness
       const server = makeServer(patience)
-      answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
-      let inFlight = 0
-      server.on("request", (request, response) => {
-        toOriginForm(request)
-        inFlight += 1
-        response.once("close", () => {
-          inFlight -= 1
-          server.emit("catalog-answered")
-        })
-      })
+      boundConnections(server, bounds, (socket) => refuse(socket, new Unavailable({ reason: tooManyConnections })))
+      boundBodies(server, bounds)
+      const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
+      const drain = makeDrain(server, patience)
+      server.on("request", toOriginForm)
       holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(
           // While somebody listens for it, Node takes a request that offers an upgrade (to h2c, say) out of HTTP.
           Effect.sync(() => server.removeAllListeners("upgrade")),
-          Effect.addFinalizer(() =>
-            Effect.zipRight(
-              readiness.close,
-              drain(server, () => inFlight, patience.drain)
-            )
-          )
+          Effect.addFinalizer(() => Effect.zipRight(readiness.close, drain))
         )
       )
       return draining.pipe(

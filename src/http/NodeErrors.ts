@@ -80,9 +80,12 @@ const hangUp = (socket: Socket, answer = "") => {
 
 /**
  * What Node itself answers (a head that is no HTTP, too large or too late, an expectation) passes no middleware: here it
- * gets the envelope and the headers of every other answer.
+ * gets the envelope and the headers of every other answer. Returns what refuses a connection before it is read.
  */
-export const answerNodeErrors = (server: Server, untouched: () => Standing): void => {
+export const answerNodeErrors = (
+  server: Server,
+  untouched: () => Standing
+): ((socket: Socket, error: ApiError) => void) => {
   /** Of each connection the exchanges that are unanswered, or whose body is still coming in, oldest first. */
   const pending = new WeakMap<Socket, Set<Exchange>>()
   const refused = new WeakSet<Socket>()
@@ -159,4 +162,5 @@ export const answerNodeErrors = (server: Server, untouched: () => Standing): voi
     socket.on("error", () => socket.destroy()).resume()
     refuse(socket, notOriginForm)
   })
+  return endWith
 }

@@ -5,23 +5,28 @@ import { type ApiError, connectorCodes, errorCodes } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed, PayloadTooLarge } from "../api/RequestErrors.ts"
 import type { ConnectionCredential } from "../domain/Connection.ts"
 import type { RateLimited } from "../domain/Errors.ts"
+import { JsonScan } from "../domain/JsonScan.ts"
 import { covers, scopeOf, type Tier, tierWords } from "../domain/Tier.ts"
 import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
-import { decodeUtf8, depthLimit, isOfType, isTooDeep, readBytes } from "../http/Body.ts"
+import { chargeTo } from "../http/BodiesInFlight.ts"
+import { decodeUtf8, isOfType, readBytes, shapeMisfit } from "../http/Body.ts"
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure, headersOf } from "../http/Envelope.ts"
 import { rateHeaders } from "../http/RateHeaders.ts"
 import { type Handler, passingOf, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
 import { Connections } from "../services/Connections.ts"
-import { RateBudget, type Standing } from "../services/RateBudget.ts"
+import { messagesPerConnection, RateBudget, type Standing } from "../services/RateBudget.ts"
 import { toolsByName } from "./Calls.ts"
 import { makeMcpServer } from "./McpServer.ts"
 import { isObject, pathOf, shown } from "./Vocabulary.ts"
 
 export const mcpPath = "/mcp"
 
-/** Largest message, in bytes. */
-export const messageLimitBytes = 4 * 1_048_576
+/** Largest call of a tool, in bytes. */
+export const callLimitBytes = 4 * 1_048_576
+
+/** Largest message of any other kind, in bytes. */
+export const messageLimitBytes = 262_144
 
 /** Codes of JSON-RPC. */
 const rpc = {
@@ -82,9 +87,11 @@ const answered = (
 const idOf = (message: unknown): MessageId =>
   isObject(message) && (typeof message.id === "string" || typeof message.id === "number") ? message.id : null
 
+const callMethod = "tools/call"
+
 /** The tool that a message calls; undefined where it calls none. */
 const calledBy = (message: unknown): string | undefined =>
-  isObject(message) && message.method === "tools/call" && idOf(message) !== null
+  isObject(message) && message.method === callMethod && idOf(message) !== null
     ? isObject(message.params) && typeof message.params.name === "string"
       ? message.params.name
       : ""
@@ -173,6 +180,9 @@ const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"]
 const tooLow = (tool: string, needed: Tier, granted: Tier) =>
   `insufficient_scope: ${tool} needs the tier "${tierWords[needed].name}" (${needed}), and this connection was granted "${tierWords[granted].name}". Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose "${tierWords[needed].name}" on the consent page.`
 
+const overMessages = ({ retryAfterSeconds }: RateLimited) =>
+  `This connection has sent ${messagesPerConnection} messages other than ${callMethod} within a minute; retry in ${retryAfterSeconds} s.`
+
 const overBudget = ({ retryAfterSeconds, scope }: RateLimited) =>
   `The request budget of ${scope === "key" ? "this connection" : "all keys and connections of the account together"} is used up; retry in ${retryAfterSeconds} s.`
 
@@ -193,7 +203,7 @@ export interface McpSettings {
 
 /**
  * What every request to the connector passes, in this order: method, Host and Origin, declared size, token, streamed size,
- * content type, what it accepts, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is answered in the
+ * content type, what it accepts, shape, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is answered in the
  * envelope, afterwards as a JSON-RPC error.
  */
 const makeGate = ({ allowedOrigins }: McpSettings) =>
@@ -224,12 +234,31 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         }
       )
 
-    /** The message of a request, or why there is none. */
+    /** A message that is no call of a tool, and larger than those may be. */
+    const tooLarge = (requestId: string) =>
+      enveloped(
+        errorCodes.PayloadTooLarge.status,
+        errorCodes.PayloadTooLarge.code,
+        `The body is larger than ${messageLimitBytes} bytes: only ${callMethod} takes more, up to ${callLimitBytes} bytes.`,
+        requestId,
+        { connection: "close" }
+      )
+
+    /**
+     * The message of a request, or why there is none. Its method is looked for as it comes in: of a message that is no call, no
+     * more is read or parsed than those may have.
+     */
     const read = (request: HttpServerRequest.HttpServerRequest, requestId: string) =>
       Effect.gen(function* () {
-        const bytes = yield* readBytes(toIncomingMessage(request), messageLimitBytes).pipe(
-          Effect.mapError((error) => envelopeOf(error, requestId))
-        )
+        const source = toIncomingMessage(request)
+        const scan = new JsonScan("method")
+        const declared = Number(request.headers["content-length"] ?? 0)
+        const isTooLarge = (length: number) => length > messageLimitBytes && scan.found !== callMethod
+        const bytes = yield* readBytes(source, callLimitBytes, (chunk, length) => {
+          scan.read(chunk)
+          return scan.found !== undefined && isTooLarge(Math.max(declared, length)) ? tooLarge(requestId) : undefined
+        }).pipe(Effect.mapError((error) => ("_tag" in error ? envelopeOf(error, requestId) : error)))
+        if (isTooLarge(bytes.length)) return yield* Effect.fail(tooLarge(requestId))
         if (!isOfType(request.headers, "application/json"))
           return yield* Effect.fail(
             enveloped(
@@ -258,19 +287,20 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const text = yield* decodeUtf8(bytes).pipe(
           Effect.mapError(() => invalid(rpc.parseError, "Parse error: the body is not UTF-8."))
         )
-        if (isTooDeep(text))
-          return yield* Effect.fail(
-            invalid(rpc.invalidRequest, `Invalid request: nested deeper than ${depthLimit} levels.`)
-          )
+        const misfit = shapeMisfit(scan)
+        if (misfit !== undefined) return yield* Effect.fail(invalid(rpc.invalidRequest, `Invalid request: ${misfit}.`))
         const message = yield* Effect.try({
           try: () => JSON.parse(text) as unknown,
           catch: () => invalid(rpc.parseError, "Parse error: the body is not JSON.")
         })
-        return Array.isArray(message)
-          ? yield* Effect.fail(
-              invalid(rpc.invalidRequest, "Invalid request: batches are not served; send one message.")
-            )
-          : message
+        if (Array.isArray(message))
+          return yield* Effect.fail(
+            invalid(rpc.invalidRequest, "Invalid request: batches are not served; send one message.")
+          )
+        // A notification of that name calls nothing.
+        if (bytes.length > messageLimitBytes && calledBy(message) === undefined)
+          return yield* Effect.fail(tooLarge(requestId))
+        return message
       })
 
     /** What the SDK answers: its body's hash is its tag. */
@@ -320,13 +350,14 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const { accountId, connectionId, tier } = found.value
         const spender = { accountId, credentialId: connectionId }
         const unspent = budget.look(spender)
+        chargeTo(toIncomingMessage(request), connectionId)
         const message = yield* Effect.either(read(request, requestId))
-        if (message._tag === "Left") return { response: message.left, standing: unspent }
-        const name = calledBy(message.right)
+        const name = message._tag === "Left" ? undefined : calledBy(message.right)
         const tool = name === undefined ? undefined : toolsByName.get(name)
-        const taken = name === undefined ? undefined : yield* budget.take(spender)
-        const standing = taken === undefined ? unspent : Effect.succeed(taken.standing)
-        const id = idOf(message.right)
+        // A body that is no message costs as much as one.
+        const taken = yield* name === undefined ? budget.takeMessage(spender) : budget.take(spender)
+        const standing = name === undefined && taken.refusal === null ? unspent : Effect.succeed(taken.standing)
+        const id = message._tag === "Left" ? null : idOf(message.right)
         const passing = passingOf(request)
         if (passing !== undefined) {
           passing.extend(tool?.bound ?? "usual")
@@ -338,17 +369,22 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
             )
           }
         }
-        if (taken?.refusal)
+        if (taken.refusal !== null)
           return {
             response: answered(
               errorCodes.RateLimited.status,
-              { rpc: rpc.refused, code: errorCodes.RateLimited.code, message: overBudget(taken.refusal) },
+              {
+                rpc: rpc.refused,
+                code: errorCodes.RateLimited.code,
+                message: name === undefined ? overMessages(taken.refusal) : overBudget(taken.refusal)
+              },
               id,
               requestId,
               { "retry-after": String(taken.refusal.retryAfterSeconds) }
             ),
             standing
           }
+        if (message._tag === "Left") return { response: message.left, standing }
         if (tool !== undefined && !covers(tier, tool.tool.tier))
           return {
             response: answered(
@@ -383,8 +419,8 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         return from(foreign("Pages of this origin may not use the connector; ALLOWED_ORIGINS names those that may."))
       if (method === "OPTIONS")
         return from(HttpServerResponse.empty({ status: 204, headers: { ...corsHeaders, ...exposed } }))
-      if (Number(headers["content-length"] ?? 0) > messageLimitBytes)
-        return from(envelopeOf(new PayloadTooLarge({ limitBytes: messageLimitBytes }), requestId))
+      if (Number(headers["content-length"] ?? 0) > callLimitBytes)
+        return from(envelopeOf(new PayloadTooLarge({ limitBytes: callLimitBytes }), requestId))
       return enter(request, requestId)
     }
 

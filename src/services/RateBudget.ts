@@ -16,6 +16,15 @@ export interface Spender {
   readonly accountId: AccountId
 }
 
+/** Requests and tool calls share their windows; all other messages of a connection have one of their own. */
+export type WindowKind = "requests" | "messages"
+
+/** Messages other than tool calls that a connection may send in a window. */
+export const messagesPerConnection = 600
+
+/** An account has no window of messages: its connections are few. */
+const messageSizes: BudgetSizes = { perKey: messagesPerConnection, perAccount: 999_999_999 }
+
 /** What the rate headers say. */
 export interface Standing {
   /** The per-key size. */
@@ -117,6 +126,8 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
   {
     /** Takes one request from both windows in one step, all or nothing: a refused request spends nothing, opens nothing. */
     readonly take: (spender: Spender) => Effect.Effect<Taken>
+    /** The same of the connection's window of messages other than tool calls. */
+    readonly takeMessage: (spender: Spender) => Effect.Effect<Taken>
     /** How the windows stand, of which nothing is taken: what headers say of a request that spends nothing. */
     readonly look: (spender: Spender) => Effect.Effect<Standing>
     /** What headers say while no budget is concerned: a full one. */
@@ -126,6 +137,7 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
   private static readonly makeProcess = (sizes: BudgetSizes): typeof RateBudget.Service => {
     const keys = new Windows()
     const accounts = new Windows()
+    const connections = new Windows()
 
     const moment = makeMoments()
 
@@ -141,8 +153,21 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
       )
     }
 
+    const takeMessageAt = (now: Moment, { credentialId }: Spender): Taken => {
+      const key = connections.find(credentialId, now.millis)
+      const account = { endsAt: key.endsAt, spent: 0 }
+      const admitted = key.spent < messageSizes.perKey
+      return takenOf(messageSizes, {
+        now,
+        admitted,
+        key: admitted ? connections.spend(credentialId, key) : key,
+        account
+      })
+    }
+
     return {
       take: (spender) => Effect.map(moment, (now) => takeAt(now, spender)),
+      takeMessage: (spender) => Effect.map(moment, (now) => takeMessageAt(now, spender)),
       look: ({ accountId, credentialId }) =>
         Effect.map(moment, (now) =>
           standingOf(sizes, {
@@ -170,27 +195,38 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
   static readonly layerRedis = ({ sizes, ...redis }: RedisOptions & { readonly sizes: BudgetSizes }) =>
     Layer.scoped(
       RateBudget,
-      Effect.map(makeRedisWindows(redis, sizes, windowMillis), (windows) => {
-        const inProcess = RateBudget.makeProcess(sizes)
-        return {
-          ...inProcess,
-          take: (spender) =>
-            Effect.flatMap(
-              windows.take(spender),
-              Option.match({
-                onNone: () => inProcess.take(spender),
-                onSome: (outcome) => Effect.succeed(takenOf(sizes, outcome))
-              })
-            ),
-          look: (spender) =>
-            Effect.flatMap(
-              windows.look(spender),
-              Option.match({
-                onNone: () => inProcess.look(spender),
-                onSome: (outcome) => Effect.succeed(standingOf(sizes, outcome))
-              })
-            )
+      Effect.map(
+        makeRedisWindows(redis, (kind) => (kind === "requests" ? sizes : messageSizes), windowMillis),
+        (windows) => {
+          const inProcess = RateBudget.makeProcess(sizes)
+          return {
+            ...inProcess,
+            take: (spender) =>
+              Effect.flatMap(
+                windows.take(spender, "requests"),
+                Option.match({
+                  onNone: () => inProcess.take(spender),
+                  onSome: (outcome) => Effect.succeed(takenOf(sizes, outcome))
+                })
+              ),
+            takeMessage: (spender) =>
+              Effect.flatMap(
+                windows.take(spender, "messages"),
+                Option.match({
+                  onNone: () => inProcess.takeMessage(spender),
+                  onSome: (outcome) => Effect.succeed(takenOf(messageSizes, outcome))
+                })
+              ),
+            look: (spender) =>
+              Effect.flatMap(
+                windows.look(spender, "requests"),
+                Option.match({
+                  onNone: () => inProcess.look(spender),
+                  onSome: (outcome) => Effect.succeed(standingOf(sizes, outcome))
+                })
+              )
+          }
         }
-      })
+      )
     )
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { Clock, Data, Deferred, Effect, Exit, Option, Redacted, Schema, type Scope } from "effect"
-import type { BudgetSizes, Outcome, Spender } from "./RateBudget.ts"
+import type { BudgetSizes, Outcome, Spender, WindowKind } from "./RateBudget.ts"
 
 /** How long a call may take: a client waits no longer than this for what it is not told. */
 const patienceMillis = 250
@@ -74,10 +74,13 @@ const isReply = Schema.is(
 )
 
 /** The braces keep both windows on one node of a cluster: one script must reach them. */
-export const redisKeysOf = ({ accountId, credentialId }: Spender): [key: string, account: string] => [
-  `catalog:budget:{${accountId}}:key:${credentialId}`,
-  `catalog:budget:{${accountId}}:account`
-]
+export const redisKeysOf = (
+  { accountId, credentialId }: Spender,
+  kind: WindowKind = "requests"
+): [key: string, account: string] =>
+  kind === "requests"
+    ? [`catalog:budget:{${accountId}}:key:${credentialId}`, `catalog:budget:{${accountId}}:account`]
+    : [`catalog:budget:{${accountId}}:messages:${credentialId}`, `catalog:budget:{${accountId}}:messages`]
 
 export interface RedisOptions {
   /** redis:// or rediss://, with user, password and database number where they are needed. */
@@ -89,13 +92,19 @@ export interface RedisOptions {
 /** Windows that several processes share. */
 export interface RedisWindows {
   /** Takes one request from both windows in one step. None: Redis does not answer; known within about 300 ms. */
-  readonly take: (spender: Spender) => Effect.Effect<Option.Option<Outcome>>
+  readonly take: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
   /** Both windows as they are. None as for `take`. */
-  readonly look: (spender: Spender) => Effect.Effect<Option.Option<Outcome>>
+  readonly look: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
 }
 
 /** What is done to the windows. */
 type Deed = "spend" | "look"
+
+/** Whose windows are meant. */
+interface Owner {
+  readonly spender: Spender
+  readonly kind: WindowKind
+}
 
 /** A connection that nothing waits for: one that is not open yet refuses its calls, and one that breaks is not mended. */
 const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) =>
@@ -148,7 +157,7 @@ const tooSlow = new NoRedis({ reason: `no answer within ${patienceMillis} ms` })
  */
 export const makeRedisWindows = (
   { timeMillis, url }: RedisOptions,
-  { perAccount, perKey }: BudgetSizes,
+  sizesOf: (kind: WindowKind) => BudgetSizes,
   windowMillis: number
 ): Effect.Effect<RedisWindows, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -217,11 +226,15 @@ export const makeRedisWindows = (
     )
     yield* Deferred.await(settled)
 
-    const sizes = [String(perKey), String(perAccount), String(windowMillis)]
+    const argumentsOf = (kind: WindowKind) => {
+      const { perAccount, perKey } = sizesOf(kind)
+      return [String(perKey), String(perAccount), String(windowMillis)]
+    }
+    const sizes = { requests: argumentsOf("requests"), messages: argumentsOf("messages") }
 
-    const ask = (client: Client, spender: Spender, time: string, deed: Deed) =>
+    const ask = (client: Client, { kind, spender }: Owner, time: string, deed: Deed) =>
       Effect.suspend(() => {
-        const command = { keys: redisKeysOf(spender), arguments: [...sizes, time, deed] }
+        const command = { keys: redisKeysOf(spender, kind), arguments: [...sizes[kind], time, deed] }
         const call = { since: performance.now() }
         waiting.add(call)
         return Effect.tryPromise({
@@ -242,8 +255,8 @@ export const makeRedisWindows = (
       return Effect.logInfo(`${place} answers again: all processes count there`)
     })
 
-    const askOver = ({ breakOff, client }: Link, spender: Spender, time: string, deed: Deed) =>
-      Effect.matchEffect(ask(client, spender, time, deed), {
+    const askOver = ({ breakOff, client }: Link, owner: Owner, time: string, deed: Deed) =>
+      Effect.matchEffect(ask(client, owner, time, deed), {
         onFailure: (failure) =>
           Effect.sync(() => {
             breakOff(failure)
@@ -260,13 +273,14 @@ export const makeRedisWindows = (
         }
       })
 
-    const doTo = (deed: Deed) => (spender: Spender) =>
+    const doTo = (deed: Deed) => (spender: Spender, kind: WindowKind) =>
       Effect.suspend(() => {
         const open = link
         if (open === undefined) return Effect.succeedNone
+        const owner = { spender, kind }
         return timeMillis === undefined
-          ? askOver(open, spender, "", deed)
-          : Effect.flatMap(timeMillis, (time) => askOver(open, spender, String(time), deed))
+          ? askOver(open, owner, "", deed)
+          : Effect.flatMap(timeMillis, (time) => askOver(open, owner, String(time), deed))
       })
 
     return { take: doTo("spend"), look: doTo("look") }

@@ -21,6 +21,14 @@ describe("settings", () => {
         secretKey: Option.none(),
         logFormat: "pretty",
         budgets: { perKey: 120, perAccount: 240 },
+        bounds: {
+          bytes: 67_108_864,
+          bytesPerCredential: 16_777_216,
+          connections: 4_096,
+          connectionsPerAddress: 256,
+          writeStallMillis: 30_000
+        },
+        drainDelaySeconds: 0,
         deadlines: {
           lookUp: 2_000,
           read: 5_000,
@@ -51,6 +59,15 @@ describe("settings", () => {
         (yield* read({ BASE_URL: "https://PIM.example:443/" })).baseUrl,
         Option.some("https://pim.example")
       )
+    })
+  )
+
+  it.effect("stop listening later with a server's database, unless they say when", () =>
+    Effect.gen(function* () {
+      const DATABASE_URL = "postgres://localhost/catalog"
+      assert.strictEqual((yield* read({ DATABASE_URL })).drainDelaySeconds, 5)
+      assert.strictEqual((yield* read({ DATABASE_URL, DRAIN_DELAY: "0" })).drainDelaySeconds, 0)
+      assert.strictEqual((yield* read({ DRAIN_DELAY: "7" })).drainDelaySeconds, 7)
     })
   )
 
@@ -95,7 +112,13 @@ describe("settings", () => {
     ["SIGN_IN_FAILURES_PER_ADDRESS", "0", "must be a whole number of failures, 1 to 999999999"],
     ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
-    ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"]
+    ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"],
+    ["MAX_BODY_BYTES", "1000", "must be a whole number of bytes, 5242880 to 999999999"],
+    ["MAX_BODY_BYTES_PER_CREDENTIAL", "many", "must be a whole number of bytes, 5242880 to 999999999"],
+    ["MAX_CONNECTIONS", "0", "must be a whole number of connections, 1 to 999999999"],
+    ["MAX_CONNECTIONS_PER_ADDRESS", "-1", "must be a whole number of connections, 1 to 999999999"],
+    ["WRITE_STALL_SECONDS", "0", "must be a whole number of seconds, 1 to 3600"],
+    ["DRAIN_DELAY", "301", "must be a whole number of seconds, 0 to 300"]
   ] as const)
     it.effect(`${name}=${value} is refused by name`, () =>
       Effect.gen(function* () {

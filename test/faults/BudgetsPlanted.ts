@@ -19,7 +19,7 @@ const sizes = { perKey: 120, perAccount: 240 }
 const readThenWrite = Layer.scoped(
   RateBudget,
   Effect.gen(function* () {
-    const { look, untouched } = yield* RateBudget
+    const { look, takeMessage, untouched } = yield* RateBudget
     const url = Redacted.value(yield* Config.redacted("BUDGETS_REDIS_URL"))
     const redis = yield* Effect.acquireRelease(
       Effect.promise(() => createClient({ url }).connect()),
@@ -27,6 +27,7 @@ const readThenWrite = Layer.scoped(
     )
     return {
       look,
+      takeMessage,
       untouched,
       take: ({ accountId, credentialId }) =>
         Effect.gen(function* () {

@@ -16,7 +16,7 @@ const sound = RateBudget.layerProcess({ perKey, perAccount })
 /** The planted variant: durations by the time of day. */
 const byTimeOfDay = Layer.effect(
   RateBudget,
-  Effect.map(RateBudget, ({ look, take, untouched }) => {
+  Effect.map(RateBudget, ({ look, take, takeMessage, untouched }) => {
     const live = Clock.make()
     const nanos = () => BigInt(live.unsafeCurrentTimeMillis()) * 1_000_000n
     const clock: Clock.Clock = Object.assign(Object.create(live), {
@@ -27,6 +27,7 @@ const byTimeOfDay = Layer.effect(
     return {
       look: (spender) => wrongly(look(spender)),
       take: (spender) => wrongly(take(spender)),
+      takeMessage: (spender) => wrongly(takeMessage(spender)),
       untouched: wrongly(untouched)
     }
   })

@@ -514,6 +514,8 @@ const text = (characters: number) => JSON.stringify({ text: "x".repeat(character
 const largest = text(mebibyte - text(0).length)
 const deep = (levels: number, [open, close]: readonly [string, string]) =>
   `{"text":"","more":${open.repeat(levels - 1)}${close.repeat(levels - 1)}}`
+const members = (count: number) => Array.from({ length: count }, (_, place) => `"m${place}":0`).join()
+
 const bad = (message: string) => misfit("body", message)
 
 layer(EchoServer)("bodies", (it) => {
@@ -587,8 +589,20 @@ layer(EchoServer)("bodies", (it) => {
       { headers: json, body: "[".repeat(20_000) },
       bad("is nested deeper than 32 levels")
     ],
-    "20,000 levels behind closing ones": [
-      { headers: json, body: `${"]".repeat(20_000)}${"[".repeat(20_000)}` },
+    "501 members": [
+      { headers: json, body: `{"text":"",${members(500)}}` },
+      bad("has an object of more than 500 members")
+    ],
+    "70,000 members": [
+      { headers: json, body: `{"text":"","more":[{${members(70_000)}}]}` },
+      bad("has an object of more than 500 members")
+    ],
+    "300,000 objects": [
+      { headers: json, body: `{"text":"","more":[${"{},".repeat(300_000)}{}]}` },
+      bad("has more than 10000 arrays, objects and members")
+    ],
+    "9,000 levels behind closing ones": [
+      { headers: json, body: `${"]".repeat(9_000)}${"[".repeat(9_000)}` },
       bad("is not JSON")
     ]
   }

@@ -14,6 +14,8 @@ export const shortPatience: Http.Patience = {
   head: Duration.millis(150),
   request: Duration.millis(300),
   check: Duration.millis(20),
+  delay: Duration.zero,
+  grace: Duration.millis(200),
   drain: Duration.seconds(1)
 }
 

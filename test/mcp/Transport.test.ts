@@ -250,9 +250,11 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     Effect.gen(function* () {
       const token = yield* aToken
       const limit = 4 * 1_048_576
+      const call = { name: "list_products_v1" }
+      const { headers } = message("modern", "tools/call", call)
       const padded = (bytes: number) => {
-        const { body } = message("modern", "tools/list", { pad: "" })
-        return body.replace('"pad":""', `"pad":"${"x".repeat(bytes - body.length)}"`)
+        const { body } = message("modern", "tools/call", { ...call, arguments: { search: "" } })
+        return body.replace('"search":""', `"search":"${"x".repeat(bytes - body.length)}"`)
       }
       const over = padded(limit + 1)
       assert.strictEqual(over.length, limit + 1)
@@ -271,7 +273,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
       )
       // Without a token nothing of it is looked at.
       assertEnvelope(yield* ask({ ...list, body: pieces }), 401, "unauthorized")
-      assert.strictEqual((yield* ask({ ...list, token, body: padded(limit) })).status, 200)
+      assert.strictEqual((yield* ask({ headers, token, body: padded(limit) })).status, 200)
     })
   )
 

@@ -18,6 +18,12 @@ const settings = [
   "DATABASE_URL",
   "REDIS_URL",
   "SECRET_KEY",
+  "MAX_BODY_BYTES",
+  "MAX_BODY_BYTES_PER_CREDENTIAL",
+  "MAX_CONNECTIONS",
+  "MAX_CONNECTIONS_PER_ADDRESS",
+  "WRITE_STALL_SECONDS",
+  "DRAIN_DELAY",
   "REGISTRATIONS_PER_HOUR",
   "SIGN_IN_FAILURES_PER_ADDRESS",
   "TRUST_PROXY",
@@ -102,7 +108,7 @@ export const catalog = (args: ReadonlyArray<string>, env: Readonly<Record<string
 
 /** A running `catalog serve`, once it has said where it listens. */
 export const serveCatalog = async (env: Readonly<Record<string, string>>) => {
-  const child = startCatalog(["serve"], { PORT: "0", ...env })
+  const child = startCatalog(["serve"], { PORT: "0", DRAIN_DELAY: "0", ...env })
   const output = collect(child)
   const ended = once(child, "close") as Promise<[number | null]>
   const greeting = new Promise<void>((resolve) => {

@@ -30,6 +30,7 @@ export const start = (name: ContenderName, { accountId, url }: BenchCatalog): Pr
   name === "ours"
     ? ServerProcess.start(serviceParameters("serve"), {
         DATABASE_URL: url,
+        DRAIN_DELAY: "0",
         RATE_LIMIT_PER_KEY: budget,
         RATE_LIMIT_PER_ACCOUNT: budget
       })

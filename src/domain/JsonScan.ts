@@ -1,0 +1,156 @@
+const quote = 0x22
+const backslash = 0x5c
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const comma = 0x2c
+const colon = 0x3a
+
+/** Longest key or value of the top level that is kept, in bytes. */
+const maxKept = 256
+
+/** Deepest level whose members are counted: a deeper body is refused for its depth. */
+const maxTracked = 64
+
+const decoder = new TextDecoder()
+
+const textOf = (bytes: ReadonlyArray<number>): string | undefined => {
+  try {
+    const value: unknown = JSON.parse(decoder.decode(Uint8Array.from(bytes)))
+    return typeof value === "string" ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Looks at JSON as it comes in, before anything of it is parsed: one pass over the bytes in constant memory, so that a body that
+ * costs too much to parse or to validate is refused before it costs anything. It judges no syntax.
+ */
+export class JsonScan {
+  /** Deepest nesting of arrays and objects so far. */
+  deepest = 0
+  /** Members of the largest object so far. */
+  widest = 0
+  /** Arrays, objects and their members so far; elements that are neither cost little. */
+  parts = 0
+  /** The text of the watched member of the top level, as the last one has it; undefined while there is none. */
+  found: string | undefined
+
+  private depth = 0
+  /** For each open object how many members it has; for an open array -1. */
+  private readonly members: Array<number> = []
+  private inString = false
+  private escaped = false
+  /** A key of the top level is next, or is being read. */
+  private atKey = false
+  private isWatched = false
+  /** The string of the top level that is being read; undefined: it is not of interest, or too long. */
+  private kept: Array<number> | undefined
+
+  private readonly watched: string | undefined
+
+  /** `watched`: the member of the top level whose text is kept. */
+  constructor(watched?: string) {
+    this.watched = watched
+  }
+
+  read(chunk: Uint8Array): void {
+    for (let index = 0; index < chunk.length; ) {
+      if (this.inString && this.kept === undefined) index = this.skipString(chunk, index)
+      else {
+        const byte = chunk[index++] ?? 0
+        if (this.inString) this.readString(byte)
+        else this.readStructure(byte)
+      }
+    }
+  }
+
+  /** Goes on behind the string, or at the end of the chunk: most of a large body is text. */
+  private skipString(chunk: Uint8Array, start: number): number {
+    let index = start
+    if (this.escaped) {
+      this.escaped = false
+      index += 1
+    }
+    for (; index < chunk.length; index++) {
+      const byte = chunk[index]
+      if (byte === backslash) {
+        index += 1
+        this.escaped = index === chunk.length
+      } else if (byte === quote) {
+        this.inString = false
+        return index + 1
+      }
+    }
+    return index
+  }
+
+  private readString(byte: number): void {
+    if (this.kept !== undefined) {
+      if (this.kept.length < maxKept) this.kept.push(byte)
+      else this.kept = undefined
+    }
+    if (this.escaped) this.escaped = false
+    else if (byte === backslash) this.escaped = true
+    else if (byte === quote) {
+      this.inString = false
+      if (this.depth === 1) this.endTopString()
+    }
+  }
+
+  private endTopString(): void {
+    const text = this.kept && textOf(this.kept)
+    this.kept = undefined
+    if (this.atKey) this.isWatched = text === this.watched
+    else if (this.isWatched) this.found = text
+  }
+
+  private readStructure(byte: number): void {
+    switch (byte) {
+      case quote:
+        this.inString = true
+        if (this.depth === 1 && this.watched !== undefined && (this.atKey || this.isWatched)) this.kept = [quote]
+        break
+      case openBrace:
+      case openBracket:
+        this.open(byte === openBrace)
+        break
+      case closeBrace:
+      case closeBracket:
+        this.depth -= 1
+        break
+      case comma:
+        this.next()
+        break
+      case colon:
+        if (this.depth === 1) {
+          this.atKey = false
+          if (this.isWatched) this.found = undefined
+        }
+        break
+      default:
+    }
+  }
+
+  private open(isObject: boolean): void {
+    this.depth += 1
+    if (this.depth > this.deepest) this.deepest = this.depth
+    this.parts += 1
+    if (this.depth > 0 && this.depth <= maxTracked) this.members[this.depth - 1] = isObject ? 1 : -1
+    if (this.depth === 1) this.atKey = isObject
+  }
+
+  private next(): void {
+    const members = this.depth <= maxTracked ? (this.members[this.depth - 1] ?? -1) : -1
+    if (members === -1) return
+    this.parts += 1
+    this.members[this.depth - 1] = members + 1
+    if (members + 1 > this.widest) this.widest = members + 1
+    if (this.depth === 1) {
+      this.atKey = true
+      this.isWatched = false
+    }
+  }
+}

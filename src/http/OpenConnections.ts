@@ -1,0 +1,94 @@
+import type { Server } from "node:http"
+import type { Socket } from "node:net"
+import { networkOf } from "./ClientAddress.ts"
+
+/** How many connections are open at once, and how long one may leave an answer unread. */
+export interface ConnectionBounds {
+  /** In the process. */
+  readonly connections: number
+  /** From one address; infinite behind proxies, whose address is that of all clients. */
+  readonly connectionsPerAddress: number
+  /** A connection that takes nothing of an answer for so long is closed. */
+  readonly writeStallMillis: number
+}
+
+/** Refused connections that are waited for to read why; beyond these, one is closed without a word. */
+const maxRefused = 256
+
+/** Node's own counters, which its `Socket` uses to the same end and does not publish: how far a single large write has come. */
+interface Handle {
+  /** Bytes handed to the system's queue so far. */
+  readonly bytesWritten?: number
+  /** Of these, the bytes that it has not taken yet. */
+  readonly writeQueueSize?: number
+}
+
+const sentBy = (socket: Socket) => {
+  const { bytesWritten = 0, writeQueueSize = 0 } = (socket as { _handle?: Handle | null })._handle ?? {}
+  return bytesWritten - writeQueueSize
+}
+
+/**
+ * Bounds a server's connections: those over a bound are refused before anything of them is read, those that leave an answer
+ * unread are closed. To be called before anything else listens for connections.
+ */
+export const boundConnections = (
+  server: Server,
+  { connections, connectionsPerAddress, writeStallMillis }: ConnectionBounds,
+  refuse: (socket: Socket) => void
+): void => {
+  const byAddress = new Map<string, number>()
+  /** The open connections; of those with something to send how much was sent, and since when no more. */
+  const open = new Map<Socket, { sent: number; since: number } | undefined>()
+  let refused = 0
+
+  const add = (address: string, count: number) => {
+    const ofAddress = (byAddress.get(address) ?? 0) + count
+    if (ofAddress === 0) byAddress.delete(address)
+    else byAddress.set(address, ofAddress)
+    return ofAddress
+  }
+
+  const turnAway = (socket: Socket) => {
+    socket.on("error", () => socket.destroy())
+    if (refused >= maxRefused) {
+      socket.destroy()
+      return
+    }
+    refused += 1
+    socket.once("close", () => {
+      refused -= 1
+    })
+    refuse(socket.resume())
+  }
+
+  // Node's own listener begins to read requests.
+  const serve = server.listeners("connection")
+  server.removeAllListeners("connection")
+  server.on("connection", (socket: Socket) => {
+    const address = networkOf(socket.remoteAddress ?? "unknown")
+    if (open.size >= connections || (byAddress.get(address) ?? 0) >= connectionsPerAddress) return turnAway(socket)
+    open.set(socket, undefined)
+    add(address, 1)
+    socket.once("close", () => {
+      open.delete(socket)
+      add(address, -1)
+    })
+    for (const listener of serve) listener.call(server, socket)
+  })
+
+  const look = () => {
+    const now = performance.now()
+    for (const [socket, known] of open) {
+      if (socket.writableLength === 0) {
+        if (known !== undefined) open.set(socket, undefined)
+        continue
+      }
+      const sent = sentBy(socket)
+      if (known === undefined || known.sent !== sent) open.set(socket, { sent, since: now })
+      else if (now - known.since >= writeStallMillis) socket.destroy()
+    }
+  }
+  const looking = setInterval(look, Math.max(10, writeStallMillis / 10)).unref()
+  server.once("close", () => clearInterval(looking))
+}

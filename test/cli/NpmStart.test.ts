@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { layerServices } from "../faults/ServerServices.ts"
+import { environment } from "../support/CommandLine.ts"
+import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+
+/** A folder whose `npm start` is this script. */
+const folderWith = (start: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const folder = await mkdtemp(join(tmpdir(), "npm-start-"))
+      await writeFile(join(folder, "package.json"), JSON.stringify({ scripts: { start } }))
+      return folder
+    }),
+    (folder) => Effect.promise(() => rm(folder, { recursive: true }))
+  )
+
+/** A real `npm start`, once it has said where it listens; its process group is killed with the scope. */
+const npmStart = (folder: string) =>
+  Effect.gen(function* () {
+    const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+    const npm = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn("npm", ["start"], {
+          cwd: folder,
+          env: environment({ DATABASE_URL, PORT: "0", DRAIN_DELAY: "0" }),
+          detached: true,
+          stdio: ["ignore", "pipe", "ignore"]
+        })
+      ),
+      ({ pid }) =>
+        Effect.sync(() => {
+          try {
+            if (pid !== undefined) process.kill(-pid, "SIGKILL")
+          } catch {
+            // All of it has ended.
+          }
+        })
+    )
+    const ended = once(npm, "exit")
+    const baseUrl = yield* Effect.promise(async () => {
+      let output = ""
+      for await (const text of npm.stdout) {
+        output += text
+        const found = /served at (\S+)/.exec(output)?.[1]
+        if (found !== undefined) return found
+      }
+      return assert.fail(`npm start ended: ${output}`)
+    })
+    const answers = () =>
+      fetch(`${baseUrl}/healthz`).then(
+        ({ ok }) => ok,
+        () => false
+      )
+    return { npm, ended: Effect.promise(() => ended), answers }
+  })
+
+describe.skipIf(!serverAnswers)("npm start", () => {
+  layer(layerServices(2), { excludeTestServices: true })("told to stop by its own process id", (it) => {
+    it.scoped("ends the service too", () =>
+      Effect.gen(function* () {
+        const { answers, ended, npm } = yield* npmStart(root)
+        assert.isTrue(yield* Effect.promise(answers))
+        npm.kill("SIGTERM")
+        yield* ended
+        assert.isFalse(yield* Effect.promise(answers))
+      })
+    )
+
+    it.scoped("leaves the service behind where a shell stands between them", () =>
+      Effect.gen(function* () {
+        const { scripts } = JSON.parse(yield* Effect.promise(() => readFile(join(root, "package.json"), "utf8")))
+        const start = scripts.start.replace("exec ", "").replace("dist/main.js", join(root, "dist/main.js"))
+        assert.notStrictEqual(start, scripts.start)
+        const { answers, ended, npm } = yield* npmStart(yield* folderWith(start))
+        npm.kill("SIGTERM")
+        yield* ended
+        // Longer than it takes to stop.
+        yield* Effect.promise(() => setTimeout(2_000))
+        assert.isTrue(yield* Effect.promise(answers))
+      })
+    )
+  })
+})

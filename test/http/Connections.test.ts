@@ -1,0 +1,166 @@
+import { connect, type Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { defaultBounds } from "../../src/http/Bounds.ts"
+import { Readiness } from "../../src/http/Health.ts"
+import * as Http from "../../src/http/Http.ts"
+import { anAccount, TestServices } from "../../src/testing/index.ts"
+import { ask, assertRefusal, onlyAnswer, port, talk } from "./Exchange.ts"
+
+const serverWith = (bounds: Partial<typeof defaultBounds>) =>
+  Http.layer({ host: "127.0.0.1", port: 0, bounds: { ...defaultBounds, ...bounds } }).pipe(
+    Layer.provide(Readiness.layer(Effect.void)),
+    Layer.provideMerge(TestServices)
+  )
+
+/** Connections from an address of this machine that say nothing, open until the end of the scope. */
+const open = (count: number, localAddress: string) =>
+  Effect.flatMap(port, (portNumber) =>
+    Effect.acquireRelease(
+      Effect.promise(() =>
+        Promise.all(
+          Array.from(
+            { length: count },
+            () =>
+              new Promise<Socket>((resolve) => {
+                const socket = connect({ port: portNumber, host: "127.0.0.1", localAddress }, () => resolve(socket))
+                socket.on("error", () => {})
+              })
+          )
+        )
+      ),
+      (sockets) =>
+        Effect.sync(() => {
+          for (const socket of sockets) socket.destroy()
+        })
+    )
+  )
+
+/** What a connection is told that sends nothing. */
+const told = (sockets: ReadonlyArray<Socket>) =>
+  Effect.promise(() =>
+    Promise.all(
+      sockets.map(
+        (socket) =>
+          new Promise<string>((resolve) => {
+            let received = ""
+            socket.on("data", (data) => {
+              received += data.toString()
+            })
+            socket.on("close", () => resolve(received))
+          })
+      )
+    )
+  )
+
+const healthz = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+const tooMany = {
+  status: 503,
+  code: "unavailable",
+  message: "Too many connections are open; retry with exponential backoff."
+}
+
+describe("connections", () => {
+  it.scopedLive("of one address are bounded: strangers who fill theirs leave others alone", () =>
+    Effect.gen(function* () {
+      const strangers = yield* open(20, "127.0.0.2")
+      const other = onlyAnswer(yield* talk(healthz))
+      assert.strictEqual(other.status, 200)
+      const more = yield* told(yield* open(5, "127.0.0.2"))
+      assert.strictEqual(more.length, 5)
+      for (const text of more) {
+        assert.match(text, /^HTTP\/1\.1 503 Service Unavailable\r\n/)
+        assert.match(text, /\r\nconnection: close\r\n/)
+        assert.strictEqual(JSON.parse(text.split("\r\n\r\n")[1] ?? "").error.message, tooMany.message)
+      }
+      // Those that were let in are served, and their places are free again once they are gone.
+      for (const socket of strangers) socket.destroy()
+      yield* Effect.gen(function* () {
+        const [one] = yield* open(1, "127.0.0.2")
+        one?.write(healthz.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
+        const [text = ""] = yield* told(one === undefined ? [] : [one])
+        return text.startsWith("HTTP/1.1 200")
+      }).pipe(Effect.scoped, Effect.repeat({ until: (served) => served }))
+    }).pipe(Effect.provide(serverWith({ connectionsPerAddress: 20 })))
+  )
+
+  it.scopedLive("are bounded in all: one too many gets the envelope", () =>
+    Effect.gen(function* () {
+      yield* open(5, "127.0.0.2")
+      yield* open(5, "127.0.0.3")
+      assertRefusal(onlyAnswer(yield* talk("")), tooMany)
+    }).pipe(Effect.provide(serverWith({ connections: 10 })))
+  )
+
+  it.scopedLive("of one address are served beyond any such bound without it", () =>
+    Effect.gen(function* () {
+      yield* open(300, "127.0.0.2")
+      assert.strictEqual(onlyAnswer(yield* talk(healthz)).status, 200)
+      const [one] = yield* open(1, "127.0.0.2")
+      one?.write(healthz.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
+      const [text = ""] = yield* told(one === undefined ? [] : [one])
+      assert.match(text, /^HTTP\/1\.1 200 /)
+    }).pipe(Effect.provide(serverWith({ connectionsPerAddress: Number.POSITIVE_INFINITY })))
+  )
+})
+
+const readers = 50
+
+/** Connections that ask for more than the buffers on the way hold, and read nothing. */
+const slowReaders = Effect.gen(function* () {
+  const sockets = yield* open(readers, "127.0.0.1")
+  for (const socket of sockets) socket.pause().write("GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(20))
+  return sockets
+})
+
+const closedOf = (sockets: ReadonlyArray<Socket>) =>
+  Effect.promise(() =>
+    Promise.all(
+      sockets.map(
+        (socket) =>
+          new Promise<void>((resolve) => {
+            socket.once("close", () => resolve())
+            // An end is only noticed by who reads; writing finds a connection that is gone.
+            const writing = setInterval(() => socket.write("\r\n"), 50)
+            socket.once("close", () => clearInterval(writing))
+          })
+      )
+    )
+  )
+
+describe("clients that do not read their answers", () => {
+  it.scopedLive("are closed once nothing has moved for as long as it may; others are served meanwhile", () =>
+    Effect.gen(function* () {
+      const { token } = yield* anAccount()
+      const sockets = yield* slowReaders
+      const closing = yield* Effect.fork(closedOf(sockets))
+      for (let turn = 0; turn < 20; turn++) assert.strictEqual((yield* ask("/api/v1/ping", { token })).status, 200)
+      yield* closing
+      assert.strictEqual(sockets.length, readers)
+    }).pipe(Effect.provide(serverWith({ writeStallMillis: 500 })))
+  )
+
+  it.scopedLive("are kept while they read, however slowly", () =>
+    Effect.gen(function* () {
+      const [socket] = yield* open(1, "127.0.0.1")
+      assert(socket !== undefined)
+      let received = 0
+      let isClosed = false
+      socket.once("close", () => {
+        isClosed = true
+      })
+      socket.on("data", (data) => {
+        received += data.length
+        socket.pause()
+        setTimeout(() => socket.resume(), 10)
+      })
+      socket.write(
+        "GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2) + healthz.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")
+      )
+      yield* Effect.promise(() => new Promise((resolve) => socket.once("end", resolve)))
+      assert.isAbove(received, 2_000_000)
+      assert.isFalse(isClosed)
+    }).pipe(Effect.provide(serverWith({ writeStallMillis: 300 })))
+  )
+})
