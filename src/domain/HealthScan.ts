@@ -1,7 +1,6 @@
 import { Option } from "effect"
 import { type Aggregate, publishable, type VersionState } from "./Aggregate.ts"
 import { type Attributes, EntityKind, titleOf, valueOf } from "./Attribute.ts"
-import { fitsItsType, isWritable } from "./AttributeRules.ts"
 import { isEmptyValue } from "./Emptiness.ts"
 import {
   type CompletenessRules,
@@ -17,6 +16,7 @@ import {
   sectionsOf
 } from "./Health.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
+import { isWritable, type KeyRules } from "./KeyRules.ts"
 
 // What a scan finds, as plain functions: the memory twin runs these, the database says the same in sets, and random catalogs
 // through both agree on every number and row.
@@ -46,6 +46,8 @@ export interface ScannedCatalog {
   /** Linked ones, by domain, with the languages that each sells in. */
   readonly stores: ReadonlyArray<{ readonly id: StoreId; readonly locales: ReadonlyArray<string> }>
   readonly rules: CompletenessRules
+  /** What keys take. */
+  readonly keys: KeyRules
   readonly sources: ReadonlyArray<TranslatableSource>
   readonly translations: ReadonlyArray<TranslatedValue>
 }
@@ -212,7 +214,7 @@ const rowsOf: Readonly<
         ? row("media-alt-missing", version.storeId, ["alt"])
         : []
     }),
-  structure: (aggregate, _, { sharedSkus, variantsOf }) => {
+  structure: (aggregate, { keys }, { sharedSkus, variantsOf }) => {
     const { attributes, kind } = aggregate
     return aggregate.versions.flatMap((version) => {
       const values = Object.entries({ ...attributes, ...version.overrides })
@@ -231,7 +233,7 @@ const rowsOf: Readonly<
           version.storeId,
           sortedFields(
             kind,
-            values.flatMap(([key, value]) => (fitsItsType(kind, key, value) ? [] : [key]))
+            values.flatMap(([key, value]) => (keys.fits(kind, key, value) ? [] : [key]))
           )
         )
       ]

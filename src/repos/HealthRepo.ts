@@ -13,11 +13,14 @@ import {
 } from "../domain/Health.ts"
 import { type Counts, type Finding, populationOf, resultOf, type ScannedCatalog, scan } from "../domain/HealthScan.ts"
 import { AccountId, StoreId } from "../domain/Ids.ts"
+import { builtInKeyRules, KeyRules } from "../domain/KeyRules.ts"
 import { compareStores } from "../domain/Store.ts"
 import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
 import { isOutdated } from "../domain/Translation.ts"
+import { readMetafieldRules } from "./DefinitionsRepo.ts"
 import { makeHealthScans } from "./HealthScans.ts"
 import { type MemoryAccount, type MemorySnapshot, MemoryStore, noMirror, updateAccount } from "./MemoryStore.ts"
+import * as Mirrored from "./MirroredRecords.ts"
 
 /** What reads or counts all of an account, by design: Plans.test.ts lets a statement with this comment do so. */
 export const readsAll = "/* reads the whole account */"
@@ -92,6 +95,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const found = makeHealthScans(sql)
+      const metafields = readMetafieldRules(sql)
       const all = sql.literal(`${planCustom} ${readsAll}`)
 
       const Run = Schema.Struct({ run: Schema.Number })
@@ -145,14 +149,19 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
 
       /** One statement, so one moment: the rows are found and written, and what was looked at is counted. */
       const writeRows = SqlSchema.single({
-        Request: Schema.Struct({ ...OfSnapshot.fields, run: Schema.Number, rules: CompletenessRules }),
+        Request: Schema.Struct({
+          ...OfSnapshot.fields,
+          run: Schema.Number,
+          rules: CompletenessRules,
+          keys: Schema.instanceOf(KeyRules)
+        }),
         Result: Schema.Struct({
           asOfVersion: Schema.Number,
           storeIds: Schema.Array(StoreId),
           groups: Schema.Array(Schema.Struct({ storeIds: Schema.Array(StoreId), entities: Schema.Number })),
           unusedOnNoStore: Schema.Number
         }),
-        execute: ({ accountId, dimension, rules, run, storeId }) => {
+        execute: ({ accountId, dimension, keys, rules, run, storeId }) => {
           const hasLocales = dimension === "translations"
           return sql`
             WITH linked AS MATERIALIZED (
@@ -161,7 +170,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
                 AND (${storeId}::uuid IS NULL OR s.id = ${storeId})
             ), found AS MATERIALIZED (
               -- What is found is narrow, what it is found in is wide: numbering it takes sorts.
-              ${found[dimension]({ accountId, rules })}
+              ${found[dimension]({ accountId, keys, rules })}
             ), written AS (
               INSERT INTO health_issue (account_id, run, section, ordinal, store_ordinal, locale_ordinal,
                                         store_locale_ordinal, entity_id, entity_type, title, store_id, locale, fields,
@@ -282,7 +291,8 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
           yield* sql`SET LOCAL work_mem = '64MB'`
           const rules = yield* rulesOf(accountId)
           const { run } = yield* draw()
-          const written = yield* writeRows({ accountId, dimension, storeId, run, rules })
+          const keys = dimension === "structure" ? new KeyRules(yield* metafields(accountId)) : builtInKeyRules
+          const written = yield* writeRows({ accountId, dimension, storeId, run, rules, keys })
           const counted = yield* countRows({ accountId, dimension, run })
           const { leastStores } = populationOf(dimension, rules)
           const scopes: ReadonlyArray<StoreId | null> =
@@ -604,7 +614,8 @@ const issueOf = ({ entityId, entityType, fields, locale, storeId, title, values 
 })
 
 /** An account as a scan reads it. */
-const scannedCatalog = ({ entities, health, mirrors, stores }: MemoryAccount): ScannedCatalog => {
+const scannedCatalog = (account: MemoryAccount): ScannedCatalog => {
+  const { entities, health, mirrors, stores } = account
   const linked = [...stores.values()].sort(compareStores)
   const mirrored = linked.map(({ id }) => ({ storeId: id, ...(mirrors.get(id) ?? noMirror) }))
   return {
@@ -614,6 +625,7 @@ const scannedCatalog = ({ entities, health, mirrors, stores }: MemoryAccount): S
     })),
     stores: linked.map(({ id, locales }) => ({ id, locales })),
     rules: health.rules ?? defaultRules,
+    keys: new KeyRules(Mirrored.metafieldRules(account)),
     sources: mirrored.flatMap(({ fields, storeId }) =>
       [...fields.values()].map(({ entityId, field }) => ({
         storeId,

@@ -1,10 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import type { CurrentActor } from "../domain/Actor.ts"
+import { CurrentActor } from "../domain/Actor.ts"
 import type { EntityKind } from "../domain/Attribute.ts"
 import type { Locked } from "../domain/CatalogChange.ts"
 import type { PimLocked } from "../domain/Errors.ts"
 import type { EntityId } from "../domain/Ids.ts"
+import type { KeyRules } from "../domain/KeyRules.ts"
 import {
   decideFills,
   decideReconciles,
@@ -16,6 +17,7 @@ import {
 } from "../domain/Remediation.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 
 /** What became of a batch of fills. */
 export interface Filled {
@@ -55,20 +57,26 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
     Remediation,
     Effect.gen(function* () {
       const changes = yield* CatalogChanges
+      const definitions = yield* MetafieldDefinitions
       const faults = yield* FaultInjector
       const transaction = yield* Transaction
 
       const carryOut = <Result>(
-        operations: ReadonlyArray<{ readonly entity_id: EntityId }>,
-        decide: (locked: Locked) => Remedy<Result>
+        kind: EntityKind,
+        operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
+        decide: (rules: KeyRules) => (locked: Locked) => Remedy<Result>
       ) =>
         Effect.gen(function* () {
           if (operations.length === 0) return []
+          const { accountId } = yield* CurrentActor
+          const keys = [...new Set(operations.map(({ field }) => field))]
           const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
           const { results } = yield* transaction.run(
             Effect.gen(function* () {
               yield* faults.at("batchBegun")
-              const remedy = yield* changes.applyRemedy(owners, decide)
+              const remedy = yield* changes.applyRemedy(owners, (locked) =>
+                Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
+              )
               yield* faults.at("batchWritten")
               return remedy
             })
@@ -79,16 +87,22 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
 
       return {
         fill: Effect.fn("Remediation.fill")((kind, operations) =>
-          Effect.map(carryOut(operations, decideFills(kind, operations)), (results) => ({
-            filled: results.filter(({ filled }) => filled).length,
-            results
-          }))
+          Effect.map(
+            carryOut(kind, operations, (rules) => decideFills(kind, operations, rules)),
+            (results) => ({
+              filled: results.filter(({ filled }) => filled).length,
+              results
+            })
+          )
         ),
         reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
-          Effect.map(carryOut(operations, decideReconciles(kind, operations)), (results) => ({
-            patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
-            results
-          }))
+          Effect.map(
+            carryOut(kind, operations, (rules) => decideReconciles(kind, operations, rules)),
+            (results) => ({
+              patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
+              results
+            })
+          )
         )
       }
     })

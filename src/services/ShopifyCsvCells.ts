@@ -1,6 +1,6 @@
 import { Either } from "effect"
-import { mostIndexedCharacters } from "../domain/AttributeRules.ts"
 import { quoted } from "../domain/ImportedProduct.ts"
+import { maxIndexedCharacters } from "../domain/KeyRules.ts"
 
 /** What a cell that is not blank says, or why it says nothing that fits. */
 export type CellRule = (cell: string) => Either.Either<string, string>
@@ -27,8 +27,8 @@ export const lineOfText: CellRule = (cell) =>
 const indexedText =
   (noun: string): CellRule =>
   (text) =>
-    text.length > mostIndexedCharacters
-      ? Either.left(`A ${noun} has at most ${mostIndexedCharacters} characters.`)
+    text.length > maxIndexedCharacters
+      ? Either.left(`A ${noun} has at most ${maxIndexedCharacters} characters.`)
       : lineOfText(text)
 
 const anyHandle = indexedText("handle")

@@ -15,10 +15,11 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
-  Drafts
+  Drafts,
+  definedAs
 } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
-import { allowed, decimal, fitting, metafieldTypes, misfits } from "./DraftValues.ts"
+import { decimal, fitting, metafieldTypes, misfits, titleOfMedia, unknownKey } from "./DraftValues.ts"
 
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
@@ -61,6 +62,7 @@ const aCatalog = Effect.gen(function* () {
   const [here, there] = stores
   const on = [here]
   return yield* Effect.gen(function* () {
+    yield* definedAs("product", metafieldTypes)
     const product = yield* anEntity("product", { title: "Tent" }, { on })
     yield* (yield* CatalogChanges)
       .apply([
@@ -253,7 +255,7 @@ for (const engine of serviceEngines) {
             }
             assert.strictEqual(
               yield* refusal(set(ids.media, 0, { "no key\u001b[2J": "x", title: "x" })),
-              `attributes[0]: is no attribute of a media file; ${allowed.media}; attributes.title: is no attribute of a media file; ${allowed.media}`
+              `attributes[0]: ${unknownKey("media")}; attributes.title: ${titleOfMedia}`
             )
           })
         )

@@ -25,6 +25,7 @@ import {
 } from "../../src/testing/index.ts"
 import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
 import { engines } from "../support/TestDatabase.ts"
+import { allowed, unknownKey } from "./DraftValues.ts"
 
 const hour = 3_600_000
 
@@ -610,13 +611,11 @@ for (const engine of all) {
                 },
                 {
                   path: "changes[7].field",
-                  message:
-                    "is no attribute of a variant; allowed: title, sku, barcode, price, compare_at_price, weight, weight_unit, option1, option2, option3, taxable, requires_shipping, and metafields as namespace.key"
+                  message: unknownKey("variant")
                 },
                 {
                   path: "changes[8].field",
-                  message:
-                    "is read-only; allowed: title, handle, description_html, vendor, product_type, tags, status, seo_title, seo_description, and metafields as namespace.key"
+                  message: `is read-only; ${allowed.product}`
                 },
                 {
                   path: "changes[9].value",

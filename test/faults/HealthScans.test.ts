@@ -14,6 +14,7 @@ import {
 } from "../../src/domain/Health.ts"
 import { scan } from "../../src/domain/HealthScan.ts"
 import { EntityId } from "../../src/domain/Ids.ts"
+import { builtInKeyRules } from "../../src/domain/KeyRules.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HealthRepo } from "../../src/repos/HealthRepo.ts"
 import { DataHealth } from "../../src/services/DataHealth.ts"
@@ -165,6 +166,7 @@ const contradictions = (shop: Shop, name: string) =>
           aggregates: [...state.aggregates.values()],
           stores: shop.storeIds.map((id) => ({ id, locales: ["en"] })),
           rules: defaultRules,
+          keys: builtInKeyRules,
           sources: [],
           translations: []
         },
