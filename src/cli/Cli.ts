@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { Command, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { accountCommand } from "./AccountCommands.ts"
+import { definitionCommand } from "./DefinitionCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
@@ -34,6 +35,7 @@ const command = Command.make("catalog").pipe(
     storeCommand,
     platformCommand,
     importCommand,
+    definitionCommand,
     draftCommand,
     storeVersionCommand,
     dropCommand,

@@ -37,7 +37,8 @@ export const names: ReadonlyArray<string> = [
   "0025_connections",
   "0026_connection_ends",
   "0027_drops_in_history",
-  "0034_key_rules"
+  "0034_key_rules",
+  "0035_defined_values"
 ]
 
 /** Where the files are, two levels above this one: from src/ and from dist/ alike. */

@@ -1,6 +1,8 @@
 import { Either } from "effect"
+import type { EntityKind } from "../domain/Attribute.ts"
 import { quoted } from "../domain/ImportedProduct.ts"
-import { maxIndexedCharacters } from "../domain/KeyRules.ts"
+import { misfitOf } from "../domain/KeyRule.ts"
+import { builtInRules, maxIndexedCharacters } from "../domain/KeyRules.ts"
 
 /** What a cell that is not blank says, or why it says nothing that fits. */
 export type CellRule = (cell: string) => Either.Either<string, string>
@@ -17,6 +19,18 @@ export const lineBreaks = (text: string): number => {
   }
   return count
 }
+
+/** A rule of cells, and the bounds of the key that the cell becomes a value of. */
+export const within =
+  (kind: EntityKind, key: string, rule: CellRule): CellRule =>
+  (cell) =>
+    Either.flatMap(rule(cell), (value) => {
+      const bounds = builtInRules[kind].get(key)
+      const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
+      return wrong === undefined
+        ? Either.right(value)
+        : Either.left(`The value ${wrong.replace(/^each item/, "is a list of which each item")}.`)
+    })
 
 /** Text of any number of lines, as it stands. */
 export const anyText: CellRule = Either.right

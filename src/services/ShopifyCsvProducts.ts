@@ -1,4 +1,5 @@
 import { Either } from "effect"
+import type { EntityKind } from "../domain/Attribute.ts"
 import { ImportedProduct, type ImportedVariant, ImportFileRejected, quoted } from "../domain/ImportedProduct.ts"
 import * as Cells from "./ShopifyCsvCells.ts"
 import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
@@ -34,8 +35,13 @@ const variantRules = {
   requires_shipping: Cells.yesOrNo
 } satisfies Partial<Record<Column, Cells.CellRule>>
 
-const productEntries = entriesOf(productRules)
-const variantEntries = entriesOf(variantRules)
+const bounded = <Key extends Column>(kind: EntityKind, rules: Readonly<Record<Key, Cells.CellRule>>) =>
+  entriesOf(rules).map(([key, rule]): [Key, Cells.CellRule] => [key, Cells.within(kind, key, rule)])
+
+const productEntries = bounded("product", productRules)
+const variantEntries = bounded("variant", variantRules)
+const optionText = Cells.within("variant", "option1", Cells.lineOfText)
+const altText = Cells.within("media", "alt", Cells.anyText)
 
 const optionNames = ["option1_name", "option2_name", "option3_name"] as const
 const optionValues = ["option1", "option2", "option3"] as const
@@ -261,7 +267,7 @@ export class ShopifyCsvProducts {
   }
 
   readOptions(line: Line, draft: Draft, values: Values): void {
-    for (const column of optionValues) line.put(values, column, line.read(column, Cells.lineOfText))
+    for (const column of optionValues) line.put(values, column, line.read(column, optionText))
     if (!line.has("option1")) return
     const [firstName = ""] = draft.options
     if (optionValues.every((column) => !values[column]) && (firstName === "" || firstName === noOption))
@@ -284,7 +290,7 @@ export class ShopifyCsvProducts {
   readImage(line: Line, draft: Draft): void {
     const url = line.read("image", Cells.webAddress) ?? ""
     const position = line.read("image_position", Cells.wholeNumber)
-    const alt = line.read("image_alt", Cells.anyText)
+    const alt = line.read("image_alt", altText)
     // Files written by hand repeat a picture on each line that it goes with.
     if (draft.images.has(url)) return
     if (draft.images.size === maxImages) line.reject(null, `A product has at most ${maxImages} images.`)

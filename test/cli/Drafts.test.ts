@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.match(
           yield* refusal("draft", "set", id, "--revision", "4", "status=x", "nonsense=1"),
-          /^status: must be one of active, draft, archived; nonsense: is no attribute of a product; allowed: title, /
+          /^status: must be one of active, draft, archived; nonsense: is an unknown key of a product; the allowed keys are title, /
         )
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4"),
@@ -151,7 +151,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         assert.strictEqual(yield* from(join(folder, "no")), `--from: ${join(folder, "no")} cannot be read`)
         assert.match(
           yield* from(file("proto.json", '{"__proto__": "x"}')),
-          /^__proto__: is no attribute of a product; allowed: /
+          /^__proto__: is an unknown key of a product; the allowed keys are /
         )
 
         assert.strictEqual(yield* misuse("draft", "set", id, "title=x"), "Expected to find option: '--revision'")

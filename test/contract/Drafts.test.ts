@@ -85,6 +85,14 @@ const aCatalog = Effect.gen(function* () {
   }).pipe(actingAs(actor))
 })
 
+/** Keys that take any line of text. */
+const fineKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
+  product: ["vendor", "title"],
+  variant: ["barcode", "title"],
+  collection: ["seo_title", "title"],
+  media: ["alt"]
+}
+
 type World = Effect.Effect.Success<typeof aCatalog>
 
 /** With the actor of a catalog that nobody else writes. */
@@ -201,10 +209,8 @@ for (const engine of serviceEngines) {
             for (const [kind, key, values, rule] of misfits)
               for (const value of values) {
                 const revision = yield* revisionOf(ids[kind])
-                const attributes = [
-                  { key: "spec.fine", value: "x" },
-                  { key, value }
-                ]
+                const fine = fineKeys[kind].find((each) => each !== key)
+                const attributes = [...(fine === undefined ? [] : [{ key: fine, value: "x" }]), { key, value }]
                 const drafts = yield* Drafts
                 const said = `attributes.${key}: ${rule}`
                 const canonical = drafts.updateAttributes(ids[kind], { draft_revision: revision, attributes })
