@@ -105,7 +105,7 @@ export const nounOf = (kind: EntityKind): string => ownerNouns[kind]
 const maxListedMetafields = 20
 
 /** Unknown keys that are compared with the known ones, of one set of rules: the others are refused without. */
-const maxSuggestions = 20
+const maxSuggestions = 5
 
 /**
  * What the keys of an account's entities take: the one rule that drafts, drops, fills, reconciles, imports and scans ask. The
@@ -113,6 +113,7 @@ const maxSuggestions = 20
  */
 export class KeyRules {
   private readonly metafields: ReadonlyMap<OwnerType, ReadonlyMap<string, KeyRule>>
+  private readonly allowedKeys = new Map<EntityKind, string>()
   private suggestions = 0
 
   constructor(definitions: ReadonlyArray<MetafieldRule>) {
@@ -153,6 +154,12 @@ export class KeyRules {
 
   /** Names the keys that may be written. */
   allowed(kind: EntityKind): string {
+    const known = this.allowedKeys.get(kind) ?? this.listAllowed(kind)
+    this.allowedKeys.set(kind, known)
+    return known
+  }
+
+  private listAllowed(kind: EntityKind): string {
     const metafields = [...(this.metafields.get(kind)?.keys() ?? [])].sort()
     const more = metafields.length - maxListedMetafields
     const keys = [
@@ -168,10 +175,15 @@ export class KeyRules {
     const owners = OwnerType.literals
       .filter((owner) => this.metafields.get(owner)?.has(key) || (isKind(owner) && builtInRules[owner].has(key)))
       .map((owner) => ownerNouns[owner])
-    const known = [...builtInRules[kind].keys(), ...(this.metafields.get(kind)?.keys() ?? [])].filter((each) =>
-      isWritable(kind, each)
-    )
-    const meant = this.suggestions++ < maxSuggestions ? nearest(key, known) : []
+    const meant =
+      this.suggestions++ < maxSuggestions
+        ? nearest(
+            key,
+            [...builtInRules[kind].keys(), ...(this.metafields.get(kind)?.keys() ?? [])].filter((each) =>
+              isWritable(kind, each)
+            )
+          )
+        : []
     const noun = nounOf(kind)
     const what =
       owners.length === 0 ? `is an unknown key of ${noun}` : `is a key of ${owners.join(" and ")}, not of ${noun}`
