@@ -13,7 +13,7 @@ import {
 } from "../domain/Definition.ts"
 import { PimLocked, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, EntityId, nilUuid, RecordId } from "../domain/Ids.ts"
-import { builtInKeyRules, KeyRules } from "../domain/KeyRules.ts"
+import { builtInKeyRules, isWritable, KeyRules } from "../domain/KeyRules.ts"
 import { DefinitionsRepo } from "../repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
@@ -40,7 +40,7 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
       accountId: AccountId,
       brought: ReadonlyArray<PlatformMetafieldDefinition>
     ) => Effect.Effect<KeyRules>
-    /** Rules that know all of these keys of a kind: without a query where every key is built in. */
+    /** Rules that know all of these keys of a kind: without a query where all are built in and writable. */
     readonly rulesFor: (accountId: AccountId, kind: EntityKind, keys: ReadonlyArray<string>) => Effect.Effect<KeyRules>
   }
 >() {
@@ -55,7 +55,9 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
         rulesWith: (accountId, brought) =>
           Effect.map(repo.metafields(accountId), (known) => new KeyRules([...brought.map(toRule), ...known])),
         rulesFor: (accountId, kind, keys) =>
-          keys.every((key) => isBuiltIn(kind, key)) ? Effect.succeed(builtInKeyRules) : rules(accountId)
+          keys.every((key) => isBuiltIn(kind, key) && isWritable(kind, key))
+            ? Effect.succeed(builtInKeyRules)
+            : rules(accountId)
       }
     })
   )

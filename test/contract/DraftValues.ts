@@ -68,7 +68,7 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
   ["product", "de.title", ["x"], unknownHere("product", "title")],
   ["product", "spec.widht", ["1"], unknownHere("product", "spec.width")],
   ["product", "specs.count", ["1"], unknownHere("product", "spec.count")],
-  ["product", "width", ["1"], unknownHere("product", "spec.width")],
+  ["product", "count", ["1"], unknownHere("product", "spec.count")],
   ["product", "care.nope", ["x"], unknownHere("product")],
   [
     "variant",

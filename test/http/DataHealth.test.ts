@@ -387,7 +387,12 @@ layer(MemoryServer)("data health over REST", (it) => {
     Effect.gen(function* () {
       const { a, bare, token } = yield* aShop
       const value = "x".repeat(4_000)
-      const operations = Array.from({ length: 490 }, () => ({ entity_id: bare, store_id: a, field: "vendor", value }))
+      const operations = Array.from({ length: 490 }, () => ({
+        entity_id: bare,
+        store_id: a,
+        field: "seo_description",
+        value
+      }))
       const large = JSON.stringify({ entity_type: "product", operations })
       assert.isAbove(large.length, 1_048_576)
       assert.isBelow(large.length, 2_097_152)
