@@ -301,7 +301,7 @@ export const DefinitionRpcs = RpcGroup.make(
   }),
   /** By owner type, namespace and key; those of the stores too. */
   Rpc.make("listDefinitions", {
-    payload: { account, owner: Schema.optionalWith(OwnerType, { as: "Option" }) },
+    payload: { account, owner: Schema.NullOr(OwnerType) },
     success: Schema.Array(MetafieldDefinition),
     error: Refusal
   })

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { OwnDefinitions } from "../services/MetafieldDefinitions.ts"
 import { Operations } from "../services/Operations.ts"
 import { DefinitionRpcs } from "./AdminRpcs.ts"
@@ -14,8 +14,7 @@ export const DefinitionHandlers = DefinitionRpcs.toLayer(
       createDefinition: ({ account, definition }) => forAccount(account)(definitions.create(definition)),
       setDefinitionType: ({ account, key, owner, type }) =>
         forAccount(account)(definitions.setType({ owner_type: owner, key, type })),
-      listDefinitions: ({ account, owner }) =>
-        forAccount(account)(operations.metafieldDefinitions(Option.getOrNull(owner)))
+      listDefinitions: ({ account, owner }) => forAccount(account)(operations.metafieldDefinitions(owner))
     }
   })
 )

@@ -95,7 +95,7 @@ const list = Command.make(
   },
   ({ account, json, owner }) =>
     Effect.gen(function* () {
-      const definitions = yield* (yield* AdminClient).listDefinitions({ account, owner })
+      const definitions = yield* (yield* AdminClient).listDefinitions({ account, owner: Option.getOrNull(owner) })
       yield* answer(
         json,
         { definitions },

@@ -42,12 +42,14 @@ const movableClock: Clock.Clock = Object.assign(Object.create(own), {
 const movable = Effect.flatMap(Effect.serviceOption(SqlClient.SqlClient), (sql) =>
   Option.isNone(sql)
     ? Effect.void
-    : sql.value.unsafe(`
+    : Effect.asVoid(
+        sql.value.unsafe(`
         CREATE TABLE test_time (ahead_millis bigint NOT NULL);
         INSERT INTO test_time VALUES (0);
         CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE
           AS 'SELECT clock_timestamp() + ahead_millis * interval ''1 millisecond'' FROM test_time';`)
-).pipe(Effect.orDie, Effect.asVoid)
+      )
+).pipe(Effect.orDie)
 
 const advance = (millis: number) =>
   Effect.gen(function* () {
