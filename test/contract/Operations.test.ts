@@ -245,7 +245,7 @@ for (const engine of serviceEngines) {
             const { message } = yield* Effect.flip(set(revision + 1, "specs.lumen", "bright"))
             assert.match(message, /^attributes\.specs\.lumen: is a key of a variant, not of a product/)
             yield* drafts.updateVersionAttributes(product, a.id, {
-              draft_revision: revision + 2,
+              draft_revision: revision + 1,
               attributes: [{ key: "specs.hours", value: "15" }]
             })
             const version = yield* drafts.get(product, a.id)
