@@ -573,10 +573,14 @@ for (const engine of serviceEngines) {
             yield* missing(operations.translations("product", product))
             const mine = yield* anEntity("product", { title: "Lamp", "care.washing": "By hand" })
             const { draft_revision } = yield* (yield* Drafts).get(mine, null)
-            yield* (yield* Drafts).updateAttributes(mine, {
-              draft_revision,
-              attributes: [{ key: "care.washing", value: "In the sea" }]
-            })
+            // Another account's definition defines nothing here.
+            const { message } = yield* Effect.flip(
+              (yield* Drafts).updateAttributes(mine, {
+                draft_revision,
+                attributes: [{ key: "care.washing", value: "30" }]
+              })
+            )
+            assert.match(message, /^attributes\.care\.washing: is an unknown key of a product/)
             yield* refresh(ours.accountId, ours.stores[0], sections)
             assert.isTrue((yield* read).every((id) => !foreign.includes(id)))
           }).pipe(actingAs(ours.actor))
