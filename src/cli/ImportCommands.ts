@@ -3,9 +3,20 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
-import { ConflictDecision, type ImportConflict, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
+import {
+  ConflictDecision,
+  columnsNotKept,
+  type ImportConflict,
+  type ImportRun,
+  isRemovalToConfirm,
+  plannedOf,
+  type ReviewIncomplete
+} from "../domain/Import.ts"
+import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
 import { mostEntries } from "../domain/Mirror.ts"
-import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
+import type { PendingEntity } from "../domain/PublicationRecord.ts"
+import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -29,23 +40,30 @@ const clear = Effect.sync(() => {
 })
 
 const interruptedWhile = {
-  reading: "Interrupted while the file was read: nothing is written. Import it again.",
-  fetching: "Interrupted while the store was read: nothing is written. Refresh it again.",
-  applying:
-    "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`."
+  reading: () => "Interrupted while the file was read: nothing is written. Import it again.",
+  fetching: () => "Interrupted while the store was read: nothing is written. Refresh it again.",
+  applying: (id: string, account: Option.Option<string>) =>
+    `Interrupted while the import was applied: a running server finishes it, or \`${hint(`import accept ${id}`, account)}\` does. See \`${hint("import list", account)}\`.`
 }
 
-/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. */
-const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof typeof interruptedWhile) =>
+/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. `id`: where it is known. */
+const followed = <E, R>(
+  events: Stream.Stream<ImportEvent, E, R>,
+  begun: keyof typeof interruptedWhile,
+  account: Option.Option<string>,
+  id = ""
+) =>
   Effect.gen(function* () {
     let step = begun
+    let importId = id
     const last = yield* Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) => {
       if (event._tag === "Done") return Effect.succeedSome(event.run)
       if (event.step === "applying") step = "applying"
+      importId = event.import_id ?? importId
       return Effect.as(draw(event), last)
     }).pipe(
       Effect.ensuring(clear),
-      Effect.onInterrupt(() => Console.error(interruptedWhile[step]))
+      Effect.onInterrupt(() => Console.error(interruptedWhile[step](importId, account)))
     )
     return yield* Effect.mapError(
       last,
@@ -53,8 +71,65 @@ const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof t
     )
   })
 
+const acceptFlags = {
+  takeStore: Options.boolean("take-store").pipe(
+    Options.withDescription("Accept: every undecided conflict takes the store's value.")
+  ),
+  keepDrafts: Options.boolean("keep-drafts").pipe(
+    Options.withDescription("Accept: every undecided conflict keeps the draft.")
+  ),
+  remove: Options.boolean("remove").pipe(
+    Options.withDescription("Accept: entities that are no longer in the store are taken off it, however many they are.")
+  )
+}
+
+/** What an acceptance says about conflicts and removals, as it is sent. Refused: both decisions at once. */
+const choicesOf = ({
+  keepDrafts,
+  remove,
+  takeStore
+}: {
+  readonly takeStore: boolean
+  readonly keepDrafts: boolean
+  readonly remove: boolean
+}): Effect.Effect<{ readonly rest: ConflictDecision | null; readonly remove: boolean }, Refused> =>
+  takeStore && keepDrafts
+    ? Effect.fail(new Refused({ message: "Use either --take-store or --keep-drafts: they exclude each other." }))
+    : Effect.succeed({ rest: takeStore ? "take_store" : keepDrafts ? "keep_draft" : null, remove })
+
+const numbersOf = ({ conflicts, undecided }: ReviewIncomplete) =>
+  `${conflicts.join(", ")}${undecided > conflicts.length ? ` and ${undecided - conflicts.length} more` : ""}`
+
+const conflictCount = (count: number) => (count === 1 ? "1 conflict is" : `${count} conflicts are`)
+
+/** Why an import cannot be accepted yet, and the ways to go on. */
+const incomplete = (account: Option.Option<string>) => (review: ReviewIncomplete) => {
+  const { id, removals, storeDomain, undecided } = review
+  const rest = undecided > 0 ? " --take-store" : ""
+  const open = [
+    ...(undecided > 0
+      ? [
+          `${conflictCount(undecided)} undecided (${numbersOf(review)}): decide with \`${hint(`import decide ${id} ${review.conflicts[0] ?? 1} keep_draft`, account)}\`, or accept with --take-store or --keep-drafts for all of them`
+        ]
+      : []),
+    ...(removals > 0
+      ? [
+          `${removals} products, variants, collections and files are no longer in ${storeDomain}: see \`${hint(`import show ${id}`, account)}\`, and accept with --remove to take them off the store`
+        ]
+      : [])
+  ]
+  return new Refused({
+    message: `Nothing is written, and import ${id} is still under review: ${open.join("; ")}. For example: ${hint(`import accept ${id}${rest}${removals > 0 ? " --remove" : ""}`, account)}`
+  })
+}
+
 const unknown = (account: Option.Option<string>, id: string) => () =>
-  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`${hint("import list", account)}\`.` }))
+  Effect.fail(
+    new Refused({
+      code: errorCode.NotFound,
+      message: `The account has no import ${id}: see \`${hint("import list", account)}\`.`
+    })
+  )
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
@@ -65,8 +140,11 @@ const objectOf = (run: ImportRun) => ({
   updated: run.summary.updated,
   unchanged: run.summary.unchanged,
   conflicts: run.summary.conflicts,
-  ...(run.source === "csv"
+  ...(run.summary.problem_count === 0
     ? {}
+    : { problems: run.summary.problems, problem_count: run.summary.problem_count }),
+  ...(run.source === "csv"
+    ? { answer: run.summary.answer, unpublished: run.summary.unpublished, ignored_columns: run.summary.ignored_columns }
     : {
         collections: run.summary.collections,
         files: run.summary.files,
@@ -88,11 +166,24 @@ const countsOf = ({ created, unchanged, updated }: ImportRun["summary"]["files"]
 
 const isAny = ({ created, unchanged, updated }: ImportRun["summary"]["files"]) => created + updated + unchanged > 0
 
+/** What the platform of the store said after an export was applied. */
+const answerLines = ({ storeDomain, summary: { answer } }: ImportRun): ReadonlyArray<string> => {
+  if (answer === null) return []
+  return "error" in answer
+    ? [
+        `  ${storeDomain} could not be asked what it holds, so what the file changed waits to be published until a refresh: ${answer.error}`
+      ]
+    : [
+        `  ${storeDomain} was asked: it holds ${answer.entities} of the entities that changed; the others wait to be published`
+      ]
+}
+
 const whatIsCounted = (run: ImportRun): ReadonlyArray<string> => {
   const { beside, collections, files, images, unlinked, variants } = run.summary
   const planned = run.phase === "applied" ? "" : "planned "
   const products = isAny(run.summary) ? `${planned}products: ${countsOf(run.summary)}; ${variants} variants` : null
-  if (run.source === "csv") return products === null ? [] : [`  ${products}, ${images} images`]
+  if (run.source === "csv")
+    return [...(products === null ? [] : [`  ${products}, ${images} images`]), ...answerLines(run)]
   return [
     ...(products === null ? [] : [`  ${products}`]),
     ...(isAny(collections) ? [`  ${planned}collections: ${countsOf(collections)}`] : []),
@@ -107,7 +198,8 @@ const whatIsCounted = (run: ImportRun): ReadonlyArray<string> => {
       : []),
     ...(unlinked > 0
       ? [
-          `  ${unlinked} products, variants, collections and files are not in the store any more: they ${run.phase === "applied" ? "were" : "will be"} taken from it and stay here`
+          `  ${unlinked} products, variants, collections and files are not in the store any more: they ${run.phase === "applied" ? "were" : "will be"} taken from it and stay here`,
+          ...(run.phase === "reviewing" && isRemovalToConfirm(run.summary) ? ["  accepting them needs --remove"] : [])
         ]
       : [])
   ]
@@ -122,10 +214,10 @@ const whatConflicts = (
     : phase === "reviewing"
       ? [
           `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\`;`,
-          "  accepting takes the store's value wherever `catalog import decide` has not kept the draft"
+          "  decide each with `catalog import decide`, or all that are undecided with --take-store or --keep-drafts"
         ]
       : [
-          `  ${conflicts} fields were edited here and in the store: the store's values are taken where no draft was kept`
+          `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\` for the decisions`
         ]
 
 /** What comes after a look at an import that waits. */
@@ -133,8 +225,8 @@ const thenDecide = (id: string, account: Option.Option<string>) =>
   `Next: ${hint(`import accept ${id}`, account)}, or ${hint(`import discard ${id}`, account)}`
 
 const linesOf = (run: ImportRun, account: Option.Option<string>) => {
-  const { ignored_columns } = run.summary
-  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const { more, named } = columnsNotKept(run.summary, mostColumns)
+  const { unpublished } = run.summary
   const unit = run.source === "csv" ? "products" : "changes"
   return [
     `Import ${run.id}${sourceOf(run)}: ${run.phase}`,
@@ -143,15 +235,20 @@ const linesOf = (run: ImportRun, account: Option.Option<string>) => {
       ? []
       : [`  applied: ${run.applied} of ${plannedOf(run.summary)} ${unit}`]),
     ...whatConflicts(run, account),
-    ...(filled.length > 0
+    ...(unpublished > 0
       ? [
-          `  columns that are not kept: ${filled
-            .slice(0, mostColumns)
-            .map(({ filled_cells, name }) => `${name} (${filled_cells})`)
-            .join(", ")}${filled.length > mostColumns ? ` and ${filled.length - mostColumns} more` : ""}`
+          unpublished === 1
+            ? "  1 active product is not published to the online store: it is imported as a draft"
+            : `  ${unpublished} active products are not published to the online store: they are imported as drafts`
+        ]
+      : []),
+    ...(named.length > 0
+      ? [
+          `  columns that are not kept: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}; a publish leaves them as they are in the shop`
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),
+    ...problemLines(run.summary.problems, run.summary.problem_count),
     ...(run.phase === "reviewing" ? [`Nothing is written yet. ${thenDecide(run.id, account)}`] : [])
   ]
 }
@@ -178,6 +275,18 @@ const conflictLines = (conflicts: ReadonlyArray<ImportConflict>): ReadonlyArray<
   ]
 }
 
+/** Entities leaving the store that are shown; JSON has as many. */
+const maxRemovals = 100
+
+const removalLines = (run: ImportRun, removals: ReadonlyArray<PendingEntity>): ReadonlyArray<string> =>
+  removals.length === 0
+    ? []
+    : [
+        `  no longer in ${run.storeDomain}:`,
+        ...removals.map(({ id, kind, title }) => `    ${kind} ${id}  ${quoted(title, columnWidth)}`),
+        ...(run.summary.unlinked > removals.length ? [`    and ${run.summary.unlinked - removals.length} more`] : [])
+      ]
+
 /** All conflicts of an import, read a part at a time. */
 const conflictsOf = (run: ImportRun, named: Option.Option<string>) =>
   Effect.gen(function* () {
@@ -200,42 +309,81 @@ export const calledFrom = Effect.gen(function* () {
   return isMoved ? (yield* name("INIT_CWD")) || process.cwd() : process.cwd()
 })
 
+/** A problem a line, those of a file that has several. */
+const problemLines = (problems: ReadonlyArray<ImportProblem>, count: number): ReadonlyArray<string> =>
+  count < 2
+    ? []
+    : [
+        ...problems.map((problem) => `  ${problemText(problem)}`),
+        ...(count > problems.length ? [`  and ${count - problems.length} more`] : [])
+      ]
+
+const refusedFile = ({ count, message, problems }: ImportFileRejected) =>
+  new Refused({
+    message,
+    ...(count === 1 ? {} : { lines: [`The file has ${count} problems:`, ...problemLines(problems, count)] }),
+    members: { problems, problem_count: count }
+  })
+
 const csv = Command.make(
   "csv",
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("A Shopify product export.")),
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store it comes from.")),
-    accept: Options.boolean("accept").pipe(Options.withDescription("Apply it at once, without a review.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store it comes from.")
+    ),
+    accept: Options.boolean("accept").pipe(
+      Options.withDescription("Apply it at once, unless a conflict is undecided; then it waits for a review.")
+    ),
+    ...acceptFlags,
     account,
     json
   },
-  ({ accept, account, file, json, store }) =>
+  ({ accept, account, file, json, store, ...flags }) =>
     Effect.gen(function* () {
+      const choices = yield* choicesOf(flags)
       const client = yield* AdminClient
-      const run = yield* followed(
-        client.importCsv({ account, path: resolve(yield* calledFrom, file), store, accept }),
-        "reading"
-      )
+      const path = resolve(yield* calledFrom, file)
+      const run = yield* followed(client.importCsv({ account, path, store, accept, ...choices }), "reading", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
-    }).pipe(withAdmin)
+    }).pipe(
+      Effect.catchTags({
+        ImportFileRejected: (rejected) => Effect.fail(refusedFile(rejected)),
+        ReviewIncomplete: incomplete(account)
+      }),
+      withAdmin
+    )
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
 
 const refresh = Command.make(
   "refresh",
   {
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store.")),
-    accept: Options.boolean("accept").pipe(
-      Options.withDescription("Apply it at once, without a review: every conflict takes the store's value.")
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store.")
     ),
+    accept: Options.boolean("accept").pipe(
+      Options.withDescription("Apply it at once, unless something is left to decide; then it waits for a review.")
+    ),
+    ...acceptFlags,
     account,
     json
   },
-  ({ accept, account, json, store }) =>
+  ({ accept, account, json, store, ...flags }) =>
     Effect.gen(function* () {
+      const choices = yield* choicesOf(flags)
       const client = yield* AdminClient
-      const run = yield* followed(client.refreshStore({ account, store, accept }), "fetching")
+      const run = yield* followed(client.refreshStore({ account, store, accept, ...choices }), "fetching", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
-    }).pipe(Effect.catchTags({ PlatformRefused: unread, PlatformUnavailable: unread }), withAdmin)
+    }).pipe(
+      Effect.catchTags({
+        PlatformRefused: unread,
+        PlatformUnavailable: unread,
+        ReviewIncomplete: incomplete(account)
+      }),
+      withAdmin
+    )
 ).pipe(
   Command.withDescription("Import all that a store has, through its platform; without --accept it waits for a review.")
 )
@@ -286,12 +434,21 @@ const decide = Command.make(
   Command.withDescription("Decide conflicts of an import under review: keep the draft, or take the store's value.")
 )
 
-const accept = Command.make("accept", { id: importId, account, json }, ({ account, id, json }) =>
-  Effect.gen(function* () {
-    const run = yield* followed((yield* AdminClient).acceptImport({ account, id }), "applying")
-    yield* answer(json, objectOf(run), linesOf(run, account))
-  }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
-).pipe(Command.withDescription("Apply an import that is under review."))
+const accept = Command.make(
+  "accept",
+  { id: importId, ...acceptFlags, account, json },
+  ({ account, id, json, ...flags }) =>
+    Effect.gen(function* () {
+      const choices = yield* choicesOf(flags)
+      const run = yield* followed(
+        (yield* AdminClient).acceptImport({ account, id, ...choices }),
+        "applying",
+        account,
+        id
+      )
+      yield* answer(json, objectOf(run), linesOf(run, account))
+    }).pipe(Effect.catchTags({ NotFound: unknown(account, id), ReviewIncomplete: incomplete(account) }), withAdmin)
+).pipe(Command.withDescription("Apply an import that is under review, once every conflict is decided."))
 
 const discard = Command.make("discard", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
@@ -304,8 +461,14 @@ const show = Command.make("show", { id: importId, account, json }, ({ account, i
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).showImport({ account, id })
     const conflicts = yield* conflictsOf(run, account)
+    const removals = yield* (yield* AdminClient).listRemovals({ account, id, after: 0, limit: maxRemovals })
     const [first = "", ...lines] = linesOf(run, account)
-    yield* answer(json, { ...objectOf(run), conflict_list: conflicts }, [first, ...conflictLines(conflicts), ...lines])
+    yield* answer(json, { ...objectOf(run), conflict_list: conflicts, removal_list: removals }, [
+      first,
+      ...conflictLines(conflicts),
+      ...removalLines(run, removals),
+      ...lines
+    ])
   }).pipe(Effect.catchTag("NotFound", unknown(account, id)), withAdmin)
 ).pipe(Command.withDescription("Show an import, its conflicts side by side."))
 
@@ -321,7 +484,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
           ]
         : runs.map(
             (run) =>
-              `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
+              `${run.id}  ${seconds(run.createdAt)}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
           )
     )
   }).pipe(withAdmin)

@@ -8,7 +8,8 @@ import { account, answer, json, Refused, reasonOf } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(
-  Options.withDescription("Domain of a store; without it all stores on which the entity lives."),
+  Options.withPseudoName("DOMAIN"),
+  Options.withDescription("Domain or id of a store; without it all stores on which the entity lives."),
   Options.optional
 )
 
@@ -43,7 +44,7 @@ const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {
     case "published":
       return `${store_domain}: published draft revision ${draft_revision}`
     case "nothing_to_publish":
-      return `${store_domain}: nothing to publish, it has draft revision ${draft_revision} already`
+      return `${store_domain}: nothing to publish, it has draft revision ${draft_revision} already; --again sends it once more`
     case "skipped":
       return `${store_domain}: skipped, it is known by its files alone`
     case "failed":
@@ -61,18 +62,27 @@ const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
 
 export const publishCommand = Command.make(
   "publish",
-  { entity, store, account, json },
-  ({ account, entity, json, store }) =>
+  {
+    entity,
+    store,
+    again: Options.boolean("again").pipe(
+      Options.withDescription("Publish although nothing differs from what the store accepted last.")
+    ),
+    account,
+    json
+  },
+  ({ account, again, entity, json, store }) =>
     Effect.gen(function* () {
-      const { entity_id, results } = yield* followed((yield* AdminClient).publish({ account, entity, store }))
+      const { entity_id, results } = yield* followed((yield* AdminClient).publish({ account, entity, store, again }))
       const failures = results.flatMap(whyNot)
       const arrived = results.filter(({ outcome }) => outcome !== "failed" && outcome !== "refused")
       if (json || arrived.length > 0) yield* answer(json, { entity_id, results }, arrived.map(lineOf))
-      if (failures.length > 0) return yield* new Refused({ message: failures.join("; ") })
+      if (failures.length > 0) return yield* new Refused({ message: failures.join("; "), isAnswered: true })
     }).pipe(
       Effect.catchTags({
         NotFound: () => missing(account, entity, store),
-        ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") }),
+        ValidationFailed: ({ issues }) =>
+          new Refused({ message: issues.map(({ message }) => message).join("; "), details: issues }),
         PimLocked: () => lockedBy(account)
       }),
       withAdmin

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { typeOf } from "../domain/Attribute.ts"
 import type { ConflictDecision, ImportConflict, ImportRun } from "../domain/Import.ts"
-import { CsrfField, Time } from "./Frame.tsx"
+import { Time } from "./Frame.tsx"
 import { actorName, EntityLink } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 import { ComparedValue, OrderOf, readable, Value } from "./Values.tsx"
@@ -119,6 +119,11 @@ const Decided = ({ conflict }: { readonly conflict: ImportConflict }) => {
   )
 }
 
+const everyConflict: ReadonlyArray<{ readonly decision: ConflictDecision; readonly name: string }> = [
+  { decision: "keep_draft", name: "Keep every draft" },
+  { decision: "take_store", name: "Take every value of the store" }
+]
+
 interface ConflictsShown {
   readonly run: ImportRun
   /** Those after the one numbered `after`, at most `atOnce`. */
@@ -143,51 +148,52 @@ const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShow
   )
 }
 
-const About = ({ csrf, id }: { readonly csrf: string; readonly id: string }) => (
-  <>
-    <CsrfField csrf={csrf} />
-    <input type="hidden" name="id" value={id} />
-  </>
-)
-
-/** Conflicts of an import under review: decided one by one, or all at once. */
-export const ConflictsToDecide = ({
-  csrf,
-  undecided,
-  ...shown
-}: ConflictsShown & { readonly csrf: string; readonly undecided: number }) => {
+/** Conflicts of an import under review, as part of the form that accepts it: their choices are sent with either button. */
+export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { readonly undecided: number }) => {
   const { after, conflicts, run } = shown
   return (
     <section aria-labelledby="conflicts">
       <h2 id="conflicts">Conflicts</h2>
       <p>
         {run.summary.conflicts === 1 ? "One value was" : `${run.summary.conflicts} values were`} edited here and in the
-        store since the last publish. {undecided === 0 ? "All are decided." : `${undecided} undecided:`}{" "}
-        {undecided > 0 && "accepting the import takes the store's value there."} What differs is marked.
+        store since the last publish. {undecided === 0 ? "All are decided." : `${undecided} undecided.`} What differs is
+        marked.
       </p>
-      <form method="post" action={paths.decideAllConflicts} class="buttons">
-        <About csrf={csrf} id={run.id} />
-        <button type="submit" class="plain" name="decision" value="keep_draft">
-          Keep every draft
-        </button>
-        <button type="submit" class="plain" name="decision" value="take_store">
-          Take every value of the store
-        </button>
-      </form>
       <Pages {...shown} />
       {conflicts.length > 0 && (
-        <form method="post" action={paths.decideConflicts} class="fields">
-          <About csrf={csrf} id={run.id} />
+        <div class="fields">
           {after > 0 && <input type="hidden" name="after" value={after} />}
           {conflicts.map((conflict) => (
             <Conflict key={conflict.conflict} conflict={conflict} />
           ))}
           <div class="buttons">
-            <button type="submit">Save decisions</button>
+            <button
+              type="submit"
+              class={undecided === 0 ? "plain" : undefined}
+              formaction={paths.decideConflicts}
+              formnovalidate
+            >
+              Save decisions
+            </button>
           </div>
-        </form>
+        </div>
       )}
       <Pages {...shown} />
+      <div class="buttons">
+        {everyConflict.map(({ decision, name }) => (
+          <button
+            key={decision}
+            type="submit"
+            class="plain"
+            name="decision"
+            value={decision}
+            formaction={paths.decideAllConflicts}
+            formnovalidate
+          >
+            {name}
+          </button>
+        ))}
+      </div>
     </section>
   )
 }

@@ -13,7 +13,7 @@ import type { Sessions } from "../services/Sessions.ts"
 import { Stores } from "../services/Stores.ts"
 import { PageRefused, type Visitor } from "./Browser.ts"
 import { EntitiesPage } from "./EntitiesPage.tsx"
-import { EntityPage, type EntitySaid } from "./EntityPage.tsx"
+import { againField, EntityPage, type EntitySaid } from "./EntityPage.tsx"
 import { html, seeOther } from "./Html.ts"
 import { pageOf, paths } from "./Paths.ts"
 import { refuseOnPage } from "./Refusals.tsx"
@@ -160,7 +160,9 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           const id = yield* idOf(EntityId, form)
           const storeId = yield* idOf(StoreId, form, "store_id")
           const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
-          const asked = yield* Effect.either(publishing.ask(id, storeId, draft_revision))
+          const asked = yield* Effect.either(
+            publishing.ask(id, storeId, draft_revision, form.get(againField) === "yes")
+          )
           if (Either.isLeft(asked)) {
             const refusal = asked.left
             return refusal._tag === "RevisionConflict" || refusal._tag === "ValidationFailed"

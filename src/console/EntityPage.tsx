@@ -43,7 +43,10 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
 
 type OnStore = EntityRecord["stores"][number]
 
-/** Asks for a publish of the draft that the page shows, where the store has something else. */
+/** The field of a form that publishes although nothing differs from what the store accepted. */
+export const againField = "again"
+
+/** Asks for a publish of the draft that the page shows; where the store accepted the same, for another one. */
 const Publish = ({
   csrf,
   draftRevision,
@@ -57,16 +60,23 @@ const Publish = ({
   readonly on: OnStore
   readonly store: Store | undefined
 }) => {
-  if (!pending_publish) return <span class="quiet">Nothing to publish</span>
-  if (store === undefined || store.platform === "none") return <span class="quiet">Known by its files alone</span>
+  const word = pending_publish ? "Publish" : "Publish again"
+  if (store === undefined || store.platform === "none")
+    return <span class="quiet">{pending_publish ? "Known by its files alone" : "Nothing to publish"}</span>
   return (
     <form method="post" action={paths.publishEntity}>
+      {!pending_publish && (
+        <>
+          <span class="quiet">Nothing to publish</span>
+          <input type="hidden" name={againField} value="yes" />
+        </>
+      )}
       <CsrfField csrf={csrf} />
       <input type="hidden" name="id" value={id} />
       <input type="hidden" name="store_id" value={store_id} />
       <input type="hidden" name="draft_revision" value={String(draftRevision)} />
-      <button type="submit" class="plain" aria-label={`Publish to ${store_domain}`}>
-        Publish
+      <button type="submit" class="plain" aria-label={`${word} to ${store_domain}`}>
+        {word}
       </button>
     </form>
   )

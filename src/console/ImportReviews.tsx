@@ -3,7 +3,7 @@ import type { CurrentActor } from "../domain/Actor.ts"
 import type { Parameters } from "../domain/AuthorizationRequest.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { ImportId } from "../domain/Ids.ts"
-import { ConflictDecision, holderOf, type ImportPhase } from "../domain/Import.ts"
+import { type Acceptance, ConflictDecision, holderOf, type ImportPhase, ReviewIncomplete } from "../domain/Import.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Imports } from "../services/Imports.ts"
@@ -12,20 +12,21 @@ import { Stores } from "../services/Stores.ts"
 import { PageRefused } from "./Browser.ts"
 import { conflictField } from "./Conflicts.tsx"
 import { html, seeOther } from "./Html.ts"
-import { ImportPage } from "./ImportPage.tsx"
+import { confirmField, ImportPage, maxRemovals, restField } from "./ImportPage.tsx"
 import { ImportsPage } from "./ImportsPage.tsx"
+import { counted } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 import { refuseOnPage } from "./Refusals.tsx"
 import { idOf, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   list: ["GET", paths.imports, refuseOnPage],
-  upload: ["POST", paths.imports, refuseOnPage],
+  upload: ["POST", paths.imports, refuseOnPage, "batch"],
   show: ["GET", paths.import, refuseOnPage],
   decide: ["POST", paths.decideConflicts, refuseOnPage],
   decideAll: ["POST", paths.decideAllConflicts, refuseOnPage],
   accept: ["POST", paths.acceptImport, refuseOnPage],
-  discard: ["POST", paths.discardImport, refuseOnPage]
+  discard: ["POST", paths.discardImport, refuseOnPage, "batch"]
 } as const
 
 /** Said after a form of our own, whatever the address asks for. */
@@ -70,6 +71,39 @@ const decisionsOf = (form: Parameters): Effect.Effect<ReadonlyMap<number, Confli
     ),
     (decisions) => new Map(decisions)
   )
+
+/** What a form says about accepting an import. `unlinked`: how many entities the import takes off its store. */
+const acceptanceOf = (form: Parameters, unlinked: number): Effect.Effect<Acceptance, PageRefused> =>
+  Effect.gen(function* () {
+    const rest = form.get(restField)
+    if (rest !== undefined && !isDecision(rest)) return yield* unreadable
+    return {
+      decisions: yield* decisionsOf(form),
+      rest,
+      confirmsRemovals: form.get(confirmField) === String(unlinked)
+    }
+  })
+
+/** The page's words for an acceptance that leaves something open. */
+const incomplete = ({ id, removals, storeDomain, undecided }: ReviewIncomplete) =>
+  new PageRefused({
+    status: 400,
+    title: "Not accepted yet",
+    message: [
+      ...(undecided > 0
+        ? [
+            `${counted(undecided, "conflict is", "conflicts are")} undecided. Choose our draft or the store's value for each, then accept the import.`
+          ]
+        : []),
+      ...(removals > 0
+        ? [
+            `The import takes ${counted(removals, "entity", "entities")} off ${storeDomain}. Confirm that on its page, or discard the import.`
+          ]
+        : []),
+      "Nothing was written, and no choice of the form was kept."
+    ].join(" "),
+    next: { path: pageOf(paths.import, id), name: "To the import" }
+  })
 
 /** The page of an import from a conflict on, with what came of the form before. */
 const importPage = (id: ImportId, { after, note }: { readonly after: number; readonly note: string }) =>
@@ -191,7 +225,8 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = sur
           const content = yield* Effect.all({
             run: imports.get(id),
             conflicts: imports.conflicts(id, after, conflictsAtOnce),
-            undecided: imports.undecided(id)
+            undecided: imports.undecided(id),
+            removals: imports.removals(id, 0, maxRemovals)
           })
           return html(
             <ImportPage
@@ -216,8 +251,15 @@ export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = sur
           ? Effect.as(imports.decide(id, "all", decision), { note: "decided" })
           : Effect.fail(unreadable)
       }),
-      accept: about((id) =>
-        Effect.as(unlessIn(["applying", "applied"], id, imports.startAccepting(id)), { note: "accepted" })
+      accept: about((id, form) =>
+        Effect.gen(function* () {
+          const { summary } = yield* imports.get(id)
+          const acceptance = yield* acceptanceOf(form, summary.unlinked)
+          yield* unlessIn(["applying", "applied"], id, imports.startAccepting(id, acceptance)).pipe(
+            Effect.catchIf((error) => error instanceof ReviewIncomplete, incomplete)
+          )
+          return { note: "accepted" }
+        })
       ),
       discard: about((id) => Effect.as(unlessIn(["discarded"], id, imports.discard(id)), { note: "discarded" }))
     }

@@ -70,7 +70,7 @@ p { margin: 0.5rem 0; }
 .alert { background: var(--alert); border: 1px solid var(--danger); }
 .note { background: var(--note); border: 1px solid var(--line); }
 form.fields > label + p.quiet { margin-top: -0.75rem; }
-form.fields { display: grid; gap: 1rem; margin-top: 1.25rem; }
+form.fields, form div.fields { display: grid; gap: 1rem; margin-top: 1.25rem; }
 label, legend { font-weight: 600; }
 label.choice { font-weight: 400; display: grid; grid-template-columns: auto 1fr; gap: 0 0.75rem; padding: 0.5rem 0; }
 label.choice strong, label.choice span { grid-column: 2; }

@@ -561,6 +561,29 @@ export const planDerivations = (locked: Locked): Plan => {
   return planner.plan()
 }
 
+/**
+ * The plan with the versions that it publishes published no earlier than `time`: the moment of the last of its stamps, so that an
+ * entity is not published before it was created or changed by the same plan.
+ */
+export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
+  const dated = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
+    const known = new Map(before?.versions.map(({ publishedAt, storeId }) => [storeId, publishedAt]))
+    const isEarly = ({ publishedAt, storeId }: VersionState) =>
+      publishedAt !== null && publishedAt !== known.get(storeId) && publishedAt < time
+    return after.versions.some(isEarly)
+      ? {
+          ...after,
+          versions: after.versions.map((version) => (isEarly(version) ? { ...version, publishedAt: time } : version))
+        }
+      : after
+  }
+  return {
+    ...plan,
+    created: plan.created.map((after) => dated(after, undefined)),
+    updated: plan.updated.map(({ after, before }) => ({ before, after: dated(after, before) }))
+  }
+}
+
 /** What was locked, once a plan for it is carried out. */
 export const carriedOut = (locked: Locked, plan: Plan): Locked => ({
   ...locked,

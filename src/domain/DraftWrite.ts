@@ -1,8 +1,8 @@
 import { Either, Schema } from "effect"
-import type { Aggregate } from "./Aggregate.ts"
 import { AttributeTriple, EntityKind } from "./Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "./AttributeRules.ts"
 import { CatalogChange, type Decision, type Locked } from "./CatalogChange.ts"
+import { layersOf } from "./Divergence.ts"
 import { type Issue, NotFound, ValidationFailed } from "./Errors.ts"
 import { EntityId, StoreId } from "./Ids.ts"
 import type { KeyRules } from "./KeyRules.ts"
@@ -59,12 +59,6 @@ const findOn = (locked: Locked, id: EntityId, storeId: StoreId) =>
     ({ storeIds }) => storeIds.includes(storeId),
     () => new NotFound()
   )
-
-/** The canonical values of an entity and those of its stores. */
-export const layersOf = ({ attributes, versions }: Aggregate) => [
-  attributes,
-  ...versions.map(({ overrides }) => overrides)
-]
 
 /** What can be said of an update before its entity is known. */
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
+import type { Actor } from "./Actor.ts"
 import type { Aggregate, GalleryEntry } from "./Aggregate.ts"
 import type { Attributes } from "./Attribute.ts"
 import type { Plan } from "./CatalogChange.ts"
-import { DropId, EntityId, ImportId, StoreId } from "./Ids.ts"
+import { type AccountId, ApiKeyId, ConnectionId, DropId, EntityId, ImportId, StoreId, UserId } from "./Ids.ts"
 import { PublishError } from "./PublishState.ts"
 import { Timestamp } from "./Timestamp.ts"
 
@@ -63,6 +64,35 @@ export const HistoryActor = Schema.Struct({
   name: Schema.NullOr(Schema.String)
 })
 export type HistoryActor = typeof HistoryActor.Type
+
+/** The part of an actor that rows keep. */
+export const authorOf = (actor: Actor): Pick<HistoryActor, "kind" | "id"> => {
+  switch (actor._tag) {
+    case "Key":
+      return { kind: "key", id: actor.keyId }
+    case "Connection":
+      return { kind: "connection", id: actor.connectionId }
+    case "User":
+      return { kind: "user", id: actor.userId }
+    case "Cli":
+      return { kind: "cli", id: null }
+  }
+}
+
+/** The actor of an account that `authorOf` described. */
+export const actorOf = (accountId: AccountId, { id, kind }: Pick<HistoryActor, "kind" | "id">): Actor => {
+  if (id === null) return { _tag: "Cli", accountId }
+  switch (kind) {
+    case "key":
+      return { _tag: "Key", accountId, keyId: ApiKeyId.make(id) }
+    case "connection":
+      return { _tag: "Connection", accountId, connectionId: ConnectionId.make(id) }
+    case "user":
+      return { _tag: "User", accountId, userId: UserId.make(id) }
+    case "cli":
+      return { _tag: "Cli", accountId }
+  }
+}
 
 /** One change of an entity's draft, or a publish of it, as its history lists it. */
 export const HistoryEntry = Schema.Struct({

@@ -332,7 +332,8 @@ class Planning {
     imported: StoreEntity,
     relations: Relations
   ): void {
-    const { isComplete, storeId } = this.source
+    const { isAnsweredByStore, isComplete, storeId } = this.source
+    if (isAnsweredByStore) return
     const version = entity === undefined ? undefined : versionOn(entity, storeId)
     if (isAccepted(version, values, relations, imported, this.source)) return
     const { media = [], members, variants = [] } = relations
@@ -406,8 +407,32 @@ class Planning {
   }
 }
 
+/**
+ * What a store holds of an entity that an export changed counts as accepted. Of an entity that the store had accepted before, only
+ * the `changed` keys: an edit of another value in the store is left to the next refresh, which sees it.
+ */
+export const planAnswer = (
+  entity: Aggregate,
+  held: StoreEntity,
+  relations: Relations,
+  source: ImportSource,
+  changed: ReadonlySet<string>
+): ReadonlyArray<CatalogChange> => {
+  const version = versionOn(entity, source.storeId)
+  if (version === undefined || isPublishedSince(entity, source.storeId, source.begunAt)) return []
+  const isFirst = version.accepted === null
+  const planning = new Planning({ ...source, isComplete: isFirst })
+  const values = Object.entries(saidOf(entity, held, source)).filter(([key]) => isFirst || changed.has(key))
+  planning.accept(entity.id, entity, Object.fromEntries(values), held, relations)
+  return planning.accepts
+}
+
 /** Pairs each of the store's variants with the one that is here: known ahead, else by SKU, else by option values. */
-const matchVariants = (imported: ReadonlyArray<StoreVariant>, here: ReadonlyArray<Aggregate>, storeId: StoreId) => {
+export const matchVariants = (
+  imported: ReadonlyArray<StoreVariant>,
+  here: ReadonlyArray<Aggregate>,
+  storeId: StoreId
+) => {
   const free = new Set(here)
   const effectiveOf = new Map(here.map((variant) => [variant, effectiveOn(variant, storeId)]))
   const take = (matches: (variant: Aggregate) => boolean) => {

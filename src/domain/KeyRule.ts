@@ -35,7 +35,8 @@ const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.Stri
 
 const unless = (fits: boolean, rule: string) => (fits ? undefined : rule)
 
-const isDate = (text: string): boolean => {
+/** Whether the text is a day of the calendar such as 2026-01-31. */
+export const isDate = (text: string): boolean => {
   const [, year = 0, month = 0, day = 0] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number)
   return (
     year > 0 &&

@@ -34,7 +34,7 @@ const builtInBounds: Readonly<Record<EntityKind, Readonly<Record<string, Omit<Ke
     vendor: line,
     product_type: line,
     tags: { maxLength: 255, maxItems: 250 },
-    status: { choices: ["active", "draft", "archived"] },
+    status: { choices: ["active", "draft", "archived", "unlisted"] },
     ...seo
   },
   variant: {

@@ -44,6 +44,8 @@ export interface ImportSource {
   readonly storeId: StoreId
   /** Whether it holds all that the store has: what it does not hold is gone there. */
   readonly isComplete: boolean
+  /** The store has a platform, which is asked afterwards what it holds: the source itself says nothing about that. */
+  readonly isAnsweredByStore?: boolean
   /** When the reading of the store began: what it took from here since then is newer than what was read. */
   readonly begunAt?: Timestamp
 }

@@ -4,10 +4,10 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
 import type { Aggregate } from "../domain/Aggregate.ts"
-import type { Plan } from "../domain/CatalogChange.ts"
+import { type Plan, publishedFrom } from "../domain/CatalogChange.ts"
 import { AccountId, type EntityId } from "../domain/Ids.ts"
 import { sameJson } from "../domain/SameJson.ts"
-import { Timestamp } from "../domain/Timestamp.ts"
+import { plusMicros, Timestamp } from "../domain/Timestamp.ts"
 
 /** Places that entities take behind an account's counters, from 1. */
 interface Stamps {
@@ -32,11 +32,13 @@ export const makeDraftWrites = (sql: SqlClient) => {
     const timeBefore = stamps?.counters.timeBefore ?? null
     return sql`
     INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
-                        store_ids, search_text, draft_revision, change_seq, canonical_changed_at, stamped_by)
+                        store_ids, search_text, draft_revision, change_seq, canonical_changed_at, created_at, stamped_by)
     SELECT ${accountId}::uuid, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
            r."lastPublishStatus", r."storeIds", r."searchText",
            CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore}::bigint + r.n,
            ${timeBefore}::timestamptz + r.n * interval '1 microsecond',
+           -- All that one transaction makes is as old as the first of it.
+           coalesce(${timeBefore}::timestamptz + interval '1 microsecond', app_now()),
            CASE WHEN r.n IS NOT NULL THEN pg_current_xact_id() END
     FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
       id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
@@ -184,9 +186,10 @@ export const makeDraftWrites = (sql: SqlClient) => {
                 rfc3339(last_changed_at - ${count} * interval '1 microsecond') AS "timeBefore"`
   })
 
-  const saveStamped = (accountId: AccountId, plan: Plan) =>
+  const saveStamped = (accountId: AccountId, planned: Plan) =>
     Effect.gen(function* () {
-      const counters = yield* Effect.orDie(raiseFirst({ accountId, count: plan.stamped.length }))
+      const counters = yield* Effect.orDie(raiseFirst({ accountId, count: planned.stamped.length }))
+      const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
       const created = new Set(plan.created.map(({ id }) => id))
       const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]
       yield* run(plan.created, (rows) => insertEntities(accountId, rows, { places: placesOf(plan), counters }))

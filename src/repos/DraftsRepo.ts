@@ -5,7 +5,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { stored } from "../database/Stored.ts"
 import { AcceptedValues, type Aggregate } from "../domain/Aggregate.ts"
 import { Attributes, EntityKind } from "../domain/Attribute.ts"
-import type { Locked, Plan } from "../domain/CatalogChange.ts"
+import { type Locked, type Plan, publishedFrom } from "../domain/CatalogChange.ts"
 import { AccountId, EntityId, StoreId } from "../domain/Ids.ts"
 import { PublishError, PublishStatus } from "../domain/PublishState.ts"
 import { compareStores } from "../domain/Store.ts"
@@ -239,6 +239,58 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     Effect.gen(function* () {
       const store = yield* MemoryStore
       const now = Effect.map(Clock.currentTimeMillis, fromMillis)
+      const saveAt = (accountId: AccountId, plan: Plan, createdAt: Timestamp) =>
+        updateAccount(store, accountId, (account) => {
+          const entities = new Map(account.entities)
+          for (const aggregate of plan.created)
+            entities.set(aggregate.id, {
+              aggregate,
+              draftRevision: 0,
+              changeSeq: 0,
+              canonicalChangedAt: createdAt,
+              createdAt
+            })
+          for (const { after } of plan.updated) {
+            const entity = entities.get(after.id)
+            if (entity === undefined) continue
+            const unlinked = entity.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
+            entities.set(after.id, {
+              ...entity,
+              aggregate: { ...after, versions: [...after.versions, ...unlinked] }
+            })
+          }
+          return { ...account, entities }
+        })
+      const raiseAt = (
+        accountId: AccountId,
+        { drafted, stamped }: Pick<Plan, "drafted" | "stamped">,
+        time: Timestamp
+      ) =>
+        updateAccount(store, accountId, (account) => {
+          const entities = new Map(account.entities)
+          const change = (id: EntityId, how: (entity: MemoryEntity) => MemoryEntity) => {
+            const entity = entities.get(id)
+            if (entity !== undefined) entities.set(id, how(entity))
+          }
+          const first = max(plusMicros(account.lastChangedAt, 1), time)
+          const lastChangedAt = stamped.length === 0 ? account.lastChangedAt : plusMicros(first, stamped.length - 1)
+          for (const id of drafted) change(id, (entity) => ({ ...entity, draftRevision: entity.draftRevision + 1 }))
+          stamped.forEach((id, index) => {
+            change(id, (entity) => ({
+              ...entity,
+              draftRevision: entity.draftRevision + 1,
+              changeSeq: account.changeSeq + index + 1,
+              canonicalChangedAt: plusMicros(first, index)
+            }))
+          })
+          return {
+            ...account,
+            entities,
+            version: account.version + 1,
+            changeSeq: account.changeSeq + stamped.length,
+            lastChangedAt
+          }
+        })
       const twin: Context.Tag.Service<DraftsRepo> = {
         lock: (accountId, owners, references) =>
           Effect.gen(function* () {
@@ -270,58 +322,22 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
               )
             }
           }),
-        saveStamped: (accountId, plan) => Effect.zipRight(twin.save(accountId, plan), twin.raise(accountId, plan)),
-        save: (accountId, plan) =>
-          Effect.flatMap(now, (createdAt) =>
-            updateAccount(store, accountId, (account) => {
-              const entities = new Map(account.entities)
-              for (const aggregate of plan.created)
-                entities.set(aggregate.id, {
-                  aggregate,
-                  draftRevision: 0,
-                  changeSeq: 0,
-                  canonicalChangedAt: createdAt,
-                  createdAt
-                })
-              for (const { after } of plan.updated) {
-                const entity = entities.get(after.id)
-                if (entity === undefined) continue
-                const unlinked = entity.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
-                entities.set(after.id, {
-                  ...entity,
-                  aggregate: { ...after, versions: [...after.versions, ...unlinked] }
-                })
-              }
-              return { ...account, entities }
-            })
-          ),
-        raise: (accountId, { drafted, stamped }: Pick<Plan, "drafted" | "stamped"> = { drafted: [], stamped: [] }) =>
-          Effect.flatMap(now, (time) =>
-            updateAccount(store, accountId, (account) => {
-              const entities = new Map(account.entities)
-              const change = (id: EntityId, how: (entity: MemoryEntity) => MemoryEntity) => {
-                const entity = entities.get(id)
-                if (entity !== undefined) entities.set(id, how(entity))
-              }
-              const first = max(plusMicros(account.lastChangedAt, 1), time)
-              for (const id of drafted) change(id, (entity) => ({ ...entity, draftRevision: entity.draftRevision + 1 }))
-              stamped.forEach((id, index) => {
-                change(id, (entity) => ({
-                  ...entity,
-                  draftRevision: entity.draftRevision + 1,
-                  changeSeq: account.changeSeq + index + 1,
-                  canonicalChangedAt: plusMicros(first, index)
-                }))
-              })
-              return {
-                ...account,
-                entities,
-                version: account.version + 1,
-                changeSeq: account.changeSeq + stamped.length,
-                lastChangedAt: stamped.length === 0 ? account.lastChangedAt : plusMicros(first, stamped.length - 1)
-              }
-            })
-          )
+        saveStamped: (accountId, plan) =>
+          Effect.gen(function* () {
+            const time = yield* now
+            const lastChangedAt = (yield* Ref.get(store)).get(accountId)?.lastChangedAt ?? time
+            const first = max(plusMicros(lastChangedAt, 1), time)
+            const count = plan.stamped.length
+            yield* saveAt(
+              accountId,
+              publishedFrom(plan, count === 0 ? lastChangedAt : plusMicros(first, count - 1)),
+              first
+            )
+            yield* raiseAt(accountId, plan, time)
+          }),
+        save: (accountId, plan) => Effect.flatMap(now, (time) => saveAt(accountId, plan, time)),
+        raise: (accountId, plan = { created: [], updated: [], stamped: [], drafted: [] }) =>
+          Effect.flatMap(now, (time) => raiseAt(accountId, plan, time))
       }
       return twin
     })

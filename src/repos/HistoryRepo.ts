@@ -3,6 +3,7 @@ import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../domain/Actor.ts"
 import {
+  authorOf,
   HistoryAction,
   HistoryActor,
   type HistoryEntry,
@@ -231,17 +232,3 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
 /** A drop is never renamed: it is called what it was then. */
 const dropOf = ({ drops }: MemoryAccount, id: DropId | null): HistoryEntry["drop"] =>
   id === null ? null : { id, name: drops.get(id)?.planned.name ?? "" }
-
-/** How a row names whoever acted. */
-export const authorOf = (actor: Actor): Pick<typeof HistoryActor.Type, "kind" | "id"> => {
-  switch (actor._tag) {
-    case "Key":
-      return { kind: "key", id: actor.keyId }
-    case "Connection":
-      return { kind: "connection", id: actor.connectionId }
-    case "User":
-      return { kind: "user", id: actor.userId }
-    case "Cli":
-      return { kind: "cli", id: null }
-  }
-}

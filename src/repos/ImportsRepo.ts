@@ -1,9 +1,10 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Context, Effect, Layer, type Option, Schema, Struct } from "effect"
+import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../domain/Actor.ts"
 import { StagedChangeJson } from "../domain/CatalogChangeJson.ts"
-import { HistoryActor } from "../domain/History.ts"
+import { authorOf, HistoryActor } from "../domain/History.ts"
 import { AccountId, EntityId, ImportId, type StoreId } from "../domain/Ids.ts"
 import {
   ConflictDecision,
@@ -12,11 +13,12 @@ import {
   type ImportPhase,
   ImportRun,
   type ImportSummary,
+  maxNamedConflicts,
   nothingPlanned
 } from "../domain/Import.ts"
 import type { FieldConflict, StagedChange } from "../domain/ImportPlan.ts"
+import { PendingEntity } from "../domain/PublicationRecord.ts"
 import { untilNone } from "./Forgetting.ts"
-import { authorOf } from "./HistoryRepo.ts"
 
 /** The changes of one product of an import; of a refresh also of one collection, file or entity to be unlinked. */
 export interface StagedItem {
@@ -25,6 +27,12 @@ export interface StagedItem {
   readonly entities: number
   readonly changes: ReadonlyArray<StagedChange>
 }
+
+/** The ordinals from which on items hold what the store answered, after all that the import itself brings. */
+export const firstAnswer = 1_000_000_000
+
+/** Whether an item is one of those that `plannedOf` counts. */
+export const isPlanned = ({ ordinal }: StagedItem): boolean => firstAnswer > ordinal
 
 /** A conflict as it is staged, with its number in its import. */
 export interface StagedConflict extends FieldConflict {
@@ -51,6 +59,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         readonly storeId: StoreId
         readonly source: ImportOrigin
         readonly fileName: string | null
+        readonly actor: HistoryActor
       }
     ) => Effect.Effect<void>
     readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
@@ -65,6 +74,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         readonly leased: boolean
         readonly summary?: ImportSummary | undefined
         readonly error?: string | undefined
+        readonly actor?: HistoryActor | undefined
       }
     ) => Effect.Effect<void>
     /** Extends the lease by 60 s; false when the import is no longer in this phase. */
@@ -108,8 +118,11 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       which: ReadonlyArray<number> | "all" | "undecided",
       decision: ConflictDecision
     ) => Effect.Effect<ReadonlyArray<number>>
-    /** How many of its conflicts have no decision. */
-    readonly undecided: (accountId: AccountId, id: ImportId) => Effect.Effect<number>
+    /** How many of its conflicts have no decision, and the numbers of the first ten of them. */
+    readonly undecided: (
+      accountId: AccountId,
+      id: ImportId
+    ) => Effect.Effect<{ readonly count: number; readonly first: ReadonlyArray<number> }>
     /** Those of these conflicts whose draft is kept. */
     readonly kept: (
       accountId: AccountId,
@@ -122,6 +135,15 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       id: ImportId,
       mostEntities: number
     ) => Effect.Effect<ReadonlyArray<StagedItem>>
+    /** The entities that its items change, with the keys of the values that they set. */
+    readonly touched: (accountId: AccountId, id: ImportId) => Effect.Effect<ReadonlyMap<EntityId, ReadonlySet<string>>>
+    /** The entities that it takes off the store, by their place among them, after one (0: from the start). */
+    readonly removals: (
+      accountId: AccountId,
+      id: ImportId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>>
     /** These, which follow those done before, and with them all before them. */
     readonly markDone: (
       accountId: AccountId,
@@ -146,10 +168,12 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     ImportsRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const { name: holder } = yield* LeaseHolder
 
       const runColumns = sql`
         i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
-        i.error, i.applied, rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
+        i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
+        rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
       const find = SqlSchema.findOne({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
@@ -178,7 +202,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         }),
         execute: ({ accountId, id }) => sql`
           UPDATE import_run i
-          SET lease_until = app_now() + interval '60 seconds', takeovers = i.takeovers + 1, updated_at = app_now()
+          SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
           WHERE (i.account_id, i.id) = (
             SELECT e.account_id, e.id FROM import_run e
             WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
@@ -259,9 +283,11 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       })
       const undecided = SqlSchema.single({
         Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
-        Result: Schema.Struct({ count: Schema.Int }),
+        Result: Schema.Struct({ count: Schema.Int, first: Schema.Array(Schema.Int) }),
         execute: ({ accountId, id }) => sql`
-          SELECT count(*)::integer AS count FROM import_conflict c
+          SELECT count(*)::integer AS count,
+                 coalesce((array_agg(c.ordinal ORDER BY c.ordinal))[1:${sql.literal(String(maxNamedConflicts))}], '{}') AS first
+          FROM import_conflict c
           WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.decision IS NULL`
       })
       const kept = SqlSchema.findAll({
@@ -290,6 +316,41 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
           ) n
           WHERE n.total <= ${most} OR n.place = 1
           ORDER BY n.ordinal`
+      })
+      const touched = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+        Result: Schema.Struct({ entityId: EntityId, keys: Schema.Array(Schema.String) }),
+        execute: ({ accountId, id }) => sql`
+          SELECT x."entityId", coalesce(array_agg(DISTINCT k.key) FILTER (WHERE k.key IS NOT NULL), '{}') AS keys
+          FROM (
+            SELECT coalesce(c.change ->> 'entityId', c.change ->> 'id', c.change ->> 'productId') AS "entityId",
+                   CASE WHEN c.change ->> '_tag' IN ('SetAttributes', 'SetOverrides') THEN c.change -> 'values' END AS values
+            FROM import_item t
+            CROSS JOIN LATERAL (
+              SELECT jsonb_array_elements(t.changes) AS change
+              UNION ALL
+              SELECT jsonb_path_query(t.changes, '$[*].take[*]')
+            ) c
+            WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal < ${firstAnswer}
+          ) x
+          LEFT JOIN LATERAL jsonb_object_keys(x.values) AS k (key) ON true
+          WHERE x."entityId" IS NOT NULL
+          GROUP BY x."entityId"`
+      })
+      const removals = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
+        Result: PendingEntity,
+        execute: ({ accountId, after, id, limit }) => sql`
+          SELECT e.id, e.kind, e.title
+          FROM (
+            SELECT t.ordinal, (t.changes #>> '{0,entityId}')::uuid AS entity_id
+            FROM import_run r
+            JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
+            WHERE r.account_id = ${accountId} AND r.id = ${id} AND t.changes #>> '{0,_tag}' = 'RemoveFromStore'
+            ORDER BY t.ordinal OFFSET ${after} LIMIT ${limit}
+          ) x
+          JOIN entity e ON e.account_id = ${accountId} AND e.id = x.entity_id
+          ORDER BY x.ordinal`
       })
       const Found = Schema.Struct({ key: Schema.String, productId: EntityId })
       // A look-up a key: of an expression in a partial index the planner knows nothing, and for a list of keys expects so many
@@ -333,21 +394,24 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       return {
         create: (accountId, run) =>
           sql`
-            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, summary)
+            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, leased_by, summary,
+                                    actor_kind, actor_id, actor_name)
             VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
-                    app_now() + interval '60 seconds', ${JSON.stringify(nothingPlanned)}::jsonb)`.pipe(
-            Effect.asVoid,
-            orDie
-          ),
+                    app_now() + interval '60 seconds', ${holder}, ${JSON.stringify(nothingPlanned)}::jsonb,
+                    ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
         find: (accountId, id) => orDie(find({ accountId, id })),
         list: (accountId) => orDie(list(accountId)),
-        move: (accountId, id, { error, leased, phase, summary }) =>
+        move: (accountId, id, { actor, error, leased, phase, summary }) =>
           sql`
             UPDATE import_run
             SET phase = ${phase}, updated_at = app_now(),
                 lease_until = CASE WHEN ${leased} THEN app_now() + interval '60 seconds' END,
+                leased_by = CASE WHEN ${leased} THEN ${holder}::text END,
                 summary = coalesce(${summary === undefined ? null : JSON.stringify(summary)}::jsonb, summary),
-                error = coalesce(${error ?? null}::text, error)
+                error = coalesce(${error ?? null}::text, error),
+                actor_kind = coalesce(${actor?.kind ?? null}::text, actor_kind),
+                actor_id = CASE WHEN ${actor === undefined} THEN actor_id ELSE ${actor?.id ?? null}::uuid END,
+                actor_name = CASE WHEN ${actor === undefined} THEN actor_name ELSE ${actor?.name ?? null}::text END
             WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
         renew: (accountId, id, phase) =>
           sql`
@@ -404,7 +468,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             ),
             (rows) => rows.map(({ ordinal }) => ordinal)
           ),
-        undecided: (accountId, id) => Effect.map(Effect.orDie(undecided({ accountId, id })), ({ count }) => count),
+        undecided: (accountId, id) => Effect.orDie(undecided({ accountId, id })),
         kept: (accountId, id, ordinals) =>
           ordinals.length === 0
             ? Effect.succeed(new Set())
@@ -413,9 +477,16 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
                 (rows) => new Set(rows.map(({ ordinal }) => ordinal))
               ),
         nextItems: (accountId, id, most) => orDie(nextItems({ accountId, id, most })),
+        touched: (accountId, id) =>
+          Effect.map(
+            orDie(touched({ accountId, id })),
+            (rows) => new Map(rows.map(({ entityId, keys }) => [entityId, new Set(keys)]))
+          ),
+        removals: (accountId, id, after, limit) => orDie(removals({ accountId, id, after, limit })),
         markDone: (accountId, id, items) =>
           sql`
-            UPDATE import_run SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.length}
+            UPDATE import_run
+            SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length}
             WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
         clear: (accountId, id) =>
           sql`

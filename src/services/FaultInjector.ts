@@ -16,6 +16,8 @@ type ImportStep =
   | "marked"
   | "committed"
   | "unlocked"
+  | "askingStore"
+  | "storeAnswered"
   | "applied"
   | "batchBegun"
   | "batchWritten"

@@ -2,27 +2,37 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
+import { asBackground } from "../database/Deadlines.ts"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type Actor, CurrentActor } from "../domain/Actor.ts"
 import { NotFound, PimLocked, Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { actorOf } from "../domain/History.ts"
 import { type AccountId, ImportId } from "../domain/Ids.ts"
 import {
+  type Acceptance,
   ConflictDecision,
   type ImportConflict,
   type ImportOrigin,
   type ImportPhase,
   type ImportRun,
+  type ImportSummary,
+  isRemovalToConfirm,
+  nothingPlanned,
   plannedOf,
+  ReviewIncomplete,
+  type StoreAnswer,
   whyLocked
 } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { decided } from "../domain/ImportPlan.ts"
 import { type PlatformReadError, PlatformRefused, PlatformUnavailable, whyUnread } from "../domain/PlatformErrors.ts"
+import type { PendingEntity } from "../domain/PublicationRecord.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
+import { HistoryRepo } from "../repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { ImportsRepo, type LeasedRun } from "../repos/ImportsRepo.ts"
+import { ImportsRepo, isPlanned, type LeasedRun } from "../repos/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
@@ -78,7 +88,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
      * Reads a Shopify product export of one store (an absolute path) and compares it with the catalog. It then waits in
      * `reviewing`, the account locked, until it is accepted or discarded. Nothing of the catalog is written.
      *
-     * ImportFileRejected: the first thing that is wrong with the file. ValidationFailed: an unknown store, or another
+     * ImportFileRejected: everything that is wrong with the file. ValidationFailed: an unknown store, or another
      * import that is under review.
      */
     readonly csv: (
@@ -142,18 +152,34 @@ export class Imports extends Context.Tag("catalog/Imports")<
       id: ImportId,
       decisions: ReadonlyMap<number, ConflictDecision>
     ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
+    /**
+     * The entities that it takes off the store, in order, behind the first `after` of them; at most 500, and none once they are
+     * forgotten. NotFound: the account has no such import.
+     */
+    readonly removals: (
+      id: ImportId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<PendingEntity>, NotFound, CurrentActor>
     /** How many of its conflicts nobody has decided. NotFound: the account has no such import. */
     readonly undecided: (id: ImportId) => Effect.Effect<number, NotFound, CurrentActor>
     /**
-     * Applies an import that is under review, every conflict that nobody decided by the store's value, or goes on with one whose process is gone. ValidationFailed: it is neither, it
-     * was taken over too often, or applying it failed in a way that trying again does not cure; it then is failed.
+     * Applies an import that is under review, or continues one whose process is gone. Its changes are the actor's.
+     *
+     * ReviewIncomplete: a conflict is undecided, or taking entities off the store is not confirmed; nothing is written, the
+     * given decisions neither. ValidationFailed: it is neither under review nor left behind, it was taken over too often, or
+     * applying it failed in a way that trying again does not cure; it then is failed.
      */
     readonly accept: (
       id: ImportId,
-      report: ReportProgress
-    ) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
+      report: ReportProgress,
+      acceptance?: Acceptance
+    ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
     /** Begins what `accept` does and answers with the import as it is then; the rest goes on as with `startRefresh`. */
-    readonly startAccepting: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
+    readonly startAccepting: (
+      id: ImportId,
+      acceptance: Acceptance
+    ) => Effect.Effect<ImportRun, NotFound | ReviewIncomplete | ValidationFailed, CurrentActor>
     /** Forgets an import that is under review. ValidationFailed: it is not. */
     readonly discard: (id: ImportId) => Effect.Effect<ImportRun, NotFound | ValidationFailed, CurrentActor>
     /**
@@ -174,13 +200,16 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const faults = yield* FaultInjector
       const importLock = yield* ImportLockRepo
       const drafts = yield* DraftsRepo
+      const history = yield* HistoryRepo
       const mirror = yield* Mirror
       const pulled = yield* PulledRecordsRepo
       const repo = yield* ImportsRepo
       const stores = yield* StoresRepo
       const stageFile = yield* makeImportComparison
-      const { compare, fetch } = yield* makeRefreshComparison
-      const transaction = yield* Transaction
+      const { answer, compare, fetch } = yield* makeRefreshComparison
+      const { run } = yield* Transaction
+      // Also what a request does of an import takes locks of the whole account, and as long as imports may.
+      const transaction = { run: <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect)) }
       const background = yield* FiberSet.make<void>()
 
       type ReadError = ImportFileRejected | PlatformReadError | ValidationFailed
@@ -189,7 +218,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const inBackground = (id: ImportId, work: Effect.Effect<unknown, ReadError>) =>
         FiberSet.run(
           background,
-          work.pipe(
+          asBackground(work).pipe(
             Effect.catchAll(() => Effect.void),
             Effect.catchAllCause((cause) =>
               Cause.isInterruptedOnly(cause)
@@ -226,14 +255,20 @@ export class Imports extends Context.Tag("catalog/Imports")<
         Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
 
       /** Ends an import that is still in this phase; what was applied stays. */
-      const fail = (accountId: AccountId, id: ImportId, from: ImportPhase, reason: (run: ImportRun) => string) =>
+      const fail = (
+        accountId: AccountId,
+        id: ImportId,
+        from: ImportPhase,
+        reason: (run: ImportRun) => string,
+        summary?: ImportSummary
+      ) =>
         transaction.run(
           Effect.gen(function* () {
             const holder = yield* importLock.take(accountId)
             const run = yield* Effect.orDie(found(accountId, id))
             if (run.phase !== from) return
             yield* forget(accountId, id)
-            yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run) })
+            yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run), summary })
             if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
           })
         )
@@ -276,6 +311,41 @@ export class Imports extends Context.Tag("catalog/Imports")<
           })
         )
 
+      /** Whether the store of an export still has to be asked what it holds: what was staged of that before counts for nothing. */
+      const isUnanswered = (accountId: AccountId, { source, storeId, summary }: ImportRun) =>
+        source === "refresh" || summary.answer !== null
+          ? Effect.succeed(false)
+          : Effect.map(
+              stores.find(accountId, storeId),
+              Option.exists(({ platform }) => platform !== "none")
+            )
+
+      /** Asks the platform of an export's store what it holds. One that cannot be read ends nothing: nothing is accepted then. */
+      const askStore = (accountId: AccountId, id: ImportId, report: ReportProgress) =>
+        Effect.gen(function* () {
+          yield* faults.at("askingStore")
+          const { storeId } = yield* found(accountId, id)
+          const { now: begunAt } = yield* drafts.lock(accountId, [], [])
+          const said = yield* answer(accountId, storeId, id, begunAt, report).pipe(
+            Effect.map((entities): StoreAnswer => ({ entities, begun_at: begunAt })),
+            Effect.catchAll((error) => Effect.as(repo.clear(accountId, id), { error: whyUnanswered(error) }))
+          )
+          yield* transaction.run(
+            Effect.gen(function* () {
+              const holder = yield* importLock.take(accountId)
+              if (!Option.contains(holder, id)) return
+              const { summary } = yield* found(accountId, id)
+              yield* repo.move(accountId, id, {
+                phase: "applying",
+                leased: true,
+                summary: { ...summary, answer: said }
+              })
+            })
+          )
+          yield* faults.at("storeAnswered")
+        })
+
+      /** How many items were applied; "unanswered": the store has to be asked before the rest is. */
       const applyNext = (accountId: AccountId, id: ImportId) =>
         transaction.run(
           Effect.gen(function* () {
@@ -283,7 +353,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
             const holder = yield* importLock.take(accountId)
             if (!Option.contains(holder, id)) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
-            const { createdAt, source, storeId, summary } = yield* found(accountId, id)
+            const run = yield* found(accountId, id)
+            const { createdAt, source, storeId, summary } = run
+            const isAsking = !items.some(isPlanned) && (yield* isUnanswered(accountId, run))
+            if (isAsking) return "unanswered" as const
             if (!Arr.isNonEmptyReadonlyArray(items)) {
               if (source === "refresh") {
                 // Translations go to the entities that have their platform ids by now.
@@ -307,7 +380,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             yield* changes.applyImported(
               id,
               decided(staged, (conflict) => kept.has(conflict)),
-              source === "refresh" ? createdAt : null
+              source === "refresh" ? createdAt : begunAtOf(summary)
             )
             yield* faults.at("written")
             yield* repo.markDone(accountId, id, items)
@@ -316,17 +389,16 @@ export class Imports extends Context.Tag("catalog/Imports")<
           })
         )
 
-      const applyAll = (accountId: AccountId, { applied, id, summary }: ImportRun, report: ReportProgress) => {
+      const applyAll = (accountId: AccountId, { actor, applied, id, summary }: ImportRun, report: ReportProgress) => {
         let done = applied
-        const applyOne = applyNext(accountId, id).pipe(
-          Effect.tap((count) => {
-            done += count
-            return Effect.zipRight(
-              faults.at(count > 0 ? "committed" : "applied"),
-              report({ step: "applying", done, total: plannedOf(summary) })
-            )
-          })
-        )
+        const total = plannedOf(summary)
+        const applyOne = Effect.flatMap(applyNext(accountId, id), (count) => {
+          if (count === "unanswered") return Effect.as(askStore(accountId, id, report), 1)
+          done = Math.min(done + count, total)
+          return faults
+            .at(count > 0 ? "committed" : "applied")
+            .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(count))
+        })
         const applyRest = Effect.flatMap(makeBreath, (breathe) =>
           Effect.repeat(Effect.zipLeft(applyOne, breathe), { while: (count) => count > 0 })
         ).pipe(Effect.asVoid)
@@ -343,7 +415,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           ),
           // Whoever comes next need not wait for the lease of a process that was told to stop.
           Effect.onInterrupt(() => repo.release(accountId, id)),
-          Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
+          Effect.provideService(CurrentActor, actorOf(accountId, actor))
         )
       }
 
@@ -406,10 +478,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
       }
       const aRefresh: Source = { origin: "refresh", fileName: null }
 
-      const create = (accountId: AccountId, store: Store, { fileName, origin }: Source) =>
-        Effect.tap(mintId(ImportId), (id) =>
-          repo.create(accountId, { id, storeId: store.id, source: origin, fileName })
-        )
+      const create = (store: Store, { fileName, origin }: Source) =>
+        Effect.gen(function* () {
+          const actor = yield* CurrentActor
+          const id = yield* mintId(ImportId)
+          const by = yield* history.nameOf(actor)
+          yield* repo.create(actor.accountId, { id, storeId: store.id, source: origin, fileName, actor: by })
+          return id
+        })
 
       /** What reads the source of an import, which is there for as long as its scope is open, and then compares it. */
       type Read<E1, E2> = Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1, Scope.Scope>
@@ -431,7 +507,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             phase === "reviewing" ? Effect.void : givenUp(origin)
           )
           yield* leased(accountId, id, "fetching", work, lost).pipe(
-            Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause)))
+            Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause), summaryOfProblems(cause)))
           )
           yield* faults.at("reviewing")
           return yield* Effect.orDie(found(accountId, id))
@@ -448,7 +524,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
           yield* resume(Option.some(accountId))
           const holder = yield* transaction.run(importLock.share(accountId))
           if (Option.isSome(holder)) return yield* occupied(accountId, holder.value)
-          const id = yield* create(accountId, store, source)
+          const id = yield* create(store, source)
           return yield* compareSource(accountId, id, source.origin, read(id))
         })
 
@@ -468,7 +544,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
                 (run) => run.phase === "fetching" && run.source === source.origin && run.storeId === store.id
               )
               return before === undefined
-                ? { id: yield* create(accountId, store, source), isNew: true }
+                ? { id: yield* create(store, source), isNew: true }
                 : { id: before.id, isNew: false }
             })
           )
@@ -479,11 +555,11 @@ export class Imports extends Context.Tag("catalog/Imports")<
       /** Reads an export that is at this path. */
       const readFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
         Effect.gen(function* () {
-          const { metafields, sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+          const inspected = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
             report({ step: "checking", done: bytesRead, total: totalBytes })
           )
           yield* faults.at("checked")
-          return { compare: stageFile(accountId, store, id, { path, sharedSkus, metafields }, report) }
+          return { compare: stageFile(accountId, store, id, { ...inspected, path }, report) }
         })
 
       /** Reads a whole store through its platform. */
@@ -498,46 +574,69 @@ export class Imports extends Context.Tag("catalog/Imports")<
           )
         )
 
-      /** All of these decisions or none: how many. */
-      const decideAll = (
+      /** Records decisions of an import that is under review: how many. ValidationFailed: it has no such conflict. */
+      const recordDecisions = (
         actor: Actor,
         id: ImportId,
         parts: ReadonlyArray<{ readonly which: ReadonlyArray<number> | "all"; readonly decision: ConflictDecision }>
       ) =>
+        Effect.gen(function* () {
+          const counts = yield* Effect.forEach(parts, ({ decision, which }) =>
+            Effect.gen(function* () {
+              const done = new Set(yield* repo.decide(actor, id, which, decision))
+              const unknown = which === "all" ? undefined : which.find((conflict) => !done.has(conflict))
+              return unknown === undefined
+                ? done.size
+                : yield* ValidationFailed.at(
+                    "conflict",
+                    `the import has no conflict ${unknown}; see \`catalog import show ${id}\``
+                  )
+            })
+          )
+          return counts.reduce((sum, count) => sum + count, 0)
+        })
+
+      /** All of these decisions or none: how many. */
+      const decideAll = (actor: Actor, id: ImportId, parts: Parameters<typeof recordDecisions>[2]) =>
         transaction.run(
           Effect.gen(function* () {
             yield* importLock.take(actor.accountId)
             yield* underReview(actor.accountId, id)
-            const counts = yield* Effect.forEach(parts, ({ decision, which }) =>
-              Effect.gen(function* () {
-                const done = new Set(yield* repo.decide(actor, id, which, decision))
-                const unknown = which === "all" ? undefined : which.find((conflict) => !done.has(conflict))
-                return unknown === undefined
-                  ? done.size
-                  : yield* ValidationFailed.at(
-                      "conflict",
-                      `the import has no conflict ${unknown}; see \`catalog import show ${id}\``
-                    )
-              })
-            )
-            return counts.reduce((sum, count) => sum + count, 0)
+            return yield* recordDecisions(actor, id, parts)
           })
         )
 
+      /** Records the decisions of an acceptance; ReviewIncomplete when it leaves something open. */
+      const completeReview = (actor: Actor, { id, storeDomain, summary }: ImportRun, acceptance: Acceptance) =>
+        Effect.gen(function* () {
+          const { confirmsRemovals = false, decisions = new Map(), rest } = acceptance
+          yield* recordDecisions(actor, id, partsOf(decisions))
+          if (rest !== undefined) yield* repo.decide(actor, id, "undecided", rest)
+          const { count, first } = yield* repo.undecided(actor.accountId, id)
+          const removals = !confirmsRemovals && isRemovalToConfirm(summary) ? summary.unlinked : 0
+          if (count > 0 || removals > 0)
+            return yield* new ReviewIncomplete({ id, storeDomain, undecided: count, conflicts: first, removals })
+        })
+
       /** Begins to apply an import that is under review, or takes over one whose process is gone: that one. */
-      const enterApplying = (actor: Actor, id: ImportId) =>
+      const enterApplying = (actor: Actor, id: ImportId, acceptance: Acceptance) =>
         transaction
           .run(
             Effect.gen(function* () {
               const { accountId } = actor
               yield* importLock.take(accountId)
-              const { phase } = yield* found(accountId, id)
-              if (phase === "reviewing") {
-                yield* repo.decide(actor, id, "undecided", "take_store")
-                yield* repo.move(accountId, id, { phase: "applying", leased: true })
+              const run = yield* found(accountId, id)
+              if (run.phase === "reviewing") {
+                yield* completeReview(actor, run, acceptance)
+                yield* repo.move(accountId, id, {
+                  phase: "applying",
+                  leased: true,
+                  actor: yield* history.nameOf(actor)
+                })
                 return Option.none<LeasedRun>()
               }
-              if (phase !== "applying") return yield* ValidationFailed.at("import", `is ${phase}, not under review`)
+              if (run.phase !== "applying")
+                return yield* ValidationFailed.at("import", `is ${run.phase}, not under review`)
               const taken = yield* repo.takeOver({ accountId, id })
               return Option.isSome(taken)
                 ? taken
@@ -600,34 +699,36 @@ export class Imports extends Context.Tag("catalog/Imports")<
           return yield* decideAll(yield* CurrentActor, id, [{ which, decision }])
         }),
         decideEach: Effect.fn("Imports.decideEach")(function* (id, decisions) {
-          const parts = ConflictDecision.literals.map((decision) => ({
-            decision,
-            which: [...decisions].filter(([, each]) => each === decision).map(([conflict]) => conflict)
-          }))
-          return yield* decideAll(yield* CurrentActor, id, parts)
+          return yield* decideAll(yield* CurrentActor, id, partsOf(decisions))
+        }),
+        removals: Effect.fn("Imports.removals")(function* (id, after, limit) {
+          const { accountId } = yield* CurrentActor
+          const { summary } = yield* found(accountId, id)
+          if (summary.unlinked === 0) return []
+          return yield* repo.removals(accountId, id, after, Math.min(Math.max(limit, 1), mostConflicts))
         }),
         undecided: Effect.fn("Imports.undecided")(function* (id) {
           const { accountId } = yield* CurrentActor
           yield* found(accountId, id)
-          return yield* repo.undecided(accountId, id)
+          return (yield* repo.undecided(accountId, id)).count
         }),
         list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
         get: Effect.fn("Imports.get")(function* (id) {
           const { accountId } = yield* CurrentActor
           return yield* found(accountId, id)
         }),
-        accept: Effect.fn("Imports.accept")(function* (id, report) {
+        accept: Effect.fn("Imports.accept")(function* (id, report, acceptance = {}) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const left = yield* enterApplying(actor, id)
+          const left = yield* enterApplying(actor, id, acceptance)
           yield* applyEntered(accountId, id, left, report)
           const run = yield* found(accountId, id)
           return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
         }),
-        startAccepting: Effect.fn("Imports.startAccepting")(function* (id) {
+        startAccepting: Effect.fn("Imports.startAccepting")(function* (id, acceptance) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const left = yield* enterApplying(actor, id)
+          const left = yield* enterApplying(actor, id, acceptance)
           yield* inBackground(
             id,
             applyEntered(accountId, id, left, () => Effect.void)
@@ -653,6 +754,19 @@ export class Imports extends Context.Tag("catalog/Imports")<
   )
 }
 
+/** When the reading of the store began whose answer is applied. */
+const begunAtOf = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
+
+const whyUnanswered = (error: NotFound | PlatformReadError | ValidationFailed): string =>
+  error._tag === "PlatformRefused" || error._tag === "PlatformUnavailable" ? whyUnread(error) : error.message
+
+/** Decisions by conflict as one part for each decision. */
+const partsOf = (decisions: ReadonlyMap<number, ConflictDecision>) =>
+  ConflictDecision.literals.map((decision) => ({
+    decision,
+    which: [...decisions].filter(([, each]) => each === decision).map(([conflict]) => conflict)
+  }))
+
 /** Keeps what was sent as long as the scope is open: an export is read twice, from a file. */
 const temporaryFile = (content: Uint8Array) =>
   Effect.gen(function* () {
@@ -677,6 +791,14 @@ const incurable = (defect: unknown): Option.Option<string> => {
   return kind === "unavailable" || kind === "retry"
     ? Option.none()
     : Option.some(`the database refused a value (${codeOf(defect) ?? "no code"})`)
+}
+
+/** What is kept of a file that was refused. */
+const summaryOfProblems = (cause: Cause.Cause<unknown>): ImportSummary | undefined => {
+  const error = Cause.squash(cause)
+  return error instanceof ImportFileRejected
+    ? { ...nothingPlanned, problems: error.problems, problem_count: error.count }
+    : undefined
 }
 
 const reasonOf = (cause: Cause.Cause<unknown>) => {

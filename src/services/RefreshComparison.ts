@@ -7,17 +7,24 @@ import { CatalogChange } from "../domain/CatalogChange.ts"
 import { type NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, EntityId, type ImportId, nilUuid, type StoreId } from "../domain/Ids.ts"
 import { quoted } from "../domain/ImportedProduct.ts"
-import { type ImportPlan, planCollection, planFile, planImport } from "../domain/ImportPlan.ts"
+import {
+  type ImportPlan,
+  matchVariants,
+  planAnswer,
+  planCollection,
+  planFile,
+  planImport
+} from "../domain/ImportPlan.ts"
 import type { MirrorSummary } from "../domain/Mirror.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../domain/PlatformErrors.ts"
 import type { PlatformRecord } from "../domain/PlatformRecord.ts"
 import type { Store } from "../domain/Store.ts"
 import type { ImportSource, StoreEntity } from "../domain/StoreProduct.ts"
 import type { Timestamp } from "../domain/Timestamp.ts"
-import { PlatformClient } from "../platform/PlatformClient.ts"
+import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { ImportsRepo } from "../repos/ImportsRepo.ts"
+import { firstAnswer, ImportsRepo, type StagedItem } from "../repos/ImportsRepo.ts"
 import { type FoundEntity, type MatchedBy, type PulledRecord, PulledRecordsRepo } from "../repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
@@ -107,6 +114,15 @@ export const makeRefreshComparison = Effect.gen(function* () {
     Effect.gen(function* () {
       const { createdAt: begunAt } = yield* Effect.flatMap(repo.find(accountId, id), Effect.orDie)
       const opened = yield* access.open(accountId, store.id)
+      const count = yield* pull(accountId, opened, id, report)
+      const beside = yield* mirror.stage(accountId, id, opened)
+      yield* pulled.measure
+      return { begunAt, count, beside }
+    })
+
+  /** Keeps the records of the store's catalog: how many. */
+  const pull = (accountId: AccountId, opened: PlatformStore, id: ImportId, report: ReportProgress) =>
+    Effect.gen(function* () {
       const breathe = yield* makeBreath
       let count = 0
       let product = { root: 0, platformId: "" }
@@ -145,9 +161,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
             )
         )
       )
-      const beside = yield* mirror.stage(accountId, id, opened)
-      yield* pulled.measure
-      return { begunAt, count, beside }
+      return count
     })
 
   /** SKUs of one product that lead to several: none of these is it for certain. */
@@ -347,5 +361,94 @@ export const makeRefreshComparison = Effect.gen(function* () {
       return { version, summary: { ...staging.summary, beside } } satisfies Compared
     })
 
-  return { fetch, compare }
+  /** What the store holds of the entities of these records that an export changed. */
+  const planAnswers = (
+    accountId: AccountId,
+    id: ImportId,
+    source: ImportSource,
+    touched: ReadonlyMap<EntityId, ReadonlySet<string>>,
+    batch: ReadonlyArray<Group>
+  ) =>
+    transaction.run(
+      Effect.gen(function* () {
+        yield* importLock.share(accountId)
+        const roots = batch.map(([root]) => root)
+        const related = yield* pulled.resolve(
+          accountId,
+          id,
+          roots.flatMap((root) => root.related)
+        )
+        const known = ({ related: platformIds }: PulledRecord) =>
+          [...new Set(platformIds)].flatMap((platformId) => related.get(platformId) ?? [])
+        const { aggregates } = yield* drafts.lock(
+          accountId,
+          roots.flatMap(({ entityId }) => entityId ?? []),
+          []
+        )
+        const answerOf = (
+          entity: Aggregate | undefined,
+          record: PulledRecord,
+          relations: Parameters<typeof planAnswer>[2]
+        ) => {
+          const changed = entity === undefined ? undefined : touched.get(entity.id)
+          return entity === undefined || changed === undefined
+            ? []
+            : planAnswer(entity, textsOf(record), relations, source, changed)
+        }
+        return batch.map(([root, ...variants]) => {
+          const entity = root.entityId === null ? undefined : aggregates.get(root.entityId)
+          if (root.kind !== "product")
+            return answerOf(entity, root, root.kind === "collection" ? { members: known(root) } : {})
+          const here = [...aggregates.values()].filter(
+            ({ parentId }) => parentId !== null && parentId === root.entityId
+          )
+          const held = variants.map((variant) => ({
+            ...textsOf(variant),
+            entityId: variant.entityId,
+            imageUrl: null
+          }))
+          const matched = matchVariants(held, here, source.storeId)
+          return [
+            ...answerOf(entity, root, { media: known(root), variants: matched.flatMap((each) => each?.id ?? []) }),
+            ...variants.flatMap((variant, index) => answerOf(matched[index], variant, {}))
+          ]
+        })
+      })
+    )
+
+  /**
+   * Reads a whole store after an export was applied to it, and stages that the store has accepted what it holds of the entities
+   * that the export changed, in place of what was staged so before. How many the store holds.
+   */
+  const answer = (accountId: AccountId, storeId: StoreId, id: ImportId, begunAt: Timestamp, report: ReportProgress) =>
+    Effect.gen(function* () {
+      yield* repo.clear(accountId, id)
+      yield* pulled.forget(accountId, id)
+      const count = yield* pull(accountId, yield* access.open(accountId, storeId), id, report)
+      yield* pulled.measure
+      yield* match(accountId, storeId, id, count)
+      const touched = yield* repo.touched(accountId, id)
+      const source: ImportSource = { storeId, isComplete: true, begunAt }
+      const breathe = yield* makeBreath
+      let entities = 0
+      let ordinal = firstAnswer
+      yield* groups(accountId, id).pipe(
+        Stream.grouped(partsAtOnce / 5),
+        Stream.runForEach((batch) =>
+          Effect.gen(function* () {
+            const answers = yield* planAnswers(accountId, id, source, touched, Chunk.toReadonlyArray(batch))
+            const items = answers
+              .filter((changes) => changes.length > 0)
+              .map((changes): StagedItem => ({ ordinal: ordinal++, entities: changes.length, changes }))
+            entities += items.reduce((sum, item) => sum + item.entities, 0)
+            if (items.length > 0) yield* repo.stage(accountId, id, items)
+            yield* breathe
+          })
+        )
+      )
+      yield* pulled.forget(accountId, id)
+      return entities
+    })
+
+  return { answer, fetch, compare }
 })

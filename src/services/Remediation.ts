@@ -15,6 +15,8 @@ import {
   type ReconcileResult,
   type Remedy
 } from "../domain/Remediation.ts"
+import { HealthRepo } from "../repos/HealthRepo.ts"
+import { StoresRepo } from "../repos/StoresRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
@@ -41,12 +43,15 @@ export interface Reconciled {
 export class Remediation extends Context.Tag("catalog/Remediation")<
   Remediation,
   {
-    /** Fills fields that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
+    /** Fills fields, of a store or canonical, that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
     readonly fill: (
       kind: EntityKind,
       operations: ReadonlyArray<FillOperation>
     ) => Effect.Effect<Filled, PimLocked, CurrentActor>
-    /** Makes fields equal across stores that disagree at the moment of writing; at most 500 operations, of one kind. */
+    /**
+     * Makes fields equal across the stores of one language or currency that disagree at the moment of writing; at most 500
+     * operations, of one kind.
+     */
     readonly reconcile: (
       kind: EntityKind,
       operations: ReadonlyArray<ReconcileOperation>
@@ -59,12 +64,22 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       const changes = yield* CatalogChanges
       const definitions = yield* MetafieldDefinitions
       const faults = yield* FaultInjector
+      const health = yield* HealthRepo
+      const stores = yield* StoresRepo
       const transaction = yield* Transaction
+
+      /** As a scan that begins now compares. */
+      const comparison = Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const linked = yield* stores.list(accountId)
+        const { divergence } = yield* health.rules(accountId)
+        return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
+      })
 
       const carryOut = <Result>(
         kind: EntityKind,
         operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
-        decide: (rules: KeyRules) => (locked: Locked) => Remedy<Result>
+        decision: Effect.Effect<(rules: KeyRules) => (locked: Locked) => Remedy<Result>, never, CurrentActor>
       ) =>
         Effect.gen(function* () {
           if (operations.length === 0) return []
@@ -74,6 +89,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
           const { results } = yield* transaction.run(
             Effect.gen(function* () {
               yield* faults.at("batchBegun")
+              const decide = yield* decision
               const remedy = yield* changes.applyRemedy(owners, (locked) =>
                 Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
               )
@@ -88,7 +104,11 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       return {
         fill: Effect.fn("Remediation.fill")((kind, operations) =>
           Effect.map(
-            carryOut(kind, operations, (rules) => decideFills(kind, operations, rules)),
+            carryOut(
+              kind,
+              operations,
+              Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules))
+            ),
             (results) => ({
               filled: results.filter(({ filled }) => filled).length,
               results
@@ -97,7 +117,14 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
         ),
         reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
           Effect.map(
-            carryOut(kind, operations, (rules) => decideReconciles(kind, operations, rules)),
+            carryOut(
+              kind,
+              operations,
+              Effect.map(
+                comparison,
+                (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared)
+              )
+            ),
             (results) => ({
               patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
               results

@@ -42,7 +42,16 @@ const aMerchant = Effect.gen(function* () {
   const path = freePath()
   writeFileSync(path, goodExport)
   const client = yield* AdminClient
-  yield* Stream.runDrain(client.importCsv({ account: Option.some(accountId), path, store: "us.example", accept: true }))
+  yield* Stream.runDrain(
+    client.importCsv({
+      account: Option.some(accountId),
+      path,
+      store: "us.example",
+      accept: true,
+      rest: null,
+      remove: false
+    })
+  )
   return { accountId, actor }
 })
 
@@ -73,7 +82,9 @@ const ways: Readonly<Record<string, Refused>> = {
     Effect.gen(function* () {
       const client = yield* AdminClient
       const error = yield* Effect.flip(
-        Stream.runDrain(client.importCsv({ account: Option.some(account), path, store, accept: true }))
+        Stream.runDrain(
+          client.importCsv({ account: Option.some(account), path, store, accept: true, rest: null, remove: false })
+        )
       )
       return error.message
     }),

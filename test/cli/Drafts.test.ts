@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.match(
           yield* refusal("draft", "set", id, "--revision", "4", "status=x", "nonsense=1"),
-          /^status: must be one of active, draft, archived; nonsense: is an unknown key of a product; the allowed keys are title, /
+          /^status: must be one of active, draft, archived, unlisted; nonsense: is an unknown key of a product; the allowed keys are title, /
         )
         const hours = () => refusal("draft", "set", id, "--revision", "4", "care.hours=some")
         assert.match(yield* hours(), /^care\.hours: is an unknown key of a product; the allowed keys are /)

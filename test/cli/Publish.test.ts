@@ -56,7 +56,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           [
             "files.example: skipped, it is known by its files alone",
             `${gulf}: published draft revision ${revision}`,
-            `${europe}: nothing to publish, it has draft revision ${revision} already`
+            `${europe}: nothing to publish, it has draft revision ${revision} already; --again sends it once more`
           ].join("\n")
         )
         const [shops] = yield* Effect.promise(() =>

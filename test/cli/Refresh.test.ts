@@ -91,7 +91,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
         )
         assert.strictEqual(
           yield* refusal("platform", "edit", "--store", domain, tent, "status", "sold"),
-          "status: must be one of active, draft, archived"
+          "status: must be one of active, draft, archived, unlisted"
         )
 
         const review = yield* json("import", "refresh", "--store", domain)
@@ -141,7 +141,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
           "  planned files: 0 created, 0 updated, 1 unchanged",
           "  beside the catalog: 0 markets, 0 definitions, 0 entries, 0 translations",
           `  2 fields were edited here and in the store: see \`catalog import show ${id}\`;`,
-          "  accepting takes the store's value wherever `catalog import decide` has not kept the draft",
+          "  decide each with `catalog import decide`, or all that are undecided with --take-store or --keep-drafts",
           `Nothing is written yet. Next: catalog import accept ${id}, or catalog import discard ${id}`
         ])
 
@@ -159,6 +159,20 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
         )
         assert.strictEqual((yield* run("import", "decide", id, "1", "keep")).code, 2)
         assert.strictEqual((yield* run("import", "decide", id, "first", "keep_draft")).code, 2)
+        // An acceptance that leaves a conflict open writes nothing, and names the ways to go on.
+        for (const accepting of [
+          ["import", "accept", id],
+          ["import", "accept", id, "--remove"]
+        ])
+          assert.strictEqual(
+            yield* refusal(...accepting),
+            `Nothing is written, and import ${id} is still under review: 2 conflicts are undecided (1, 2): decide with \`catalog import decide ${id} 1 keep_draft\`, or accept with --take-store or --keep-drafts for all of them. For example: catalog import accept ${id} --take-store`
+          )
+        assert.strictEqual(
+          yield* refusal("import", "accept", id, "--take-store", "--keep-drafts"),
+          "Use either --take-store or --keep-drafts: they exclude each other."
+        )
+        assert.deepInclude(yield* json("import", "show", id), { phase: "reviewing", applied: 0 })
         assert.deepStrictEqual(yield* json("import", "decide", id, "--all", "take_store"), {
           import_id: id,
           decision: "take_store",
@@ -180,20 +194,37 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
           yield* refusal("import", "decide", id, "--all", "take_store"),
           "import: is applied, not under review"
         )
-        const list = yield* said("import", "list")
-        assert.lengthOf(list, 3)
+        // With conflicts, --accept needs the way to decide them.
+        yield* json("platform", "edit", "--store", domain, tent, "title", "Tent XXL")
+        const open = yield* refusal("import", "refresh", "--store", domain, "--accept")
+        assert.match(open, /^Nothing is written, and import \S+ is still under review: 1 conflict is undecided \(1\): /)
+        const undecided = open.split(" ").at(-2) ?? ""
+        assert.deepInclude(yield* json("import", "show", undecided), { phase: "reviewing", applied: 0 })
+        yield* json("import", "discard", undecided)
+        yield* json("import", "refresh", "--store", domain, "--accept", "--keep-drafts")
+        const kept = yield* json("draft", "show", tent, "--store", domain)
+        const title = (kept.attributes as ReadonlyArray<{ key: string; value: string }>).find(
+          ({ key }) => key === "title"
+        )
+        assert.strictEqual(title?.value, "Our tent")
+        const list = (yield* said("import", "list")).filter((line) => !line.includes("discarded"))
+        assert.lengthOf(list, 4)
         for (const line of list) assert.match(line, /applied {4}tern\.demo\.example {2}\(refresh\)$/)
 
         // An empty store is seen by somebody before all is taken from it.
         yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`DELETE FROM demo_shop_record`))
         const refused = yield* refusal("import", "refresh", "--store", domain, "--accept")
-        const emptied = refused.split(" ").at(-1) ?? ""
+        const emptied = refused.split(" ").at(-2) ?? ""
         assert.strictEqual(
           refused,
-          `store: ${domain} holds nothing any more, so 3 products, variants, collections and files would be taken from it. If that is right: catalog import accept ${emptied}; else: catalog import discard ${emptied}`
+          `Nothing is written, and import ${emptied} is still under review: 3 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${emptied}\`, and accept with --remove to take them off the store. For example: catalog import accept ${emptied} --remove`
         )
         assert.deepInclude(yield* json("import", "show", emptied), { phase: "reviewing", unlinked: 3, applied: 0 })
-        assert.deepInclude(yield* json("import", "accept", emptied), { phase: "applied", unlinked: 3, applied: 3 })
+        assert.deepInclude(yield* json("import", "accept", emptied, "--remove"), {
+          phase: "applied",
+          unlinked: 3,
+          applied: 3
+        })
 
         yield* json("platform", "fail", "--store", domain)
         assert.strictEqual(

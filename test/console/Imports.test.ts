@@ -8,7 +8,7 @@ import { Drafts } from "../../src/services/Drafts.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import {
   aMerchant,
   aReview,
@@ -80,21 +80,26 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         "Refresh of tarn.demo.example State Under review Store tarn.demo.example Source The store itself"
       )
       assert.include(text, "Products 0 2 0 Collections 0 0 1 Media files 0 0 2 Read: 3 variants.")
-      assert.include(text, "3 conflicts below are undecided: there the store's value is taken.")
+      // With undecided conflicts the import cannot be accepted as it is.
+      assert.include(
+        text,
+        "3 conflicts are undecided. Choose a value for each and save your decisions; then you can accept"
+      )
+      assert.notInclude(text, "Accept the import")
       assert.include(page.text, `<a href="/entity?id=${tent}"><bdi>The tent</bdi></a>: <code>vendor</code>`)
       assert.include(page.text, `<a href="/entity?id=${stove}"><bdi>The stove</bdi></a>: <code>tags</code>`)
       assert.include(page.text, "gas, <mark>camp</mark>")
       assert.include(page.text, "gas, <mark>wood</mark>")
       assert.include(page.text, "<mark>Tern &lt;b></mark>")
       assert.deepStrictEqual(
-        sectionsOf(page.text, "/import/decide").choices,
+        sectionsOf(page.text, "/import/accept").choices,
         [1, 2, 3].flatMap(() => [
           ["keep_draft", false],
           ["take_store", false]
         ])
       )
       const rest = yield* ask(`/import?id=${id}&after=2`, { cookie })
-      assert.lengthOf(sectionsOf(rest.text, "/import/decide").choices, 2)
+      assert.lengthOf(sectionsOf(rest.text, "/import/accept").choices, 2)
       assert.include(textOf(rest), "Previous conflicts 3 to 3 of 3")
       assert.include(rest.text, `<a href="/import?id=${id}&amp;after=0">Previous conflicts</a>`)
       // An address cannot make the page say something else.
@@ -121,7 +126,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       assert.include(text, "Source The file products &amp; more.csv")
       assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
-      assert.include(text, "Columns that are not kept, with their filled cells: Cost per item (1).")
+      assert.include(
+        text,
+        "Columns that are not kept, with their filled cells: Cost per item (1). A publish leaves them as they are in the shop."
+      )
       assert.notInclude(text, "Conflicts")
     })
   )
@@ -162,11 +170,15 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         [null, null],
         ["take_store", email]
       ])
-      const page = yield* ask(`/import?id=${id}&note=decided`, { cookie: merchant.cookie })
+      const page = yield* ask(`/import?id=${id}&note=decided`, {
+        cookie: withNote(merchant.cookie, `/import?id=${id}&note=decided`)
+      })
       assert.include(textOf(page), "Your decisions are kept. They take effect when you accept the import.")
       assert.include(textOf(page), `Decided by ${email}`)
-      assert.include(textOf(page), "1 conflict below is undecided")
-      const accepted = yield* post("/import/accept")
+      assert.include(textOf(page), "1 conflict is undecided")
+      assert.notInclude(textOf(page), "Accept the import")
+      // Accepting decides the last one, and another one anew.
+      const accepted = yield* post("/import/accept", { "conflict-2": "keep_draft", "conflict-3": "take_store" })
       assert.deepStrictEqual(
         [accepted.status, accepted.headers.get("location")],
         [303, `/import?id=${id}&note=accepted`]
@@ -178,11 +190,93 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
           ({ attributes }) => attributes.find((each) => each.key === key)?.value
         )
       assert.strictEqual(yield* valueOf(stove, "tags"), '["gas","camp"]')
-      assert.strictEqual(yield* valueOf(tent, "description_html"), "<p>Keeps the rain out, and the cold in.</p>")
+      assert.strictEqual(yield* valueOf(tent, "description_html"), "<p>Keeps the snow out, and the warmth in.</p>")
       assert.strictEqual(yield* valueOf(tent, "vendor"), "Tern <b>")
       const after = textOf(yield* ask(`/import?id=${id}`, { cookie: merchant.cookie }))
       assert.include(after, `tags gas, camp gas, wood Our draft was kept ${email}`)
       assert.notInclude(after, "Accept the import")
+    })
+  )
+
+  it.effect("accept with the choices of the same form: every draft that was kept stays", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, decisions, email, id, merchant, post, stove, tent } = yield* reviewing
+      // The choices and the acceptance are one form, which names each conflict.
+      const form = sectionsOf((yield* ask(`/import?id=${id}`, { cookie })).text, "/import/accept")
+      assert.lengthOf(form.choices, 6)
+      assert.deepStrictEqual(Object.keys(form.hidden), ["csrf", "id"])
+      const keep = { "conflict-1": "keep_draft", "conflict-2": "keep_draft", "conflict-3": "keep_draft" }
+      const accepted = yield* post("/import/accept", keep)
+      assert.deepStrictEqual(
+        [accepted.status, accepted.headers.get("location")],
+        [303, `/import?id=${id}&note=accepted`]
+      )
+      yield* untilPhase(merchant, id, "applied")
+      assert.deepStrictEqual(
+        yield* decisions,
+        [1, 2, 3].map(() => ["keep_draft", email])
+      )
+      const valuesOf = (entity: typeof tent) =>
+        Effect.map(
+          Effect.flatMap(Drafts, (drafts) => drafts.get(entity, null)).pipe(actingAs(actor)),
+          ({ attributes }) => Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
+        )
+      assert.deepInclude(yield* valuesOf(tent), {
+        vendor: "Tarn",
+        description_html: "<p>Keeps the snow out, and the warmth in.</p>"
+      })
+      assert.deepInclude(yield* valuesOf(stove), { tags: '["gas","camp"]' })
+    })
+  )
+
+  it.effect("decide the undecided in one way and accept: the choices of the form come first", () =>
+    Effect.gen(function* () {
+      const { decisions, email, id, merchant, post } = yield* reviewing
+      yield* post("/import/accept", { "conflict-2": "keep_draft", rest: "take_store" })
+      yield* untilPhase(merchant, id, "applied")
+      assert.deepStrictEqual(
+        yield* decisions,
+        ["take_store", "keep_draft", "take_store"].map((decision) => [decision, email])
+      )
+    })
+  )
+
+  it.effect("refuse to accept with an undecided conflict, and keep nothing of the form", () =>
+    Effect.gen(function* () {
+      const { decisions, id, post, run } = yield* reviewing
+      const next = [`/import?id=${id}`, "To the import"] as const
+      for (const [form, open] of [
+        [{}, "3 conflicts are"],
+        [{ "conflict-1": "keep_draft", "conflict-3": "take_store" }, "1 conflict is"]
+      ] as const)
+        assertRefusal(yield* post("/import/accept", form), 400, {
+          title: "Not accepted yet",
+          message: `${open} undecided. Choose our draft or the store's value for each, then accept the import. Nothing was written, and no choice of the form was kept.`,
+          next
+        })
+      for (const bad of [{ rest: "both" }, { "conflict-1": "both", rest: "take_store" }])
+        assertRefusal(yield* post("/import/accept", bad), 400, unreadable)
+      assert.deepStrictEqual(
+        (yield* decisions).map(([decision]) => decision),
+        [null, null, null]
+      )
+      assert.deepInclude(yield* run, { phase: "reviewing", applied: 0 })
+    })
+  )
+
+  it.effect("are of the user who accepts them, in the import and in the history of what they change", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, email, id, merchant, post, run, tent } = yield* reviewing
+      // The command line began it.
+      assert.deepInclude((yield* run).actor, { kind: "cli" })
+      yield* post("/import/accept", { rest: "take_store" })
+      assert.deepInclude((yield* untilPhase(merchant, id, "applied")).actor, { kind: "user", name: email })
+      assert.include(textOf(yield* ask(`/import?id=${id}`, { cookie })), `By ${email} Began`)
+      const [newest] = yield* Effect.flatMap(Drafts, (drafts) => drafts.history(tent, 1)).pipe(actingAs(actor))
+      assert.deepInclude(newest, { import_id: id })
+      assert.deepInclude(newest?.actor, { kind: "user", name: email })
+      const page = textOf(yield* ask(`/entity?id=${tent}`, { cookie }))
+      assert.include(page, `${email} by an import`)
     })
   )
 

@@ -126,6 +126,7 @@ const values = [
   `${"🏔".repeat(50)}${"é".repeat(155)}`,
   `${"🏔".repeat(50)}${"é".repeat(156)}`,
   "active",
+  "unlisted",
   "live",
   "2026-01-31",
   "2026-01-01",

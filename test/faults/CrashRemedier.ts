@@ -12,8 +12,10 @@ import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
 import { DefinitionsRepo } from "../../src/repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HealthRepo } from "../../src/repos/HealthRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
 import { MetafieldDefinitions } from "../../src/services/MetafieldDefinitions.ts"
@@ -91,7 +93,17 @@ const Remedying = Remediation.layer.pipe(
   Layer.provideMerge(CatalogChanges.layer),
   Layer.provide(MetafieldDefinitions.layer),
   Layer.provide(Deadly),
-  Layer.provide(Layer.mergeAll(DeadlyDrafts, DeadlyHistory, DefinitionsRepo.layer, ImportLockRepo.layer, Transactions)),
+  Layer.provide(
+    Layer.mergeAll(
+      DeadlyDrafts,
+      DeadlyHistory,
+      DefinitionsRepo.layer,
+      HealthRepo.layer,
+      ImportLockRepo.layer,
+      StoresRepo.layer,
+      Transactions
+    )
+  ),
   Layer.provide(DatabaseLive)
 )
 

@@ -75,7 +75,7 @@ const refreshed = (domain: string) =>
   Effect.gen(function* () {
     const imports = yield* Imports
     const { id } = yield* imports.refresh(domain, quiet)
-    return yield* imports.accept(id, quiet)
+    return yield* imports.accept(id, quiet, { rest: "take_store" })
   })
 
 /** Every row that a refresh may write, with the transaction that wrote it; nothing of the import's own record. */
@@ -168,8 +168,12 @@ for (const engine of engines)
                 translations: 0,
                 cut_metaobjects: []
               },
+              answer: null,
               metafields: [],
-              ignored_columns: []
+              ignored_columns: [],
+              problems: [],
+              problem_count: 0,
+              unpublished: 0
             })
             const programs = yield* Programs
             const boot = yield* entityOf("product", "handle", "boot")
@@ -723,11 +727,11 @@ for (const engine of engines)
             const { id } = yield* imports.startRefresh("back.example")
             yield* until(id, "reviewing")
             assert.strictEqual((yield* Effect.flip(imports.startRefresh("back.example")))._tag, "PimLocked")
-            const accepting = yield* imports.startAccepting(id)
+            const accepting = yield* imports.startAccepting(id, {})
             assert.strictEqual(accepting.id, id)
             assert.deepInclude(yield* until(id, "applied"), { applied: 2, error: null })
             assert.strictEqual(
-              (yield* Effect.flip(imports.startAccepting(id))).message,
+              (yield* Effect.flip(imports.startAccepting(id, {}))).message,
               "import: is applied, not under review"
             )
             const refusal = (domain: string) =>
@@ -851,7 +855,7 @@ for (const engine of engines)
             )
             // The draft's price and its order of images stay, and are pending; its title gives way.
             yield* imports.decide(run.id, [2, 3], "keep_draft")
-            yield* imports.accept(run.id, quiet)
+            yield* imports.accept(run.id, quiet, { rest: "take_store" })
             const product = yield* programs.getProduct({ path: { id: bag } })
             assert.deepInclude(product, { title: "Their bag", pending_publish: true })
             assert.deepStrictEqual<ReadonlyArray<EntityId | undefined>>(product.media_ids, [c, b, a])
@@ -985,7 +989,7 @@ for (const engine of engines)
               ]
             )
             yield* imports.decide(run.id, [1], "keep_draft")
-            yield* imports.accept(run.id, quiet)
+            yield* imports.accept(run.id, quiet, { rest: "take_store" })
             assert.deepStrictEqual(yield* gallery, [y, x, z])
             assert.deepStrictEqual(yield* members, [first, third, second])
             assert.isTrue((yield* version(one, idOf("order.example")))?.pending_publish)
@@ -1045,7 +1049,7 @@ for (const engine of engines)
 
             const second = yield* edit("2")
             yield* imports.decide(second.id, [2], "keep_draft")
-            yield* imports.accept(second.id, quiet)
+            yield* imports.accept(second.id, quiet, { rest: "take_store" })
             assert.deepStrictEqual((yield* titles).filter((title) => title === "theirs 2").length, 2)
             assert.deepStrictEqual((yield* titles).filter((title) => title === "ours 2, pending").length, 1)
             const decisions = yield* imports.conflicts(second.id, 0, 10)

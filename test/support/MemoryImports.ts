@@ -1,9 +1,9 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { titleOf, valueOf } from "../../src/domain/Attribute.ts"
+import { authorOf } from "../../src/domain/History.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/domain/Ids.ts"
-import { type ImportConflict, type ImportRun, nothingPlanned } from "../../src/domain/Import.ts"
+import { type ImportConflict, type ImportRun, maxNamedConflicts, nothingPlanned } from "../../src/domain/Import.ts"
 import { fromMillis, type Timestamp } from "../../src/domain/Timestamp.ts"
-import { authorOf } from "../../src/repos/HistoryRepo.ts"
 import { ImportsRepo, type StagedItem } from "../../src/repos/ImportsRepo.ts"
 import { MemoryStore } from "../../src/repos/MemoryStore.ts"
 
@@ -42,7 +42,7 @@ export const layerMemoryImports = Layer.effect(
       Effect.map(ofAccount(accountId), (all) => Option.fromNullable(all.find(({ run }) => run.id === id)))
 
     return {
-      create: (accountId, { fileName, id, source, storeId }) =>
+      create: (accountId, { actor, fileName, id, source, storeId }) =>
         Effect.gen(function* () {
           const time = yield* now
           const account = (yield* Ref.get(store)).get(accountId)
@@ -56,6 +56,7 @@ export const layerMemoryImports = Layer.effect(
             summary: nothingPlanned,
             applied: 0,
             error: null,
+            actor,
             createdAt: time,
             updatedAt: time
           }
@@ -76,7 +77,7 @@ export const layerMemoryImports = Layer.effect(
                   : -1
             )
         ),
-      move: (accountId, id, { error, phase, summary }) =>
+      move: (accountId, id, { actor, error, phase, summary }) =>
         update(accountId, id, (staged, updatedAt) => ({
           ...staged,
           run: {
@@ -84,7 +85,8 @@ export const layerMemoryImports = Layer.effect(
             phase,
             updatedAt,
             summary: summary ?? staged.run.summary,
-            error: error ?? staged.run.error
+            error: error ?? staged.run.error,
+            actor: actor ?? staged.run.actor
           }
         })),
       renew: (accountId, id, phase) =>
@@ -153,13 +155,12 @@ export const layerMemoryImports = Layer.effect(
           return [...numbers]
         }),
       undecided: (accountId, id) =>
-        Effect.map(
-          one(accountId, id),
-          (found) =>
-            Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> })).conflicts.filter(
-              ({ decision }) => decision === null
-            ).length
-        ),
+        Effect.map(one(accountId, id), (found) => {
+          const open = Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
+            .conflicts.filter(({ decision }) => decision === null)
+            .map(({ conflict }) => conflict)
+          return { count: open.length, first: open.slice(0, maxNamedConflicts) }
+        }),
       kept: (accountId, id, conflicts) =>
         Effect.map(
           one(accountId, id),
@@ -187,6 +188,9 @@ export const layerMemoryImports = Layer.effect(
             done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
           }))
         })),
+      // Only a store with a platform is asked, or has entities taken off it.
+      touched: () => Effect.succeed(new Map()),
+      removals: () => Effect.succeed([]),
       clear: (accountId, id) =>
         update(accountId, id, (staged) => ({
           ...staged,

@@ -98,6 +98,7 @@ const changesOf = (world: World, described: ReadonlyArray<Change>): ReadonlyArra
 }
 
 const quiet = () => Effect.void
+const takeStore = { rest: "take_store" } as const
 
 /** Carries an operation out on one side; what it answers. A key's token differs from side to side: it is left out. */
 export const carryOut = (operation: Operation, world: World) =>
@@ -117,7 +118,7 @@ export const carryOut = (operation: Operation, world: World) =>
         yield* Effect.sync(() => writeFileSync(path, `${csvOf(operation.rows)}\n`))
         const run = yield* imports.csv(path, operation.domain, quiet)
         return operation.andThen === "accept"
-          ? yield* imports.accept(run.id, quiet)
+          ? yield* imports.accept(run.id, quiet, takeStore)
           : operation.andThen === "discard"
             ? yield* imports.discard(run.id)
             : run
@@ -126,7 +127,7 @@ export const carryOut = (operation: Operation, world: World) =>
       case "discard": {
         const id = picked(world.importIds, operation.isOpen ? 0 : operation.run)
         if (id === undefined) return
-        return operation.do === "accept" ? yield* imports.accept(id, quiet) : yield* imports.discard(id)
+        return operation.do === "accept" ? yield* imports.accept(id, quiet, takeStore) : yield* imports.discard(id)
       }
       case "createKey": {
         const {

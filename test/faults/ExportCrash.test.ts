@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Option } from "effect"
+import { afterAll } from "vitest"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import type { AccountId } from "../../src/domain/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { Imports } from "../../src/services/Imports.ts"
+import { actingAs, anAccount, Stores } from "../../src/testing/index.ts"
+import { aProductOf } from "../support/ShopRecords.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { report } from "./Dice.ts"
+import { type Death, dies, leaseSeconds, refusesWrites, setClock, stopClock } from "./ImportDeaths.ts"
+import { layerDatabase, untilQuiet } from "./ServerServices.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "export-crash-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const products = 60
+const inShop = 40
+const file = join(folder, "all.csv")
+writeFileSync(
+  file,
+  `Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price\n${Array.from({ length: products }, (_, n) => `p-${n},Product ${n},Size,S,p-${n}-S,10.00`).join("\n")}\n`
+)
+
+/** An account whose shop holds most of the products of the file. */
+const aMerchant = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  const { store } = yield* Effect.flatMap(Stores, ({ link }) => link({ domain: "a.example", platform: "demo" })).pipe(
+    actingAs(actor)
+  )
+  const records = Array.from({ length: inShop }, (_, n) => aProductOf(`p-${n}`, ["S"])).flat()
+  yield* (yield* DemoShops).put({ accountId, storeId: store.id }, records)
+  return accountId
+})
+
+const states = (accountId: AccountId) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      SELECT v.last_publish_status AS status, v.accepted IS NOT NULL AS accepted, v.platform_id IS NOT NULL AS named,
+             count(*)::integer AS count
+      FROM store_version v WHERE v.account_id = ${accountId} GROUP BY 1, 2, 3 ORDER BY 1`
+  )
+
+describe.skipIf(!serverAnswers)("an export for a store with a platform whose importer is killed", () => {
+  layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6))), { excludeTestServices: true })((it) => {
+    const deaths: ReadonlyArray<Death> = [
+      { step: "askingStore", occurrence: 1 },
+      { step: "pulled", occurrence: 1 },
+      { step: "storeAnswered", occurrence: 1 },
+      { step: "written", occurrence: 2 },
+      { step: "unlocked", occurrence: 1 }
+    ]
+    for (const [index, death] of deaths.entries())
+      it.effect(`(${death.step}) ends with what the store holds, and nothing else counts as accepted`, () =>
+        Effect.gen(function* () {
+          if (index === 0) yield* stopClock
+          yield* setClock(2 * index * leaseSeconds)
+          const accountId = yield* aMerchant
+          yield* dies(accountId, death, { IMPORT_FILE: file })
+          yield* untilQuiet
+          const imports = yield* Imports
+          const runOf = Effect.map(imports.list, ([run]) => run).pipe(actingAs({ _tag: "Cli", accountId }))
+          assert.deepInclude(yield* runOf, { phase: "applying", applied: products })
+          assert.isTrue(yield* refusesWrites(accountId))
+          yield* setClock((2 * index + 1) * leaseSeconds)
+          assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
+          const run = yield* runOf
+          assert.deepInclude(run, { phase: "applied", applied: products, error: null })
+          assert.deepInclude(run?.summary.answer, { entities: 2 * inShop })
+          assert.deepStrictEqual(yield* states(accountId), [
+            { status: "never_published", accepted: false, named: false, count: 2 * (products - inShop) },
+            { status: "published", accepted: true, named: true, count: 2 * inShop }
+          ])
+          assert.isFalse(yield* refusesWrites(accountId))
+          report("Export killed while its store answered", { step: death.step, entities: 2 * products })
+        })
+      )
+  })
+})
