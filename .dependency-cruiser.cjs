@@ -35,10 +35,10 @@ module.exports = {
     },
     { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
     {
-      name: "domain-imports-only-effect",
+      name: "domain-imports-only-effect-and-re2js",
       severity: "error",
       from: { path: room("domain") },
-      to: { pathNot: [room("domain"), "^node_modules/effect/"] }
+      to: { pathNot: [room("domain"), "^node_modules/(effect|re2js)/"] }
     },
     ...Object.entries(arrows).map(([from, to]) => ({
       name: `arrows-of-${from}`,

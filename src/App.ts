@@ -20,6 +20,7 @@ import { layerPlatforms } from "./platform/Platforms.ts"
 import { AccessRepo } from "./repos/AccessRepo.ts"
 import { CatalogRepo } from "./repos/CatalogRepo.ts"
 import { ConnectionsRepo } from "./repos/ConnectionsRepo.ts"
+import { DefinitionsRepo } from "./repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "./repos/DraftsRepo.ts"
 import { DropsRepo } from "./repos/DropsRepo.ts"
 import { HealthRepo } from "./repos/HealthRepo.ts"
@@ -50,6 +51,7 @@ import { Drops } from "./services/Drops.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
 import { lookUpAnswers, watchLookUps } from "./services/LookUpWatch.ts"
+import { MetafieldDefinitions, OwnDefinitions } from "./services/MetafieldDefinitions.ts"
 import { Mirror } from "./services/Mirror.ts"
 import { Operations } from "./services/Operations.ts"
 import { Programs } from "./services/Programs.ts"
@@ -71,6 +73,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   CatalogRepo.layer,
   ConnectionsRepo.layer,
+  DefinitionsRepo.layer,
   DropsRepo.layer,
   layerPlatforms.pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
@@ -101,6 +104,7 @@ const CoreServices = Layer.mergeAll(
   Publishing.layer.pipe(Layer.provideMerge(StoreAccess.layer), Layer.provide(FaultInjector.layer)),
   Mirror.layer,
   Operations.layer,
+  OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
   Stores.layer
 )
 
@@ -116,6 +120,7 @@ export const Services = Programs.layer.pipe(
     )
   ),
   Layer.provideMerge(CoreServices),
+  Layer.provideMerge(MetafieldDefinitions.layer),
   Layer.provideMerge(SecretBox.layer)
 )
 

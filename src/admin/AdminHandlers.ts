@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
+import { DefinitionHandlers } from "./DefinitionHandlers.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
 import { DropHandlers } from "./DropHandlers.ts"
 import { HealthHandlers } from "./HealthHandlers.ts"
@@ -29,5 +30,6 @@ export const AdminHandlers = Layer.mergeAll(
   DraftHandlers,
   DropHandlers,
   PublishHandlers,
+  DefinitionHandlers,
   HealthHandlers
 )

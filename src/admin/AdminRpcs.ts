@@ -4,6 +4,7 @@ import { ApiKey } from "../domain/ApiKey.ts"
 import { Scope } from "../domain/ApiKeyToken.ts"
 import { EntityKind } from "../domain/Attribute.ts"
 import { AttributeEdit } from "../domain/AttributeRules.ts"
+import { MetafieldDefinition, NewDefinition, OwnerType } from "../domain/Definition.ts"
 import { Draft, DraftState } from "../domain/DraftWrite.ts"
 import { Drop, NewDrop } from "../domain/Drop.ts"
 import { errorCode } from "../domain/ErrorCode.ts"
@@ -304,6 +305,32 @@ export const DraftRpcs = RpcGroup.make(
   })
 )
 
+const Defined = Schema.Struct({
+  definition: MetafieldDefinition,
+  /** Entities whose values got the definition's type. */
+  retyped: Schema.Int
+})
+
+/** Refusal: which account is meant is not clear, or there is no such account. ValidationFailed: as for `OwnDefinitions`. */
+export const DefinitionRpcs = RpcGroup.make(
+  Rpc.make("createDefinition", {
+    payload: { account, definition: NewDefinition },
+    success: Defined,
+    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
+  }),
+  Rpc.make("setDefinitionType", {
+    payload: { account, owner: EntityKind, key: Schema.String, type: Schema.String },
+    success: Defined,
+    error: Schema.Union(Refusal, ValidationFailed, PimLocked)
+  }),
+  /** By owner type, namespace and key; those of the stores too. */
+  Rpc.make("listDefinitions", {
+    payload: { account, owner: Schema.NullOr(OwnerType) },
+    success: Schema.Array(MetafieldDefinition),
+    error: Refusal
+  })
+)
+
 const aboutDrop = { account, id: Schema.String }
 
 /** Refusal: which account is meant is not clear, or there is no such account. */
@@ -420,5 +447,6 @@ export const AdminRpcs = HelloRpcs.merge(
   DraftRpcs,
   PublishRpcs,
   DropRpcs,
+  DefinitionRpcs,
   HealthRpcs
 )

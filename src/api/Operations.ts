@@ -83,7 +83,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
       .annotate(OpenApi.Summary, "List metafield definitions")
       .annotate(
         OpenApi.Description,
-        `What metafields the stores define, by owner type, namespace and key, each with the stores that define it (by domain). ${asRefreshed}`
+        `The metafields that the stores or the account itself define, by owner type, namespace and key, each with the stores that define it (by domain). No other metafield can be written. ${asRefreshed}`
       )
       .annotate(Tool, {
         name: "list_metafield_definitions_v1",
@@ -93,7 +93,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         description: {
           does: "Metafield definitions: namespace, key, value type and validations, and the channels that define them.",
           rather:
-            "To learn which attributes named namespace.key exist and what they hold; list_metaobject_definitions_v1 for records of their own.",
+            "To learn which attributes named namespace.key can be written and what they take; list_metaobject_definitions_v1 for records of their own.",
           ids: "It needs no ids; owner_type narrows it.",
           never: "It never gives values: get_master_v1 does. It never asks the stores. A channel is a linked store."
         },

@@ -6,6 +6,7 @@ import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { errorCode } from "../domain/ErrorCode.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand } from "./AccountCommands.ts"
+import { definitionCommand } from "./DefinitionCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
@@ -39,6 +40,7 @@ const command = Command.make("catalog").pipe(
     storeCommand,
     platformCommand,
     importCommand,
+    definitionCommand,
     draftCommand,
     storeVersionCommand,
     dropCommand,

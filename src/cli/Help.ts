@@ -7,7 +7,7 @@ const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string
   ["Run the service", ["serve", "migrate", "demo"]],
   ["Whose it is", ["account", "user", "key"]],
   ["Stores", ["store", "platform", "import"]],
-  ["The catalog", ["draft", "store-version", "publish", "drop", "history", "health"]]
+  ["The catalog", ["draft", "store-version", "definition", "publish", "drop", "history", "health"]]
 ]
 
 const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })

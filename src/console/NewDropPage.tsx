@@ -1,7 +1,7 @@
 import type { JSX } from "preact"
 import { builtInFields, EntityKind } from "../domain/Attribute.ts"
-import { isWritable } from "../domain/AttributeRules.ts"
 import type { DropId } from "../domain/Ids.ts"
+import { isWritable } from "../domain/KeyRules.ts"
 import type { Store } from "../domain/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { Alert, CsrfField, Frame } from "./Frame.tsx"

@@ -40,7 +40,8 @@ export const names: ReadonlyArray<string> = [
   "0027_drops_in_history",
   "0032_sign_in_devices",
   "0033_lost_attempts",
-  "0036_unlisted_products",
+  "0034_key_rules",
+  "0035_defined_values",
   "0038_import_actors",
   "0042_service_address"
 ]

@@ -68,6 +68,8 @@ export const builtInFields: Readonly<Record<EntityKind, Readonly<Record<string, 
   }
 }
 
+export const isBuiltIn = (kind: EntityKind, key: string): boolean => Object.hasOwn(builtInFields[kind], key)
+
 /** The type a value of this key has: the built-in one, else that of the layers that know the key, else a single line of text. */
 export const typeOf = (kind: EntityKind, key: string, layers: ReadonlyArray<Attributes>): string =>
   Object.hasOwn(builtInFields[kind], key)

@@ -13,6 +13,7 @@ import {
 import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "./Attribute.ts"
 import { NotFound, ValidationFailed } from "./Errors.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
+import { fits } from "./KeyRule.ts"
 import type { PublishError } from "./PublishState.ts"
 import { sameJson } from "./SameJson.ts"
 import type { Timestamp } from "./Timestamp.ts"
@@ -68,6 +69,11 @@ export type CatalogChange = Data.TaggedEnum<{
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** A publish was asked for and has no outcome yet. */
   AskPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
+  /**
+   * Metafields get the types of their definitions, where their values fit these: the canonical ones, those of stores and those
+   * that stores accepted, for all of them are under the definition.
+   */
+  Retype: { readonly entityId: EntityId; readonly types: Readonly<Record<string, string>> }
   /** What the store calls the entity became known. */
   Identify: { readonly entityId: EntityId; readonly storeId: StoreId; readonly platformId: string }
 }>
@@ -148,6 +154,14 @@ const withValues = (
   }
   return next
 }
+
+const retyped = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([key, { type, value }]) => {
+      const defined = Object.hasOwn(types, key) ? types[key] : undefined
+      return [key, { value, type: defined !== undefined && fits({ type: defined }, value) ? defined : type }]
+    })
+  )
 
 /** An empty canonical value is an absent one. */
 const keptCanonical = (value: string | null): value is string => value !== null && value !== ""
@@ -344,11 +358,30 @@ class Planner {
         return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
           this.putVersion(aggregate, { ...version, lastPublishStatus: "pending" }, "state")
         )
+      case "Retype":
+        return Either.map(this.entity(change.entityId), (aggregate) => this.retype(aggregate, change.types))
       case "Identify":
         return Either.map(this.version(change.entityId, change.storeId), ({ aggregate, version }) =>
           this.putVersion(aggregate, { ...version, platformId: change.platformId }, "state")
         )
     }
+  }
+
+  retype(aggregate: Aggregate, types: Readonly<Record<string, string>>): void {
+    const attributes = retyped(aggregate.attributes, types)
+    const versions = aggregate.versions.map((version) => {
+      const overrides = retyped(version.overrides, types)
+      const accepted =
+        version.accepted === null
+          ? null
+          : { ...version.accepted, attributes: retyped(version.accepted.attributes, types) }
+      return { ...version, overrides, accepted }
+    })
+    const isCanonical = !sameAttributes(attributes, aggregate.attributes)
+    const isDraft = versions.some(
+      ({ overrides }, index) => !sameAttributes(overrides, aggregate.versions[index]?.overrides ?? {})
+    )
+    this.put({ ...aggregate, attributes, versions }, isCanonical ? "canonical" : isDraft ? "draft" : "state")
   }
 
   importedValues(

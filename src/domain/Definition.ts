@@ -1,13 +1,22 @@
-import { Schema } from "effect"
-import { singleLineText } from "./Attribute.ts"
+import { Either, Schema } from "effect"
+import { EntityKind, singleLineText } from "./Attribute.ts"
+import { ValidationFailed } from "./Errors.ts"
 import { RecordId, StoreId } from "./Ids.ts"
+import { misnomerOf } from "./Name.ts"
+import { textMisfit } from "./Text.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** What a metafield can belong to. */
 export const OwnerType = Schema.Literal("product", "variant", "collection", "media", "market", "shop")
 export type OwnerType = typeof OwnerType.Type
 
-const Validation = Schema.Struct({ name: Schema.String, type: Schema.String, value: Schema.NullOr(Schema.String) })
+/** A bound of values by its Shopify name. */
+export const DefinitionValidation = Schema.Struct({
+  name: Schema.String,
+  type: Schema.String,
+  value: Schema.NullOr(Schema.String)
+})
+export type DefinitionValidation = typeof DefinitionValidation.Type
 
 const metafield = {
   owner_type: OwnerType,
@@ -16,7 +25,7 @@ const metafield = {
   name: Schema.String,
   description: Schema.NullOr(Schema.String),
   type: Schema.String.annotations({ description: "Value type name, for example `single_line_text_field`." }),
-  validations: Schema.Array(Validation)
+  validations: Schema.Array(DefinitionValidation)
 }
 
 /** A metafield definition as one store has it. */
@@ -27,31 +36,101 @@ export const PlatformMetafieldDefinition = Schema.Struct({
 })
 export type PlatformMetafieldDefinition = typeof PlatformMetafieldDefinition.Type
 
+/** A metafield definition that was made here, for no store in particular. */
+export const AccountMetafieldDefinition = Schema.Struct(metafield)
+export type AccountMetafieldDefinition = typeof AccountMetafieldDefinition.Type
+
 /**
- * A metafield definition: those of the account's stores with the same owner type, namespace and key. What else it says is what
- * the first of its stores says, by domain.
+ * A metafield definition: those of the account's stores with the same owner type, namespace and key, and the one that was made
+ * here. What else it says comes from the first store, by domain, whose platform defines it; else from the one made here; else
+ * from the first store whose imported file has it.
  */
 export const MetafieldDefinition = Schema.Struct({
   id: RecordId,
   ...metafield,
-  stores: Schema.Array(Schema.Struct({ store_id: StoreId, platform_id: Schema.String, metafields_count: Schema.Int }))
+  stores: Schema.Array(
+    Schema.Struct({ store_id: StoreId, platform_id: Schema.String, metafields_count: Schema.Int })
+  ).annotations({ description: "By domain; empty: only this account defines it." })
 }).annotations({ identifier: "MetafieldDefinition" })
 export type MetafieldDefinition = typeof MetafieldDefinition.Type
 
-/** The type of a metafield, as its definition says. */
-export interface MetafieldType {
+/** The type and the validations of a metafield, as its definition says. */
+export interface MetafieldRule {
   readonly ownerType: OwnerType
   /** `namespace.key` */
   readonly key: string
   readonly type: string
+  readonly validations: ReadonlyArray<DefinitionValidation>
 }
 
-/** The types that definitions give metafields of entities of a kind, by key. */
-export const definedTypes = (
-  definitions: ReadonlyArray<MetafieldType>,
-  kind: OwnerType
-): Readonly<Record<string, string>> =>
-  Object.fromEntries(definitions.filter(({ ownerType }) => ownerType === kind).map(({ key, type }) => [key, type]))
+/** A metafield definition as somebody makes it here. */
+export const NewDefinition = Schema.Struct({
+  owner_type: EntityKind,
+  /** `namespace.key` */
+  key: Schema.String,
+  type: Schema.String,
+  /** By default the part of the key behind the point. */
+  name: Schema.optionalWith(Schema.String, { exact: true }),
+  description: Schema.optionalWith(Schema.String, { exact: true })
+})
+export type NewDefinition = typeof NewDefinition.Type
+
+const plainTypes = ["boolean", "id", "money", "multi_line_text_field", "rich_text_field", "single_line_text_field"]
+const referenceTypes = ["customer", "company", "order", "product_taxonomy_value"].map((what) => `${what}_reference`)
+const listableTypes = [
+  ...["color", "date", "date_time", "dimension", "json", "link", "number_decimal", "number_integer", "rating", "url"],
+  ...["volume", "weight", "single_line_text_field"],
+  ...["article", "collection", "file", "metaobject", "mixed", "page", "product", "variant"].map(
+    (what) => `${what}_reference`
+  )
+]
+
+/** Every type that a metafield can have: Shopify's. */
+export const metafieldTypes: ReadonlyArray<string> = [
+  ...new Set([...plainTypes, ...referenceTypes, ...listableTypes, ...listableTypes.map((type) => `list.${type}`)])
+].sort()
+
+/** Why a metafield cannot have this type; undefined: it can. */
+export const typeMisfit = (type: string): string | undefined =>
+  metafieldTypes.includes(type) ? undefined : `must be one of ${metafieldTypes.join(", ")}`
+
+/** The form of a metafield's key, Shopify's: a namespace of up to 255 characters, a key of up to 64. */
+const metafieldKey = /^([\w-]{1,255})\.([\w-]{1,64})$/
+
+export const isMetafieldKey = (key: string): boolean => metafieldKey.test(key)
+
+const maxDescription = 1_000
+
+/** A definition that may be kept; every path that does not fit is named. */
+export const checkDefinition = (given: NewDefinition): Either.Either<AccountMetafieldDefinition, ValidationFailed> => {
+  const [, namespace = "", key = ""] = metafieldKey.exec(given.key) ?? []
+  const name = given.name?.trim() ?? key
+  const description = given.description?.trim() || null
+  const wrong = {
+    key:
+      key === ""
+        ? "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the point and 64 after it"
+        : undefined,
+    type: typeMisfit(given.type),
+    name: key === "" && given.name === undefined ? undefined : misnomerOf(name),
+    description:
+      description !== null && (description.length > maxDescription || textMisfit(description) !== undefined)
+        ? `must be text of at most ${maxDescription} characters`
+        : undefined
+  }
+  const issues = Object.entries(wrong).flatMap(([path, message]) => (message === undefined ? [] : [{ path, message }]))
+  return issues.length > 0
+    ? Either.left(new ValidationFailed({ issues }))
+    : Either.right({
+        owner_type: given.owner_type,
+        namespace,
+        key,
+        name,
+        description,
+        type: given.type,
+        validations: []
+      })
+}
 
 /** A metafield that an export has a column of. */
 export const ExportedMetafield = Schema.Struct({
@@ -94,7 +173,7 @@ const metaobject = {
       name: Schema.String,
       type: Schema.String,
       required: Schema.Boolean,
-      validations: Schema.Array(Validation)
+      validations: Schema.Array(DefinitionValidation)
     })
   ),
   entries_count: Schema.Int,

@@ -1,9 +1,9 @@
 import { Array as Arr } from "effect"
 import type { Aggregate, VersionState } from "./Aggregate.ts"
 import { type Attributes, builtInFields, type EntityKind, typeOf, valueOf } from "./Attribute.ts"
-import { isWritable } from "./AttributeRules.ts"
 import { compareFields, type DivergenceRules } from "./Health.ts"
 import type { StoreId } from "./Ids.ts"
+import { isWritable } from "./KeyRules.ts"
 import type { Store } from "./Store.ts"
 
 /** The stores among which the values of a field are compared: those of one language, those of one currency, or all. */

@@ -1,11 +1,11 @@
 import { Either, Schema } from "effect"
-import type { Aggregate } from "./Aggregate.ts"
 import { AttributeTriple, EntityKind } from "./Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "./AttributeRules.ts"
 import { CatalogChange, type Decision, type Locked } from "./CatalogChange.ts"
-import type { MetafieldType } from "./Definition.ts"
+import { layersOf } from "./Divergence.ts"
 import { type Issue, NotFound, ValidationFailed } from "./Errors.ts"
 import { EntityId, StoreId } from "./Ids.ts"
+import type { KeyRules } from "./KeyRules.ts"
 import { PublishStatus } from "./PublishState.ts"
 
 const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
@@ -60,32 +60,31 @@ const findOn = (locked: Locked, id: EntityId, storeId: StoreId) =>
     () => new NotFound()
   )
 
-/** Every layer that may know the type of a metafield. */
-const layersOf = ({ attributes, versions }: Aggregate) => [attributes, ...versions.map(({ overrides }) => overrides)]
-
 /** What can be said of an update before its entity is known. */
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
   unlessAny(textIssues(attributes))
 
+/** The types that rules give the metafields among these keys. */
+export const typesFor = (rules: KeyRules, kind: EntityKind, keys: Iterable<string>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...keys].flatMap((key) => {
+      const type = key.includes(".") ? rules.find(kind, key)?.type : undefined
+      return type === undefined ? [] : [[key, type]]
+    })
+  )
+
 /**
- * New values of the canonical record, or of one store's version of it. A metafield has the type of its definition, where
- * `definitions` has one for entities of this kind. NotFound: the entity, or its version, is not there.
+ * New values of the canonical record, or of one store's version of it, by the rules of its keys. NotFound: the entity, or its
+ * version, is not there.
  */
 export const decideUpdate =
-  (
-    entityId: EntityId,
-    storeId: StoreId | null,
-    { attributes, draft_revision }: AttributesUpdate,
-    definitions: ReadonlyArray<MetafieldType>
-  ) =>
+  (entityId: EntityId, storeId: StoreId | null, { attributes, draft_revision }: AttributesUpdate, rules: KeyRules) =>
   (locked: Locked): Decided =>
     Either.gen(function* () {
       const aggregate = yield* storeId === null ? find(locked, entityId) : findOn(locked, entityId, storeId)
-      const defined = definitions.filter(({ ownerType }) => ownerType === aggregate.kind)
-      const definedLayer = Object.fromEntries(defined.map(({ key, type }) => [key, { value: "", type }]))
-      yield* unlessAny(attributeIssues(aggregate.kind, attributes, [definedLayer, ...layersOf(aggregate)]))
+      yield* unlessAny(attributeIssues(aggregate.kind, attributes, rules, layersOf(aggregate)))
       const values = Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
-      const types = Object.fromEntries(defined.map(({ key, type }) => [key, type]))
+      const types = typesFor(rules, aggregate.kind, Object.keys(values))
       return {
         changes: [
           storeId === null

@@ -1,10 +1,12 @@
-import { Either, Option, Record, Schema } from "effect"
+import { Either, Option, Schema } from "effect"
 import { type Attributes, AttributeValue, EntityKind, valueOf } from "./Attribute.ts"
-import { attributeIssues, textIssues } from "./AttributeRules.ts"
+import { misfitOfField } from "./AttributeRules.ts"
 import { CatalogChange, type Locked } from "./CatalogChange.ts"
-import { definedTypes, type MetafieldType } from "./Definition.ts"
+import { layersOf } from "./Divergence.ts"
+import { typesFor } from "./DraftWrite.ts"
 import { type Issue, ValidationFailed } from "./Errors.ts"
 import { DropId, EntityId, StoreId } from "./Ids.ts"
+import type { KeyRules } from "./KeyRules.ts"
 import { misnomerOf } from "./Name.ts"
 import { PublishError } from "./PublishState.ts"
 import type { Store } from "./Store.ts"
@@ -102,16 +104,13 @@ const meet = (
   left.field === right.field &&
   (left.store_id === null || right.store_id === null || sameText(left.store_id, right.store_id))
 
-/**
- * Checks a drop against what is there; every path that does not fit is named. A metafield has the type of its definition, where
- * there is one.
- */
+/** Checks a drop against what is there; every path that does not fit is named. */
 export const planDrop = (
   given: NewDrop,
   now: Timestamp,
   stores: ReadonlyArray<Store>,
   targets: ReadonlyMap<EntityId, DropTarget>,
-  definitions: ReadonlyArray<MetafieldType>
+  rules: KeyRules
 ): Either.Either<PlannedDrop, ValidationFailed> => {
   const issues: Array<Issue> = []
   const note = (path: string, message: string | undefined) => {
@@ -153,13 +152,8 @@ export const planDrop = (
       note(`${path}.store_id`, `${store.domain} is known by its files alone: nothing can be published to it`)
     else if (change.store_id === null && reached.length === 0)
       note(`${path}.store_id`, `the ${target.kind} is on no store that anything can be published to`)
-    const edit = { key: change.field, value: change.value }
-    const types = definedTypes(definitions, target.kind)
-    const layers = [Record.map(types, (type) => ({ value: "", type })), ...target.layers]
-    const [misfit] = [...textIssues([edit]), ...attributeIssues(target.kind, [edit], layers)]
-    // An empty value fits every type: what is still wrong then is the field.
-    const isField = attributeIssues(target.kind, [{ ...edit, value: "" }], layers).length > 0
-    note(`${path}.${isField ? "field" : "value"}`, misfit?.message)
+    const wrong = misfitOfField(target.kind, change.field, change.value, rules, target.layers)
+    note(`${path}.${wrong?.at}`, wrong?.message)
     const { field, value } = change
     return [{ entity_id: target.id, entity_type: target.kind, store_id: store?.id ?? null, field, value }]
   })
@@ -235,7 +229,7 @@ export const startDrop = (
   changes: ReadonlyArray<PlannedChange>,
   publishable: ReadonlySet<StoreId>,
   locked: Locked,
-  definitions: ReadonlyArray<MetafieldType>
+  rules: KeyRules
 ): DropStep => {
   const failed: Array<DropEffect> = []
   const effects = changes.flatMap((change, ordinal): ReadonlyArray<DropEffect> => {
@@ -254,8 +248,16 @@ export const startDrop = (
       change.store_id === null ? (aggregate?.storeIds ?? []).filter((id) => publishable.has(id)) : [change.store_id]
     return storeIds.flatMap((storeId) => {
       const version = versionOn(locked, entityId, storeId)
-      if (version?.accepted == null) {
-        const error = version === undefined ? notOnStore : neverAccepted
+      // A definition may have changed since the drop was made.
+      const wrong =
+        aggregate === undefined ? undefined : misfitOfField(aggregate.kind, field, value, rules, layersOf(aggregate))
+      if (version?.accepted == null || wrong !== undefined) {
+        const error =
+          version === undefined
+            ? notOnStore
+            : version.accepted === null
+              ? neverAccepted
+              : failure("INVALID_VALUE", `The ${wrong?.at} ${field} ${wrong?.message}.`)
         failed.push({ ...base, storeId, outcome: "failed", error })
         return []
       }
@@ -275,13 +277,8 @@ export const startDrop = (
     effects: [...effects, ...failed],
     changes: effects.map(({ entityId, field, storeId, value }) => {
       const kind = locked.aggregates.get(entityId)?.kind
-      const type = kind === undefined ? undefined : definedTypes(definitions, kind)[field]
-      return CatalogChange.SetOverrides({
-        entityId,
-        storeId,
-        values: { [field]: value },
-        ...(type === undefined ? {} : { types: { [field]: type } })
-      })
+      const types = kind === undefined ? {} : typesFor(rules, kind, [field])
+      return CatalogChange.SetOverrides({ entityId, storeId, values: { [field]: value }, types })
     }),
     asks: asksOf(effects)
   }

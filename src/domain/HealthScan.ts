@@ -1,7 +1,6 @@
 import { Option } from "effect"
 import { type Aggregate, publishable, type VersionState } from "./Aggregate.ts"
 import { type Attributes, EntityKind, titleOf, valueOf } from "./Attribute.ts"
-import { fitsItsType } from "./AttributeRules.ts"
 import { type Comparison, differingStores, divergentFields, effectiveValue } from "./Divergence.ts"
 import { isEmptyValue } from "./Emptiness.ts"
 import {
@@ -22,6 +21,7 @@ import {
   sectionsOf
 } from "./Health.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
+import type { KeyRules } from "./KeyRules.ts"
 import type { Store } from "./Store.ts"
 
 // What a scan finds, as plain functions: the memory twin runs these, the database says the same in sets, and random catalogs
@@ -52,6 +52,8 @@ export interface ScannedCatalog {
   /** Linked ones, by domain. */
   readonly stores: ReadonlyArray<Pick<Store, "id" | "platform" | "locales" | "primary_locale" | "currency">>
   readonly rules: HealthRules
+  /** What keys take. */
+  readonly keys: KeyRules
   readonly sources: ReadonlyArray<TranslatableSource>
   readonly translations: ReadonlyArray<TranslatedValue>
 }
@@ -262,7 +264,7 @@ const rowsOf: Readonly<
         ? row("media-alt-missing", version.storeId, ["alt"])
         : []
     }),
-  structure: (aggregate, { rules }, around) => {
+  structure: (aggregate, { keys, rules }, around) => {
     const { attributes, kind } = aggregate
     return aggregate.versions.flatMap((version) => {
       const values = Object.entries({ ...attributes, ...version.overrides })
@@ -284,7 +286,7 @@ const rowsOf: Readonly<
           "structure-invalid-value",
           version.storeId,
           sortedFields(kind, [
-            ...values.flatMap(([key, value]) => (fitsItsType(kind, key, value) ? [] : [key])),
+            ...values.flatMap(([key, value]) => (keys.fits(kind, key, value) ? [] : [key])),
             ...free.map(({ field }) => field)
           ]),
           free.length === 0 ? {} : { more: { reasons: free } }

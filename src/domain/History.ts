@@ -118,7 +118,8 @@ const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<Valu
     ? []
     : [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
         const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
-        return old === now ? [] : [{ key, old, new: now }]
+        // A value that gets its definition's type stays as it is, and is named all the same.
+        return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
       })
 
 const galleryText = (gallery: ReadonlyArray<GalleryEntry>) =>

@@ -269,16 +269,17 @@ class Planning {
     )
   }
 
-  /** Brings an entity that is here to what the store has of it. */
+  /** Brings an entity that is here to what the store has of it. What is written has the type that the source gives it. */
   bring(entity: Aggregate, values: Values, types: Values): void {
     const { storeId } = this.source
     const version = versionOn(entity, storeId)
     const now = effectiveOn(entity, storeId)
     const accepted = version?.accepted?.attributes
-    const known = Object.keys(types).length === 0 ? {} : { types }
     const taking = (taken: Values): ReadonlyArray<CatalogChange> => {
       const keys = Object.keys(taken)
       if (keys.length === 0) return []
+      const said = Object.fromEntries(keys.flatMap((key) => (types[key] === undefined ? [] : [[key, types[key]]])))
+      const known = Object.keys(said).length === 0 ? {} : { types: said }
       const overridden = keys.filter((key) => version?.overrides[key] !== undefined)
       if (!livesOnlyOn(entity, storeId)) {
         const overrides = Object.fromEntries(
@@ -366,7 +367,7 @@ class Planning {
       this.accept(id, entity, imported.values, imported, {})
     } else if (!isPublishedSince(entity, this.source.storeId, this.source.begunAt)) {
       const values = saidOf(entity, imported, this.source)
-      this.bring(entity, values, newTypes(entity, imported.types))
+      this.bring(entity, values, imported.types ?? {})
       this.accept(id, entity, values, imported, {})
     }
   }
@@ -622,7 +623,7 @@ export const planImport = (
   if (product === undefined) planning.create(productId, "product", null, imported)
   else if (!isOvertaken) {
     values = saidOf(product, isComplete ? imported : { ...imported, values: options() }, source)
-    planning.bring(product, values, newTypes(product, imported.types))
+    planning.bring(product, values, imported.types ?? {})
   }
 
   const files = placeImages(planning, imported, match, mint)
@@ -722,7 +723,7 @@ export const planCollection = (
   }
   if (isPublishedSince(collection, source.storeId, source.begunAt)) return planning.plan(false)
   const values = saidOf(collection, imported, source)
-  planning.bring(collection, values, newTypes(collection, imported.types))
+  planning.bring(collection, values, imported.types ?? {})
   if (livesOnlyOn(collection, source.storeId)) {
     const { byDraft, byStore } = takenAway(collection.members, members, accepted, source.isComplete)
     const state: ListState = {

@@ -1,13 +1,14 @@
 import { Either, Option, Schema } from "effect"
 import { singleLineText } from "./Attribute.ts"
 import { isNestedDeeper } from "./JsonNesting.ts"
+import { isDate } from "./KeyRule.ts"
 
 const multiLineText = "multi_line_text_field"
 
 const decimal = /^-?(?:0|[1-9]\d{0,12})(?:\.\d{1,9})?$/
 /** From 12 digits on a number is a code, such as a UPC or an EAN; with a leading zero it is one of any length. */
 const integer = /^-?(?:0|[1-9]\d{0,10})$/
-const day = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
+const day = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
 const color = /^#[0-9a-fA-F]{6}$/
 const address = /^https?:\/\/[^\s/]\S*$/i
 const reference = /^gid:\/\/shopify\/([A-Za-z]+)\/\d+$/
@@ -44,14 +45,9 @@ const measurements: ReadonlyMap<string, string> = new Map(
 const parse = Schema.decodeEither(Schema.parseJson())
 const deepestJson = 32
 
-const isCalendarDay = (year: string, month: string, date: string) => {
-  const at = new Date(Date.UTC(Number(year), Number(month) - 1, Number(date)))
-  return at.getUTCMonth() === Number(month) - 1 && at.getUTCDate() === Number(date)
-}
-
 const dateType = (text: string): string | undefined => {
-  const [, year = "", month = "", date = "", time] = day.exec(text) ?? []
-  if (year === "" || !isCalendarDay(year, month, date)) return undefined
+  const [, date = "", time] = day.exec(text) ?? []
+  if (!isDate(date)) return undefined
   if (time === undefined) return "date"
   return Number.isNaN(Date.parse(text)) ? undefined : "date_time"
 }

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Aggregate, VersionState } from "./Aggregate.ts"
-import { type Attributes, type EntityKind, typeOf, valueOf } from "./Attribute.ts"
-import { attributeIssues, textIssues } from "./AttributeRules.ts"
+import { type Attributes, type EntityKind, singleLineText, valueOf } from "./Attribute.ts"
+import { misfitOfField } from "./AttributeRules.ts"
 import { CatalogChange, type Locked } from "./CatalogChange.ts"
 import {
   type ComparedBy,
@@ -11,8 +11,10 @@ import {
   effectiveValue,
   layersOf
 } from "./Divergence.ts"
+import { typesFor } from "./DraftWrite.ts"
 import { isEmptyValue } from "./Emptiness.ts"
 import { EntityId, inAnyCase, nilUuid, StoreId } from "./Ids.ts"
+import type { KeyRules } from "./KeyRules.ts"
 
 /** Most operations of one batch. */
 export const mostOperations = 500
@@ -106,27 +108,27 @@ const misfit = (path: string, message: string): OperationError => ({
 })
 
 /** What is wrong with a field, or with a value for it; undefined: nothing. */
-const misfitOf = (
+const misfitIn = (
   kind: EntityKind,
   key: string,
   value: string,
+  rules: KeyRules,
   layers: ReadonlyArray<Attributes>
 ): OperationError | undefined => {
-  const [ofKey] = attributeIssues(kind, [{ key, value: null }], layers)
-  if (ofKey !== undefined) return misfit("field", ofKey.message)
-  const edits = [{ key, value }]
-  const [ofValue] = [...textIssues(edits), ...attributeIssues(kind, edits, layers)]
-  return ofValue === undefined ? undefined : misfit("value", ofValue.message)
+  const wrong = misfitOfField(kind, key, value, rules, layers)
+  return wrong === undefined ? undefined : misfit(wrong.at, wrong.message)
 }
 
 /** The entities of a batch as its operations find and leave them. */
 class Working {
   private readonly kind: EntityKind
+  private readonly rules: KeyRules
   private readonly aggregates: Map<EntityId, Aggregate>
   readonly changes: Array<CatalogChange> = []
 
-  constructor(kind: EntityKind, locked: Locked) {
+  constructor(kind: EntityKind, rules: KeyRules, locked: Locked) {
     this.kind = kind
+    this.rules = rules
     this.aggregates = new Map(locked.aggregates)
   }
 
@@ -135,12 +137,16 @@ class Working {
     return aggregate?.kind === this.kind ? aggregate : undefined
   }
 
+  typeOf(aggregate: Aggregate, key: string): string {
+    return this.rules.typeOf(this.kind, key, layersOf(aggregate)) ?? singleLineText
+  }
+
   /** Writes a store's own value; null returns to the canonical one. */
   write(aggregate: Aggregate, { overrides, storeId }: VersionState, key: string, value: string | null): void {
     const { [key]: _, ...others } = overrides
-    const next =
-      value === null ? others : { ...others, [key]: { value, type: typeOf(this.kind, key, layersOf(aggregate)) } }
-    this.changes.push(CatalogChange.SetOverrides({ entityId: aggregate.id, storeId, values: { [key]: value } }))
+    const next = value === null ? others : { ...others, [key]: { value, type: this.typeOf(aggregate, key) } }
+    const types = typesFor(this.rules, this.kind, [key])
+    this.changes.push(CatalogChange.SetOverrides({ entityId: aggregate.id, storeId, values: { [key]: value }, types }))
     this.update(aggregate, (current) => ({
       ...current,
       versions: current.versions.map((version) =>
@@ -151,8 +157,9 @@ class Working {
 
   /** Writes the canonical value. */
   writeCanonical(aggregate: Aggregate, key: string, value: string): void {
-    this.changes.push(CatalogChange.SetAttributes({ entityId: aggregate.id, values: { [key]: value } }))
-    const type = typeOf(this.kind, key, layersOf(aggregate))
+    const types = typesFor(this.rules, this.kind, [key])
+    this.changes.push(CatalogChange.SetAttributes({ entityId: aggregate.id, values: { [key]: value }, types }))
+    const type = this.typeOf(aggregate, key)
     this.update(aggregate, (current) => ({
       ...current,
       attributes: { ...current.attributes, [key]: { value, type } }
@@ -169,19 +176,18 @@ class Working {
  * is filled stays as it is (`ok`, not `filled`). A later operation sees what an earlier one did.
  */
 export const decideFills =
-  (kind: EntityKind, operations: ReadonlyArray<FillOperation>) =>
+  (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules) =>
   (locked: Locked): Remedy<FillResult> => {
-    const working = new Working(kind, locked)
+    const working = new Working(kind, rules, locked)
     const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
       const target = { entity_id, store_id: store_id ?? null, field }
       const failed = (error: OperationError): FillResult => ({ ...target, ok: false, filled: false, error })
       const aggregate = working.find(entity_id)
       const version = aggregate?.versions.find(({ storeId }) => storeId === store_id)
       if (aggregate === undefined || (store_id !== undefined && version === undefined)) return failed(absent)
-      const layers = layersOf(aggregate)
-      const wrong = misfitOf(kind, field, value, layers)
+      const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
-      const type = typeOf(kind, field, layers)
+      const type = working.typeOf(aggregate, field)
       if (isEmptyValue(type, value)) return failed(misfit("value", `must not be empty: ${emptyHint(type)}`))
       const current =
         version === undefined ? valueOf(aggregate.attributes, field) : effectiveValue(aggregate, version, field)
@@ -211,9 +217,9 @@ const severalGroups = (by: ComparedBy) =>
  * operation sees what an earlier one did.
  */
 export const decideReconciles =
-  (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, comparison: Comparison) =>
+  (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, rules: KeyRules, comparison: Comparison) =>
   (locked: Locked): Remedy<ReconcileResult> => {
-    const working = new Working(kind, locked)
+    const working = new Working(kind, rules, locked)
     const results = operations.map((operation): ReconcileResult => {
       const { entity_id, field, store_id, winner_store_id } = operation
       const aggregate = working.find(entity_id)
@@ -231,7 +237,7 @@ export const decideReconciles =
       const version = aggregate?.versions.find(({ storeId }) => storeId === named)
       if (aggregate === undefined || (named !== undefined && version === undefined)) return failed(absent)
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
-      const wrong = misfitOf(kind, field, value, layersOf(aggregate))
+      const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
       const disagreeing = disagreeingGroups(aggregate, field, comparison)
       const groups = version === undefined ? disagreeing : disagreeing.filter((group) => group.includes(version))

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { builtInFields, type EntityKind } from "./Attribute.ts"
-import { isMetafieldKey } from "./AttributeRules.ts"
+import { isMetafieldKey } from "./Definition.ts"
 import { StoreId } from "./Ids.ts"
 import { Timestamp } from "./Timestamp.ts"
 

@@ -153,6 +153,7 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
                 health: { rules: null, snapshots: [] },
                 mirrors: new Map(),
                 recordIds: new Map(),
+                definitions: new Map(),
                 staged: new Map()
               })
             )

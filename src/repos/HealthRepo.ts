@@ -24,11 +24,14 @@ import {
   scan
 } from "../domain/HealthScan.ts"
 import { AccountId, type EntityId, StoreId } from "../domain/Ids.ts"
+import { builtInKeyRules, KeyRules } from "../domain/KeyRules.ts"
 import { compareStores, Platform } from "../domain/Store.ts"
 import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
 import { isOutdated } from "../domain/Translation.ts"
+import { readMetafieldRules } from "./DefinitionsRepo.ts"
 import { makeHealthScans, makeLinkedStores } from "./HealthScans.ts"
 import { type MemoryAccount, type MemorySnapshot, MemoryStore, noMirror, updateAccount } from "./MemoryStore.ts"
+import * as Mirrored from "./MirroredRecords.ts"
 
 /** What reads or counts all of an account, by design: Plans.test.ts lets a statement with this comment do so. */
 export const readsAll = "/* reads the whole account */"
@@ -103,6 +106,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const found = makeHealthScans(sql)
+      const metafields = readMetafieldRules(sql)
       const linkedStores = makeLinkedStores(sql)
       const all = sql.literal(`${planCustom} ${readsAll}`)
 
@@ -157,7 +161,12 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
 
       /** One statement, so one moment: the rows are found and written, and what was looked at is counted. */
       const writeRows = SqlSchema.single({
-        Request: Schema.Struct({ ...OfSnapshot.fields, run: Schema.Number, rules: Schema.typeSchema(HealthRules) }),
+        Request: Schema.Struct({
+          ...OfSnapshot.fields,
+          run: Schema.Number,
+          rules: Schema.typeSchema(HealthRules),
+          keys: Schema.instanceOf(KeyRules)
+        }),
         Result: Schema.Struct({
           asOfVersion: Schema.Number,
           stores: Schema.Array(Schema.Struct({ id: StoreId, platform: Platform })),
@@ -166,7 +175,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
           ),
           unusedOnNoStore: Schema.Number
         }),
-        execute: ({ accountId, dimension, rules, run, storeId }) => {
+        execute: ({ accountId, dimension, keys, rules, run, storeId }) => {
           const hasLocales = dimension === "translations"
           const kinds = new Set([
             ...populationOf(dimension, rules).kinds,
@@ -177,7 +186,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
               ${linkedStores(accountId, storeId)}
             ), found AS MATERIALIZED (
               -- What is found is narrow, what it is found in is wide: numbering it takes sorts.
-              ${found[dimension]({ accountId, rules })}
+              ${found[dimension]({ accountId, keys, rules })}
             ), written AS (
               INSERT INTO health_issue (account_id, run, section, ordinal, store_ordinal, locale_ordinal,
                                         store_locale_ordinal, entity_id, entity_type, title, store_id, locale, fields,
@@ -305,7 +314,8 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
           yield* sql`SET LOCAL work_mem = '64MB'`
           const rules = yield* rulesOf(accountId)
           const { run } = yield* draw()
-          const written = yield* writeRows({ accountId, dimension, storeId, run, rules })
+          const keys = dimension === "structure" ? new KeyRules(yield* metafields(accountId)) : builtInKeyRules
+          const written = yield* writeRows({ accountId, dimension, storeId, run, rules, keys })
           const counted = yield* countRows({ accountId, dimension, run })
           const { kinds, leastStores } = populationOf(dimension, rules)
           const storeIds = written.stores.map(({ id }) => id)
@@ -668,7 +678,8 @@ const variantOf = (id: EntityId, entities: MemoryAccount["entities"]) => {
 }
 
 /** An account as a scan reads it. */
-const scannedCatalog = ({ entities, health, mirrors, stores }: MemoryAccount): ScannedCatalog => {
+const scannedCatalog = (account: MemoryAccount): ScannedCatalog => {
+  const { entities, health, mirrors, stores } = account
   const linked = [...stores.values()].sort(compareStores)
   const mirrored = linked.map(({ id }) => ({ storeId: id, ...(mirrors.get(id) ?? noMirror) }))
   return {
@@ -678,6 +689,7 @@ const scannedCatalog = ({ entities, health, mirrors, stores }: MemoryAccount): S
     })),
     stores: linked,
     rules: health.rules ?? defaultRules,
+    keys: new KeyRules(Mirrored.metafieldRules(account)),
     sources: mirrored.flatMap(({ fields, storeId }) =>
       [...fields.values()].map(({ entityId, field }) => ({
         storeId,

@@ -1,7 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { builtInFields, EntityKind } from "../domain/Attribute.ts"
-import { isWritable } from "../domain/AttributeRules.ts"
 import { fieldsComparedBy, metafieldTypesComparedBy } from "../domain/Divergence.ts"
 import {
   type CompletenessLevel,
@@ -14,11 +13,14 @@ import {
   maxDuplicates,
   mostShownCharacters
 } from "../domain/Health.ts"
+import { isWritable, type KeyRules } from "../domain/KeyRules.ts"
 
 /** What a scan is of. */
 export interface ScanScope {
   readonly accountId: string
   readonly rules: HealthRules
+  /** What keys take. */
+  readonly keys: KeyRules
 }
 
 /**
@@ -256,7 +258,7 @@ export const makeHealthScans = (sql: SqlClient) => {
       WHERE effective_value(p.attributes, v.overrides, 'status') = 'active'`
   }
 
-  const structure = ({ accountId, rules }: ScanScope) => sql`
+  const structure = ({ accountId, keys, rules }: ScanScope) => sql`
     SELECT 'structure-no-variants' AS section, e.id AS entity_id, e.kind AS entity_type, e.title, s.id AS store_id,
            NULL::text AS locale, '{variant_ids}'::text[] AS fields, NULL::jsonb AS shown
     FROM entity e CROSS JOIN LATERAL unnest(e.store_ids) AS s (id)
@@ -278,10 +280,13 @@ export const makeHealthScans = (sql: SqlClient) => {
            ) END
     FROM (
       -- Once, however it is joined: without statistics it would be found anew for every version.
-      WITH e AS MATERIALIZED (
+      WITH rules AS MATERIALIZED (SELECT key AS kind, value AS of_keys FROM jsonb_each(${keys.toJson()}::jsonb)), e AS MATERIALIZED (
         SELECT e.id, e.kind, e.title, e.store_ids, a.key
-        FROM entity e CROSS JOIN LATERAL jsonb_each(e.attributes) AS a (key, value)
-        WHERE e.account_id = ${accountId} AND e.store_ids <> '{}' AND NOT attribute_fits(e.kind, a.key, a.value)
+        FROM entity e
+        JOIN rules r ON r.kind = e.kind
+        CROSS JOIN LATERAL jsonb_each(e.attributes) AS a (key, value)
+        WHERE e.account_id = ${accountId} AND e.store_ids <> '{}'
+          AND NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
       )
       SELECT e.id, e.kind, e.title, on_store.id AS store_id, e.key, NULL::text AS reason
       FROM e
@@ -291,8 +296,9 @@ export const makeHealthScans = (sql: SqlClient) => {
       UNION ALL
       SELECT e.id, e.kind, e.title, v.store_id, a.key, NULL
       FROM ${versions(accountId)} AND v.overrides <> '{}'
+      JOIN rules r ON r.kind = e.kind
       CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)
-      WHERE NOT attribute_fits(e.kind, a.key, a.value)
+      WHERE NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
       ${rules.structure.zero_price === "issue" ? sql`UNION ALL ${zeroPrices(accountId)}` : sql``}
     ) wrong
     JOIN ${definitions} ON definition.kind = wrong.kind

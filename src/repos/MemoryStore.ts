@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Ref } from "effect"
 import type { Actor } from "../domain/Actor.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
+import type { AccountMetafieldDefinition } from "../domain/Definition.ts"
 import type { DropEffect, DropOutcome, DropStatus, PlannedDrop } from "../domain/Drop.ts"
 import type { HealthRules } from "../domain/Health.ts"
 import type { ScannedSnapshot } from "../domain/HealthScan.ts"
@@ -136,6 +137,8 @@ export interface MemoryAccount {
   readonly mirrors: ReadonlyMap<StoreId, MemoryMirror>
   /** Ids of markets and definitions by kind and name, whether or not a store still has them. */
   readonly recordIds: ReadonlyMap<string, RecordId>
+  /** Metafield definitions that were made here, by id. */
+  readonly definitions: ReadonlyMap<RecordId, AccountMetafieldDefinition>
   /** What imports have read beside catalogs, by kind and name. */
   readonly staged: ReadonlyMap<ImportId, ReadonlyMap<string, StagedMirrorItem>>
 }

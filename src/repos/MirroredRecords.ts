@@ -1,5 +1,5 @@
 import type { Aggregate } from "../domain/Aggregate.ts"
-import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../domain/Definition.ts"
+import type { MetafieldDefinition, MetafieldRule, MetaobjectDefinition, MetaobjectEntry } from "../domain/Definition.ts"
 import type { RecordId, StoreId } from "../domain/Ids.ts"
 import type { Market } from "../domain/Market.ts"
 import type { MirrorItem } from "../domain/Mirror.ts"
@@ -9,6 +9,8 @@ import { type MemoryAccount, type MemoryMirror, noMirror } from "./MemoryStore.t
 
 /** What the linked stores of an account have beside their catalogs, by domain. */
 export type OfAccount = ReadonlyArray<{ readonly storeId: StoreId; readonly mirror: MemoryMirror }>
+
+type AccountDefinitions = MemoryAccount["definitions"]
 
 export const ofAccount = (account: MemoryAccount | undefined): OfAccount =>
   [...(account?.stores.values() ?? [])]
@@ -75,22 +77,45 @@ export const markets = (mirrored: OfAccount): ReadonlyArray<Market> =>
     ({ handle }) => [handle]
   )
 
-export const metafieldDefinitions = (mirrored: OfAccount): ReadonlyArray<MetafieldDefinition> =>
-  sortedBy(
-    grouped(mirrored, "metafield_definition").map((group): MetafieldDefinition => {
-      const [{ content, id }] = group
-      const { metafields_count: _, platform_id: __, ...first } = content
-      return {
-        id,
-        ...first,
-        stores: group.map(({ content: { metafields_count, platform_id }, storeId }) => ({
-          store_id: storeId,
-          platform_id,
-          metafields_count
-        }))
-      }
+/** The definitions in force: of a store whose platform has it, else the account's own, else of a store's file. */
+export const metafieldDefinitions = (
+  mirrored: OfAccount,
+  own: AccountDefinitions = new Map()
+): ReadonlyArray<MetafieldDefinition> => {
+  const groups = new Map(grouped(mirrored, "metafield_definition").map((group) => [group[0].id, group]))
+  const ids = new Set([...groups.keys(), ...own.keys()])
+  return sortedBy(
+    [...ids].flatMap((id): ReadonlyArray<MetafieldDefinition> => {
+      const group = groups.get(id) ?? []
+      const said = group.map(({ content }) => content)
+      const first = said.find(({ platform_id }) => platform_id !== "") ?? own.get(id) ?? said[0]
+      if (first === undefined) return []
+      const { description, key, name, namespace, owner_type, type, validations } = first
+      return [
+        {
+          id,
+          ...{ owner_type, namespace, key, name, description, type, validations },
+          stores: group.map(({ content: { metafields_count, platform_id }, storeId }) => ({
+            store_id: storeId,
+            platform_id,
+            metafields_count
+          }))
+        }
+      ]
     }),
     ({ key, namespace, owner_type }) => [owner_type, namespace, key]
+  )
+}
+
+/** What keys take by the definitions in force. */
+export const metafieldRules = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldRule> =>
+  metafieldDefinitions(ofAccount(account), account?.definitions).map(
+    ({ key, namespace, owner_type, type, validations }) => ({
+      ownerType: owner_type,
+      key: `${namespace}.${key}`,
+      type,
+      validations
+    })
   )
 
 export const metaobjectDefinitions = (mirrored: OfAccount): ReadonlyArray<MetaobjectDefinition> =>

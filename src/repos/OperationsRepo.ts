@@ -1,17 +1,12 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import {
-  MetafieldDefinition,
-  type MetafieldType,
-  MetaobjectDefinition,
-  type MetaobjectEntry,
-  OwnerType
-} from "../domain/Definition.ts"
+import { MetafieldDefinition, MetaobjectDefinition, type MetaobjectEntry, OwnerType } from "../domain/Definition.ts"
 import { AccountId, EntityId, RecordId } from "../domain/Ids.ts"
 import { JsonText } from "../domain/JsonText.ts"
 import { Market } from "../domain/Market.ts"
 import { type EntityTranslations, TranslatableField, type TranslatedKind, Translations } from "../domain/Translation.ts"
+import { definitionColumns } from "./DefinitionsRepo.ts"
 import { MemoryStore } from "./MemoryStore.ts"
 import * as Mirrored from "./MirroredRecords.ts"
 
@@ -30,11 +25,6 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
       accountId: AccountId,
       ownerType: OwnerType | null
     ) => Effect.Effect<ReadonlyArray<MetafieldDefinition>>
-    /** What definitions say about these keys (`namespace.key`), of every owner type. */
-    readonly metafieldTypes: (
-      accountId: AccountId,
-      keys: ReadonlyArray<string>
-    ) => Effect.Effect<ReadonlyArray<MetafieldType>>
     /** By type. */
     readonly metaobjectDefinitions: (accountId: AccountId) => Effect.Effect<ReadonlyArray<MetaobjectDefinition>>
     /** By handle, then store. None: no such definition. */
@@ -104,39 +94,9 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
         Request: Schema.Struct({ accountId: AccountId, ownerType: Schema.NullOr(OwnerType) }),
         Result: MetafieldDefinition,
         execute: ({ accountId, ownerType }) => sql`
-          SELECT d.id, d.owner_type, d.namespace, d.key, o.name, o.description, o.type, o.validations, o.stores
-          FROM metafield_definition d
-          CROSS JOIN LATERAL (
-            SELECT (array_agg(h.name ${byDomain}))[1] AS name, (array_agg(h.description ${byDomain}))[1] AS description,
-                   (array_agg(h.type ${byDomain}))[1] AS type, (array_agg(h.validations ${byDomain}))[1] AS validations,
-                   json_agg(json_build_object(
-                     'store_id', s.id, 'platform_id', h.platform_id, 'metafields_count', h.metafields_count
-                   ) ${byDomain}) AS stores
-            FROM store s
-            JOIN metafield_definition_store h
-              ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
-            WHERE s.account_id = ${accountId} AND s.status = 'linked'
-          ) o
+          SELECT ${definitionColumns(sql, accountId)}
           WHERE d.account_id = ${accountId} AND (${ownerType}::text IS NULL OR d.owner_type = ${ownerType})
-            AND o.stores IS NOT NULL
           ORDER BY d.owner_type COLLATE "C", d.namespace COLLATE "C", d.key COLLATE "C"`
-      })
-
-      const metafieldTypes = SqlSchema.findAll({
-        Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
-        Result: Schema.Struct({ ownerType: OwnerType, key: Schema.String, type: Schema.String }),
-        execute: ({ accountId, keys }) => sql`
-          SELECT d.owner_type AS "ownerType", d.namespace || '.' || d.key AS key, o.type
-          FROM metafield_definition d
-          CROSS JOIN LATERAL (
-            SELECT (array_agg(h.type ${byDomain}))[1] AS type
-            FROM store s
-            JOIN metafield_definition_store h
-              ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
-            WHERE s.account_id = ${accountId} AND s.status = 'linked'
-          ) o
-          WHERE d.account_id = ${accountId} AND d.namespace || '.' || d.key = ANY(${keys}::text[]) AND o.type IS NOT NULL
-          ORDER BY d.owner_type COLLATE "C", key COLLATE "C"`
       })
 
       const metaobjectDefinitions = SqlSchema.findAll({
@@ -236,8 +196,6 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
         markets: (accountId) => orDie(markets(accountId)),
         market: (accountId, id) => orDie(market({ accountId, id })),
         metafieldDefinitions: (accountId, ownerType) => orDie(metafieldDefinitions({ accountId, ownerType })),
-        metafieldTypes: (accountId, keys) =>
-          keys.length === 0 ? Effect.succeed([]) : orDie(metafieldTypes({ accountId, keys })),
         metaobjectDefinitions: (accountId) => orDie(metaobjectDefinitions(accountId)),
         metaobjectEntries: (accountId, definitionId) =>
           Effect.map(
@@ -262,21 +220,12 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
             Option.fromNullable(Mirrored.markets(mirrored).find((market) => market.id === id))
           ),
         metafieldDefinitions: (accountId, ownerType) =>
-          read(accountId, (mirrored) =>
-            Mirrored.metafieldDefinitions(mirrored).filter(
+          Effect.map(Ref.get(store), (state) => {
+            const account = state.get(accountId)
+            return Mirrored.metafieldDefinitions(Mirrored.ofAccount(account), account?.definitions).filter(
               ({ owner_type }) => ownerType === null || owner_type === ownerType
             )
-          ),
-        metafieldTypes: (accountId, keys) =>
-          read(accountId, (mirrored) =>
-            Mirrored.metafieldDefinitions(mirrored)
-              .map(({ key, namespace, owner_type, type }) => ({
-                ownerType: owner_type,
-                key: `${namespace}.${key}`,
-                type
-              }))
-              .filter(({ key }) => keys.includes(key))
-          ),
+          }),
         metaobjectDefinitions: (accountId) => read(accountId, Mirrored.metaobjectDefinitions),
         metaobjectEntries: (accountId, definitionId) =>
           read(accountId, (mirrored) =>

@@ -1,4 +1,4 @@
-import { Context, Effect, type Either, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import {
@@ -50,7 +50,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      */
     readonly applyDecided: <E>(
       owners: ReadonlyArray<EntityId>,
-      decide: (locked: Locked) => Either.Either<Decision, E>
+      decide: (locked: Locked) => Effect.Effect<Decision, E>
     ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
     /**
      * The same for a batch that nothing of refuses as a whole: `decide` says what to change and what became of each of its
@@ -58,7 +58,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      */
     readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
       owners: ReadonlyArray<EntityId>,
-      decide: (locked: Locked) => R
+      decide: (locked: Locked) => Effect.Effect<R>
     ) => Effect.Effect<R, PimLocked, CurrentActor>
     /**
      * As `apply`, by the import that keeps the account locked, inside its transaction. `begunAt`, of a refresh: when the
@@ -150,7 +150,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
               const locked = yield* drafts.lock(accountId, owners, [])
-              const remedy = decide(locked)
+              const remedy = yield* decide(locked)
               // It was decided on what is locked: a change that cannot hold is a defect.
               yield* Effect.orDie(carryOut(locked, remedy.changes))
               return remedy

@@ -3,7 +3,8 @@ import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { builtInFields, EntityKind } from "../domain/Attribute.ts"
-import { attributeIssues } from "../domain/AttributeRules.ts"
+import { keyMisfit } from "../domain/AttributeRules.ts"
+import { isMetafieldKey } from "../domain/Definition.ts"
 import { type Issue, NotFound, ValidationFailed } from "../domain/Errors.ts"
 import {
   type CompletenessRules,
@@ -23,6 +24,7 @@ import {
 } from "../domain/Health.ts"
 import type { AccountId, StoreId } from "../domain/Ids.ts"
 import { JsonText } from "../domain/JsonText.ts"
+import { builtInKeyRules } from "../domain/KeyRules.ts"
 import { attributeKeyOf } from "../domain/Translation.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { HealthRepo } from "../repos/HealthRepo.ts"
@@ -245,8 +247,10 @@ const ruleIssues = (rules: CompletenessRules): ReadonlyArray<Issue> =>
         if (fields.indexOf(field) < index) return [{ path, message: `${field} is named twice` }]
         if (level === "recommended" && rules[kind].required.includes(field))
           return [{ path, message: `${field} is required already` }]
-        if (Object.hasOwn(builtInFields[kind], field)) return []
-        return attributeIssues(kind, [{ key: field, value: null }], []).map(({ message }) => ({ path, message }))
+        // Rules may name a metafield before it has a definition.
+        if (Object.hasOwn(builtInFields[kind], field) || isMetafieldKey(field)) return []
+        const message = keyMisfit(kind, field, builtInKeyRules)
+        return message === undefined ? [] : [{ path, message }]
       })
     })
   )

@@ -1,12 +1,13 @@
 import { Context, Effect, Layer, Option } from "effect"
-import type { CurrentActor } from "../domain/Actor.ts"
-import { typeOf, valueOf } from "../domain/Attribute.ts"
+import { CurrentActor } from "../domain/Actor.ts"
+import { singleLineText, valueOf } from "../domain/Attribute.ts"
 import { attributeIssues, textIssues } from "../domain/AttributeRules.ts"
 import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import type { EntityId } from "../domain/Ids.ts"
 import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { demoShopOf } from "./DemoFailures.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 
 /** Works in the shops behind demo stores as somebody there would: to see what a refresh makes of it. */
 export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
@@ -28,6 +29,7 @@ export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
   static readonly layer = Layer.effect(
     DemoEdits,
     Effect.gen(function* () {
+      const definitions = yield* MetafieldDefinitions
       const shops = yield* DemoShops
       const stores = yield* StoresRepo
       const shopOf = demoShopOf(stores, "have a shop that can be edited from here")
@@ -39,10 +41,13 @@ export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
           if (Option.isNone(found)) return yield* new NotFound()
           const record = found.value
           const { attributes, kind } = record
-          const issues = [...textIssues([{ key, value }]), ...attributeIssues(kind, [{ key, value }], [attributes])]
+          const { accountId } = yield* CurrentActor
+          const rules = yield* definitions.rulesFor(accountId, kind, [key])
+          const edits = [{ key, value }]
+          const issues = [...textIssues(edits), ...attributeIssues(kind, edits, rules, [attributes])]
           if (issues.length > 0) return yield* new ValidationFailed({ issues })
           const { [key]: _, ...others } = attributes
-          const type = typeOf(kind, key, [attributes])
+          const type = rules.typeOf(kind, key, [attributes]) ?? singleLineText
           yield* shops.put(shop, [
             { ...record, attributes: value === "" ? others : { ...others, [key]: { value, type } } }
           ])

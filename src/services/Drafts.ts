@@ -1,7 +1,6 @@
-import { Context, Effect, type Either, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../domain/Actor.ts"
 import { EntityKind, effective, listed } from "../domain/Attribute.ts"
-import { isMetafieldKey } from "../domain/AttributeRules.ts"
 import type { Decision, Locked } from "../domain/CatalogChange.ts"
 import {
   type AttributesUpdate,
@@ -17,8 +16,8 @@ import type { HistoryEntry } from "../domain/History.ts"
 import type { EntityId, StoreId } from "../domain/Ids.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { HistoryRepo } from "../repos/HistoryRepo.ts"
-import { OperationsRepo } from "../repos/OperationsRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 
 /** Most entries of a history that are listed at once. */
 const mostEntries = 250
@@ -28,7 +27,7 @@ const mostEntries = 250
  *
  * Every write is refused whole or done whole, and in this order: ValidationFailed for text that cannot be stored, NotFound
  * for an entity, store or version that is not there (another account's reads the same), ValidationFailed for an unknown or
- * read-only key or a value that does not fit its type, PimLocked while an import is under review or applied,
+ * read-only key or a value that does not fit its rule (`KeyRules`), PimLocked while an import is under review or applied,
  * RevisionConflict, with the current revision. A write that changes nothing raises no counter.
  */
 export class Drafts extends Context.Tag("catalog/Drafts")<
@@ -68,18 +67,24 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       const catalog = yield* CatalogRepo
       const changes = yield* CatalogChanges
       const history = yield* HistoryRepo
-      const operations = yield* OperationsRepo
+      const definitions = yield* MetafieldDefinitions
 
-      const write = <E>(id: EntityId, decide: (locked: Locked) => Either.Either<Decision, E>) =>
+      const write = <E>(id: EntityId, decide: (locked: Locked) => Effect.Effect<Decision, E>) =>
         Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
 
       const update = (id: EntityId, storeId: StoreId | null, request: AttributesUpdate) =>
         Effect.gen(function* () {
           yield* checkUpdate(request)
           const { accountId } = yield* CurrentActor
-          const metafields = request.attributes.map(({ key }) => key).filter(isMetafieldKey)
-          const definitions = yield* operations.metafieldTypes(accountId, metafields)
-          return yield* write(id, decideUpdate(id, storeId, request, definitions))
+          const keys = request.attributes.map(({ key }) => key)
+          return yield* write(id, (locked) => {
+            const kind = locked.aggregates.get(id)?.kind
+            return kind === undefined
+              ? new NotFound()
+              : Effect.flatMap(definitions.rulesFor(accountId, kind, keys), (rules) =>
+                  decideUpdate(id, storeId, request, rules)(locked)
+                )
+          })
         })
 
       /** Of any kind. */

@@ -2,7 +2,6 @@ import { Context, Duration, Effect, Either, Layer, Option, Schedule, Schema } fr
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { valueOf } from "../domain/Attribute.ts"
-import { isMetafieldKey } from "../domain/AttributeRules.ts"
 import type { Locked } from "../domain/CatalogChange.ts"
 import {
   type Drop,
@@ -24,12 +23,12 @@ import { CatalogRepo } from "../repos/CatalogRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { DropsRepo, type DueStep, type HeldDrop } from "../repos/DropsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { OperationsRepo } from "../repos/OperationsRepo.ts"
 import { PublicationsRepo } from "../repos/PublicationsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { mintId } from "./Identifiers.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 import { Publishing } from "./Publishing.ts"
 import type { ChannelKind } from "./SalesChannels.ts"
 
@@ -71,10 +70,10 @@ export class Drops extends Context.Tag("catalog/Drops")<
     Effect.gen(function* () {
       const catalog = yield* CatalogRepo
       const changes = yield* CatalogChanges
+      const definitions = yield* MetafieldDefinitions
       const drafts = yield* DraftsRepo
       const faults = yield* FaultInjector
       const importLock = yield* ImportLockRepo
-      const operations = yield* OperationsRepo
       const publications = yield* PublicationsRepo
       const publishing = yield* Publishing
       const repo = yield* DropsRepo
@@ -87,14 +86,6 @@ export class Drops extends Context.Tag("catalog/Drops")<
           const drop = yield* repo.find(accountId, id)
           return Option.isNone(drop) ? yield* new NotFound() : drop.value
         })
-
-      /** What definitions say about the metafields that changes write. */
-      const definitionsOf = (changes: ReadonlyArray<{ readonly field: string }>) =>
-        Effect.flatMap(CurrentActor, ({ accountId }) =>
-          operations.metafieldTypes(accountId, [
-            ...new Set(changes.map(({ field }) => field).filter((field) => isMetafieldKey(field)))
-          ])
-        )
 
       /** Locks all that the asks of a step will lock, in one order: two steps, or a step and an ask, never wait for each other. */
       const lockAll = (pairs: ReadonlyArray<Pick<DropAsk, "entityId" | "storeId">>) =>
@@ -142,7 +133,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
             (store_id === null ? [...publishable] : [store_id]).map((storeId) => ({ entityId, storeId }))
           )
           const locked = yield* lockAll(pairs)
-          const step = startDrop(held.changes, publishable, locked, yield* definitionsOf(held.changes))
+          const step = startDrop(held.changes, publishable, locked, yield* definitions.rules(due.accountId))
           yield* repo.move(due, {
             status: "applying",
             next: "settle_start",
@@ -264,7 +255,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
                 yield* repo.now,
                 yield* stores.list(accountId),
                 targets,
-                yield* definitionsOf(given.changes)
+                yield* definitions.rules(accountId)
               )
               const overlaps = yield* repo.overlaps(accountId, drop)
               if (overlaps.length > 0)

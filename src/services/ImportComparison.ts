@@ -1,23 +1,25 @@
 import { Chunk, Effect, Option, Sink, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
-import { definedTypes, type MetafieldType } from "../domain/Definition.ts"
+import { definitionOf } from "../domain/Definition.ts"
+import { typesFor } from "../domain/DraftWrite.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../domain/Ids.ts"
 import type { ImportSummary } from "../domain/Import.ts"
 import { type ImportedProduct, ImportProblems, quoted } from "../domain/ImportedProduct.ts"
 import { planImport } from "../domain/ImportPlan.ts"
+import type { KeyRules } from "../domain/KeyRules.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
 import { ImportsRepo } from "../repos/ImportsRepo.ts"
-import { OperationsRepo } from "../repos/OperationsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { UuidSource } from "./Identifiers.ts"
-import { ImportedMetafields, typesOf } from "./ImportedMetafields.ts"
+import { ImportedMetafields } from "./ImportedMetafields.ts"
 import { type Compared, ImportStaging, partsAtOnce, type ReportProgress } from "./ImportStaging.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 import { readShopifyCsv, type ShopifyCsvPart } from "./ShopifyCsv.ts"
 import type { InspectedCsv } from "./ShopifyCsvInspection.ts"
 
@@ -32,10 +34,10 @@ export interface CheckedFile extends InspectedCsv {
  * ImportFileRejected: everything in which it does not fit the catalog.
  */
 export const makeImportComparison = Effect.gen(function* () {
+  const definitions = yield* MetafieldDefinitions
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector
   const importLock = yield* ImportLockRepo
-  const operations = yield* OperationsRepo
   const repo = yield* ImportsRepo
   const stores = yield* StoresRepo
   const transaction = yield* Transaction
@@ -45,10 +47,7 @@ export const makeImportComparison = Effect.gen(function* () {
     accountId: AccountId,
     store: Store,
     batch: ReadonlyArray<ImportedProduct>,
-    {
-      definitions,
-      sharedSkus
-    }: Pick<CheckedFile, "sharedSkus"> & { readonly definitions: ReadonlyArray<MetafieldType> },
+    { rules, sharedSkus }: Pick<CheckedFile, "sharedSkus"> & { readonly rules: KeyRules },
     taken: ReadonlyMap<EntityId, number>,
     problems: ImportProblems
   ) =>
@@ -92,10 +91,10 @@ export const makeImportComparison = Effect.gen(function* () {
             const given = {
               ...product,
               values: { ...product.values, ...handle },
-              types: definedTypes(definitions, "product"),
+              types: typesFor(rules, "product", Object.keys(product.values)),
               variants: product.variants.map((variant) => ({
                 ...variant,
-                types: definedTypes(definitions, "variant")
+                types: typesFor(rules, "variant", Object.keys(variant.values))
               }))
             }
             return planImport(
@@ -117,11 +116,10 @@ export const makeImportComparison = Effect.gen(function* () {
       if (Option.isNone(yield* stores.find(accountId, store.id)))
         return yield* ValidationFailed.at("store", `${store.domain} was unlinked while its file was read`)
       yield* repo.clear(accountId, id)
-      const definitions = typesOf(
-        file.metafields,
-        yield* operations.metafieldTypes(accountId, [...new Set(file.metafields.map(({ key }) => key))])
-      )
-      const metafields = new ImportedMetafields(file, definitions)
+      // A column without a value makes no definition.
+      const filled = file.metafields.filter(({ count }) => count > 0)
+      const rules = yield* definitions.rulesWith(accountId, filled.map(definitionOf))
+      const metafields = new ImportedMetafields(file, rules)
       const problems = new ImportProblems()
       // Lines of the file by the product here that they lead to.
       const taken = new Map<EntityId, number>()
@@ -133,7 +131,7 @@ export const makeImportComparison = Effect.gen(function* () {
             accountId,
             store,
             batch,
-            { definitions, sharedSkus: file.sharedSkus },
+            { rules, sharedSkus: file.sharedSkus },
             taken,
             problems
           )

@@ -1,40 +1,32 @@
-import { valueRule } from "../domain/AttributeRules.ts"
-import type { ExportedMetafield, MetafieldType } from "../domain/Definition.ts"
+import type { ExportedMetafield } from "../domain/Definition.ts"
 import { type ImportedProduct, type ImportProblem, quoted } from "../domain/ImportedProduct.ts"
+import { type KeyRule, misfitOf } from "../domain/KeyRule.ts"
+import type { KeyRules } from "../domain/KeyRules.ts"
 import type { ShopifyCsvSummary } from "./ShopifyCsv.ts"
 
 type Owner = ExportedMetafield["ownerType"]
 
-/** A metafield's column and the type of its values. */
-interface TypedColumn {
-  readonly type: string
+/** A metafield's column and what its values must satisfy. */
+interface RuledColumn {
+  readonly owner: Owner
+  readonly rule: KeyRule
   /** Its header. */
   readonly column: string
 }
 
-type TypedColumns = Readonly<Record<Owner, ReadonlyMap<string, TypedColumn>>>
+type RuledColumns = Readonly<Record<Owner, ReadonlyMap<string, RuledColumn>>>
 
-/** The type of each metafield: that of its definition, else the one that its values have. A column without a value has none. */
-export const typesOf = (
-  metafields: ReadonlyArray<ExportedMetafield>,
-  definitions: ReadonlyArray<MetafieldType>
-): ReadonlyArray<MetafieldType> => {
-  const isDefined = ({ key, ownerType }: ExportedMetafield) =>
-    definitions.some((defined) => defined.ownerType === ownerType && defined.key === key)
-  return [...definitions, ...metafields.filter((metafield) => metafield.count > 0 && !isDefined(metafield))]
-}
-
-const typedColumns = (
+/** The columns whose keys the rules know: a column without a value may be of none. */
+const ruledColumns = (
   { columnNames, productMetafields, variantMetafields }: ShopifyCsvSummary,
-  types: ReadonlyArray<MetafieldType>
-): TypedColumns => {
+  rules: KeyRules
+): RuledColumns => {
   const columnsOf = (owner: Owner, columns: ShopifyCsvSummary["productMetafields"]) =>
     new Map(
-      columns.flatMap(({ index, key }) =>
-        types
-          .filter((each) => each.ownerType === owner && each.key === key)
-          .map(({ type }) => [key, { type, column: columnNames[index] ?? "" }] as const)
-      )
+      columns.flatMap(({ index, key }) => {
+        const rule = rules.find(owner, key)
+        return rule === undefined ? [] : [[key, { owner, rule, column: columnNames[index] ?? "" }] as const]
+      })
     )
   return { product: columnsOf("product", productMetafields), variant: columnsOf("variant", variantMetafields) }
 }
@@ -57,12 +49,12 @@ const inItsForm = (type: string, cell: string): string | null => {
 
 /** Brings the metafields of products to the forms of their types. */
 export class ImportedMetafields {
-  readonly columns: TypedColumns
+  readonly columns: RuledColumns
   /** References by handle, which are not kept: how many cells of each column. */
   readonly unresolved = new Map<string, number>()
 
-  constructor(summary: ShopifyCsvSummary, types: ReadonlyArray<MetafieldType>) {
-    this.columns = typedColumns(summary, types)
+  constructor(summary: ShopifyCsvSummary, rules: KeyRules) {
+    this.columns = ruledColumns(summary, rules)
   }
 
   /** The product with its metafields in these forms; `reject` is told of those that do not fit. */
@@ -83,24 +75,28 @@ export class ImportedMetafields {
   }
 
   private valuesOf(
-    columns: ReadonlyMap<string, TypedColumn>,
+    columns: ReadonlyMap<string, RuledColumn>,
     line: number,
     values: ImportedProduct["values"],
     reject: (problem: ImportProblem) => void
   ): ImportedProduct["values"] {
     if (columns.size === 0) return values
     const settled = { ...values }
-    for (const [key, { column, type }] of columns) {
+    for (const [key, { column, owner, rule }] of columns) {
       const cell = values[key]
       if (cell === undefined || cell === "") continue
-      const value = inItsForm(type, cell)
-      const rule = value === null ? undefined : valueRule(type, value)
+      const value = inItsForm(rule.type, cell)
+      const wrong = value === null ? undefined : misfitOf(rule, value)
       if (value === null) {
         delete settled[key]
         this.unresolved.set(column, (this.unresolved.get(column) ?? 0) + 1)
-      } else if (rule === undefined) settled[key] = value
+      } else if (wrong === undefined) settled[key] = value
       else
-        reject({ line, column, reason: `${quoted(cell)} does not fit the definition of ${key} (${type}): it ${rule}.` })
+        reject({
+          line,
+          column,
+          reason: `${quoted(cell)} does not fit the definition of ${key} (${rule.type}): it ${wrong}. Correct the cell or the definition (in the shop, or with catalog definition set-type ${owner} ${key} TYPE).`
+        })
     }
     return settled
   }

@@ -13,8 +13,8 @@ import {
 import { type PlatformReadError, PlatformUnavailable } from "../domain/PlatformErrors.ts"
 import { TranslatedKind } from "../domain/Translation.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
+import { DefinitionsRepo } from "../repos/DefinitionsRepo.ts"
 import { MirrorRepo } from "../repos/MirrorRepo.ts"
-import { OperationsRepo } from "../repos/OperationsRepo.ts"
 import { mintId } from "./Identifiers.ts"
 
 /** Records that are in memory at once. */
@@ -62,7 +62,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
     Mirror,
     Effect.gen(function* () {
       const client = yield* PlatformClient
-      const operations = yield* OperationsRepo
+      const existing = yield* DefinitionsRepo
       const repo = yield* MirrorRepo
 
       const staged = (given: MirrorItem) =>
@@ -137,10 +137,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
         }),
         apply: Effect.fn("Mirror.apply")(repo.apply),
         define: Effect.fn("Mirror.define")(function* (accountId, storeId, metafields) {
-          const known = yield* operations.metafieldTypes(
-            accountId,
-            metafields.map(({ key }) => key)
-          )
+          const known = yield* existing.metafields(accountId)
           const unknown = metafields.filter(
             ({ count, key, ownerType }) =>
               count > 0 && !known.some((each) => each.ownerType === ownerType && each.key === key)

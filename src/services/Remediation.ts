@@ -5,6 +5,7 @@ import type { EntityKind } from "../domain/Attribute.ts"
 import type { Locked } from "../domain/CatalogChange.ts"
 import type { PimLocked } from "../domain/Errors.ts"
 import type { EntityId } from "../domain/Ids.ts"
+import type { KeyRules } from "../domain/KeyRules.ts"
 import {
   decideFills,
   decideReconciles,
@@ -18,6 +19,7 @@ import { HealthRepo } from "../repos/HealthRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 
 /** What became of a batch of fills. */
 export interface Filled {
@@ -60,6 +62,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
     Remediation,
     Effect.gen(function* () {
       const changes = yield* CatalogChanges
+      const definitions = yield* MetafieldDefinitions
       const faults = yield* FaultInjector
       const health = yield* HealthRepo
       const stores = yield* StoresRepo
@@ -74,17 +77,22 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       })
 
       const carryOut = <Result>(
-        operations: ReadonlyArray<{ readonly entity_id: EntityId }>,
-        decision: Effect.Effect<(locked: Locked) => Remedy<Result>, never, CurrentActor>
+        kind: EntityKind,
+        operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
+        decision: Effect.Effect<(rules: KeyRules) => (locked: Locked) => Remedy<Result>, never, CurrentActor>
       ) =>
         Effect.gen(function* () {
           if (operations.length === 0) return []
+          const { accountId } = yield* CurrentActor
+          const keys = [...new Set(operations.map(({ field }) => field))]
           const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
           const { results } = yield* transaction.run(
             Effect.gen(function* () {
               yield* faults.at("batchBegun")
               const decide = yield* decision
-              const remedy = yield* changes.applyRemedy(owners, decide)
+              const remedy = yield* changes.applyRemedy(owners, (locked) =>
+                Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
+              )
               yield* faults.at("batchWritten")
               return remedy
             })
@@ -95,16 +103,27 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
 
       return {
         fill: Effect.fn("Remediation.fill")((kind, operations) =>
-          Effect.map(carryOut(operations, Effect.succeed(decideFills(kind, operations))), (results) => ({
-            filled: results.filter(({ filled }) => filled).length,
-            results
-          }))
+          Effect.map(
+            carryOut(
+              kind,
+              operations,
+              Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules))
+            ),
+            (results) => ({
+              filled: results.filter(({ filled }) => filled).length,
+              results
+            })
+          )
         ),
         reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
           Effect.map(
             carryOut(
+              kind,
               operations,
-              Effect.map(comparison, (compared) => decideReconciles(kind, operations, compared))
+              Effect.map(
+                comparison,
+                (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared)
+              )
             ),
             (results) => ({
               patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),

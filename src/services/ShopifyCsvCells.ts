@@ -1,6 +1,8 @@
 import { Either } from "effect"
-import { mostIndexedCharacters } from "../domain/AttributeRules.ts"
+import type { EntityKind } from "../domain/Attribute.ts"
 import { quoted } from "../domain/ImportedProduct.ts"
+import { misfitOf } from "../domain/KeyRule.ts"
+import { builtInRules, maxIndexedCharacters } from "../domain/KeyRules.ts"
 
 /** What a cell that is not blank says, or why it says nothing that fits. */
 export type CellRule = (cell: string) => Either.Either<string, string>
@@ -18,6 +20,18 @@ export const lineBreaks = (text: string): number => {
   return count
 }
 
+/** A rule of cells, and the bounds of the key that the cell becomes a value of. */
+export const within =
+  (kind: EntityKind, key: string, rule: CellRule): CellRule =>
+  (cell) =>
+    Either.flatMap(rule(cell), (value) => {
+      const bounds = builtInRules[kind].get(key)
+      const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
+      return wrong === undefined
+        ? Either.right(value)
+        : Either.left(`The value ${wrong.replace(/^each item/, "is a list of which each item")}.`)
+    })
+
 /** Text of any number of lines, as it stands. */
 export const anyText: CellRule = Either.right
 
@@ -27,8 +41,8 @@ export const lineOfText: CellRule = (cell) =>
 const indexedText =
   (noun: string): CellRule =>
   (text) =>
-    text.length > mostIndexedCharacters
-      ? Either.left(`A ${noun} has at most ${mostIndexedCharacters} characters.`)
+    text.length > maxIndexedCharacters
+      ? Either.left(`A ${noun} has at most ${maxIndexedCharacters} characters.`)
       : lineOfText(text)
 
 const anyHandle = indexedText("handle")

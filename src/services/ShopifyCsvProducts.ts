@@ -1,4 +1,5 @@
 import { Either } from "effect"
+import type { EntityKind } from "../domain/Attribute.ts"
 import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../domain/ImportedProduct.ts"
 import * as Cells from "./ShopifyCsvCells.ts"
 import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
@@ -35,7 +36,12 @@ const variantRules = (amount: Cells.CellRule) =>
     requires_shipping: Cells.yesOrNo
   }) satisfies Partial<Record<Column, Cells.CellRule>>
 
-const productEntries = entriesOf(productRules)
+const bounded = <Key extends Column>(kind: EntityKind, rules: Readonly<Record<Key, Cells.CellRule>>) =>
+  entriesOf(rules).map(([key, rule]): [Key, Cells.CellRule] => [key, Cells.within(kind, key, rule)])
+
+const productEntries = bounded("product", productRules)
+const optionText = Cells.within("variant", "option1", Cells.lineOfText)
+const altText = Cells.within("media", "alt", Cells.anyText)
 
 const optionNames = ["option1_name", "option2_name", "option3_name"] as const
 const optionValues = ["option1", "option2", "option3"] as const
@@ -166,7 +172,7 @@ export class ShopifyCsvProducts {
     this.columns = columns
     this.problems = problems
     this.amount = columns.hasDecimalCommas ? Cells.decimalCommaNumber : Cells.decimalNumber
-    this.variantEntries = entriesOf(variantRules(this.amount))
+    this.variantEntries = bounded("variant", variantRules(this.amount))
     this.ignoredCells = columns.ignored.map(() => 0)
   }
 
@@ -302,7 +308,7 @@ export class ShopifyCsvProducts {
   }
 
   readOptions(line: Line, draft: Draft, values: Values): void {
-    for (const column of optionValues) line.put(values, column, line.read(column, Cells.lineOfText))
+    for (const column of optionValues) line.put(values, column, line.read(column, optionText))
     if (!line.has("option1")) return
     const [firstName = ""] = draft.options
     if (optionValues.every((column) => !values[column]) && (firstName === "" || firstName === noOption))
@@ -325,7 +331,7 @@ export class ShopifyCsvProducts {
   readImage(line: Line, draft: Draft): void {
     const url = line.read("image", Cells.webAddress) ?? ""
     const position = line.read("image_position", Cells.wholeNumber)
-    const alt = line.read("image_alt", Cells.anyText)
+    const alt = line.read("image_alt", altText)
     // Files written by hand repeat a picture on each line that it goes with.
     if (draft.images.has(url)) return
     if (draft.images.size === maxImages) {

@@ -8,6 +8,7 @@ import { Accounts } from "../services/Accounts.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { CatalogChanges } from "../services/CatalogChanges.ts"
 import { mintId } from "../services/Identifiers.ts"
+import { OwnDefinitions } from "../services/MetafieldDefinitions.ts"
 import { Stores } from "../services/Stores.ts"
 
 /** Runs an effect on behalf of somebody. */
@@ -56,3 +57,12 @@ export const anEntity = (
     ])
     return id
   }).pipe(Effect.orDie)
+
+/** Defines metafields of a kind, for whoever acts: types by key. */
+export const definedAs = (
+  kind: EntityKind,
+  types: Readonly<Record<string, string>>
+): Effect.Effect<void, never, OwnDefinitions | CurrentActor> =>
+  Effect.flatMap(OwnDefinitions, ({ create }) =>
+    Effect.forEach(Object.entries(types), ([key, type]) => create({ owner_type: kind, key, type }), { discard: true })
+  ).pipe(Effect.orDie)

@@ -7,6 +7,7 @@ import { DemoShops } from "../platform/demo/DemoShops.ts"
 import { layerDemoPlatforms } from "../platform/Platforms.ts"
 import { AccessRepo } from "../repos/AccessRepo.ts"
 import { CatalogRepo } from "../repos/CatalogRepo.ts"
+import { DefinitionsRepo } from "../repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { DropsRepo } from "../repos/DropsRepo.ts"
 import { HealthRepo } from "../repos/HealthRepo.ts"
@@ -27,6 +28,7 @@ import { type BudgetSizes, RateBudget } from "../services/RateBudget.ts"
 export const MemoryRepositories = Layer.mergeAll(
   AccessRepo.layerMemory,
   CatalogRepo.layerMemory,
+  DefinitionsRepo.layerMemory,
   layerDemoPlatforms.pipe(Layer.provideMerge(DemoShops.layerMemory)),
   DraftsRepo.layerMemory,
   DropsRepo.layerMemory,

@@ -23,6 +23,8 @@ import { DemoFailures } from "../../src/services/DemoFailures.ts"
 import { Drafts } from "../../src/services/Drafts.ts"
 import { Drops } from "../../src/services/Drops.ts"
 import { Imports } from "../../src/services/Imports.ts"
+import { OwnDefinitions } from "../../src/services/MetafieldDefinitions.ts"
+import { Operations } from "../../src/services/Operations.ts"
 import { Publishing } from "../../src/services/Publishing.ts"
 import { StoreRecords } from "../../src/services/StoreRecords.ts"
 import { Stores } from "../../src/services/Stores.ts"
@@ -160,6 +162,8 @@ describe("the socket of a server", () => {
             Layer.mock(ApiKeys, {}),
             Layer.mock(Catalog, {}),
             Layer.mock(DataHealth, {}),
+            Layer.mock(OwnDefinitions, {}),
+            Layer.mock(Operations, {}),
             Layer.mock(Demo, { create: Effect.never }),
             Layer.mock(DemoEdits, {}),
             Layer.mock(StoreRecords, {}),
@@ -192,6 +196,8 @@ describe("the socket of a server", () => {
           Layer.mock(ApiKeys, {}),
           Layer.mock(Catalog, {}),
           Layer.mock(DataHealth, {}),
+          Layer.mock(OwnDefinitions, {}),
+          Layer.mock(Operations, {}),
           Layer.mock(Demo, { create: Effect.never }),
           Layer.mock(DemoEdits, {}),
           Layer.mock(StoreRecords, {}),

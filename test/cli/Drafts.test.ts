@@ -112,8 +112,24 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.match(
           yield* refusal("draft", "set", id, "--revision", "4", "status=x", "nonsense=1"),
-          /^status: must be one of active, draft, archived, unlisted; nonsense: is no attribute of a product; allowed: title, /
+          /^status: must be one of active, draft, archived, unlisted; nonsense: is an unknown key of a product; the allowed keys are title, /
         )
+        const hours = () => refusal("draft", "set", id, "--revision", "4", "care.hours=some")
+        assert.match(yield* hours(), /^care\.hours: is an unknown key of a product; the allowed keys are /)
+        const create = ["definition", "create", "product", "care.hours", "number_integer", "--name", "Hours"]
+        assert.strictEqual(yield* said(...create), "Defined product care.hours (number_integer).")
+        assert.strictEqual(yield* refusal(...create), "KEY: is defined already, as number_integer")
+        assert.match(yield* hours(), /^care\.hours: must be a whole number/)
+        assert.match(
+          yield* refusal("definition", "set-type", "product", "care.hours", "number"),
+          /^TYPE: must be one of article_reference, boolean, /
+        )
+        assert.match(yield* said("definition", "list"), /^product {5}number_integer {12}care\.hours {2}"Hours"$/m)
+        const { definition, retyped } = yield* json("definition", "set-type", "product", "care.hours", "date")
+        assert.deepInclude(definition as Json, { namespace: "care", key: "hours", type: "date", stores: [] })
+        assert.strictEqual(retyped, 0)
+        assert.match(yield* hours(), /^care\.hours: must be a date such as 2026-01-31$/)
+
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4"),
           "Nothing to set: give KEY=VALUE, --unset KEY or --from FILE."
@@ -151,7 +167,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         assert.strictEqual(yield* from(join(folder, "no")), `--from: ${join(folder, "no")} cannot be read`)
         assert.match(
           yield* from(file("proto.json", '{"__proto__": "x"}')),
-          /^__proto__: is no attribute of a product; allowed: /
+          /^__proto__: is an unknown key of a product; the allowed keys are /
         )
 
         assert.strictEqual(yield* misuse("draft", "set", id, "title=x"), "Expected to find option: '--revision'")

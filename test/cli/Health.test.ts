@@ -140,7 +140,7 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
         ],
         [
           ["health", "rules", "set", "media", "--required", "colour"],
-          "media required: is no attribute of a media file; allowed: alt, and metafields as namespace.key"
+          "media required: is an unknown key of a media file; the allowed keys are alt; a new metafield needs a definition first"
         ],
         [["health", "rules", "set", "media", "--required", "url,url"], "media required: url is named twice"],
         [["health", "rules", "set", "media", "--recommended", "alt,url"], "media recommended: url is required already"]

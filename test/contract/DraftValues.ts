@@ -1,19 +1,37 @@
 import type { EntityKind } from "../../src/domain/Attribute.ts"
 
-/** What refusals name as the keys that may be written. */
-export const allowed = {
-  product:
-    "allowed: title, handle, description_html, vendor, product_type, tags, status, seo_title, seo_description, and metafields as namespace.key",
+const metafields = "spec.count, spec.data, spec.flag, spec.link, spec.made, spec.sizes, spec.width"
+const keys = {
+  product: "title, handle, description_html, vendor, product_type, tags, status, seo_title, seo_description",
   variant:
-    "allowed: title, sku, barcode, price, compare_at_price, weight, weight_unit, option1, option2, option3, taxable, requires_shipping, and metafields as namespace.key",
-  collection:
-    "allowed: title, handle, description_html, sort_order, seo_title, seo_description, and metafields as namespace.key",
-  media: "allowed: alt, and metafields as namespace.key"
+    "title, sku, barcode, price, compare_at_price, weight, weight_unit, option1, option2, option3, taxable, requires_shipping",
+  collection: "title, handle, description_html, sort_order, seo_title, seo_description",
+  media: "alt"
 }
+
+/** What refusals name as the keys that may be written, where no metafield is defined. */
+export const allowed = {
+  product: `the allowed keys are ${keys.product}`,
+  variant: `the allowed keys are ${keys.variant}`,
+  collection: `the allowed keys are ${keys.collection}`,
+  media: `the allowed keys are ${keys.media}`
+}
+
+/** What refusals say of an unknown key after naming it; `metafields`: those that are defined. */
+export const unknownKey = (kind: EntityKind, meant = "", defined = "") => {
+  const noun = kind === "media" ? "media file" : kind
+  return `is an unknown key of a ${noun}${meant === "" ? "" : ` (did you mean ${meant}?)`}; ${allowed[kind]}${defined === "" ? "" : `, ${defined}`}; a new metafield needs a definition first`
+}
+
+const unknownHere = (kind: EntityKind, meant = "") => unknownKey(kind, meant, kind === "product" ? metafields : "")
+const many = (count: number, text: string) => JSON.stringify(Array.from({ length: count }, (_, at) => `${text}${at}`))
+const atMost = (count: number, what = "characters") => `must have at most ${count} ${what}`
+
 export const decimal = "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
 const whole = "must be a whole number from -9007199254740991 to 9007199254740991"
 const address = "must be an address that begins with http:, https:, mailto:, sms: or tel:"
 const json = "must be JSON, at most 32 levels deep"
+const day = "must be a date such as 2026-01-31"
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
 
 /** The metafields that every entity of the table of values has, each of its type. */
@@ -27,6 +45,11 @@ export const metafieldTypes = {
   "spec.made": "date"
 }
 
+export const titleOfMedia = unknownHere("media").replace(
+  "an unknown key of",
+  "a key of a product and a variant and a collection, not of"
+)
+
 /** Values that do not fit, with what is said of them. */
 export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: ReadonlyArray<string>, rule: string]> = [
   ["product", "title", ["two\nlines", "a\rb"], "must be one line of text"],
@@ -35,21 +58,56 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
   ["product", "tags", ['["a","b\\nc"]'], "each item must be one line of text"],
   ["product", "tags", ['["\\u0000"]'], "each item must not contain U+0000"],
   ["product", "tags", ['["\\ud800"]'], "each item must not contain lone surrogates"],
-  ["product", "options", ["[]"], `is read-only; ${allowed.product}`],
-  ["product", "colour", ["x"], `is no attribute of a product; ${allowed.product}`],
-  ["product", "price", ["1"], `is no attribute of a product; ${allowed.product}`],
-  ["product", "__proto__", ["x"], `is no attribute of a product; ${allowed.product}`],
-  ["product", "a.b.c", ["x"], `is no attribute of a product; ${allowed.product}`],
+  ["product", "options", ["[]"], `is read-only; ${allowed.product}, ${metafields}`],
+  ["product", "colour", ["x"], unknownHere("product")],
+  ["product", "price", ["1"], unknownHere("product").replace("an unknown key of", "a key of a variant, not of")],
+  ["product", "__proto__", ["x"], unknownHere("product")],
+  ["product", "constructor", ["x"], unknownHere("product")],
+  ["product", "a.b.c", ["x"], unknownHere("product")],
+  ["product", "titel", ["x"], unknownHere("product", "title")],
+  ["product", "de.title", ["x"], unknownHere("product", "title")],
+  ["product", "spec.widht", ["1"], unknownHere("product", "spec.width")],
+  ["product", "specs.count", ["1"], unknownHere("product", "spec.count")],
+  ["product", "count", ["1"], unknownHere("product", "spec.count")],
+  ["product", "care.nope", ["x"], unknownHere("product")],
+  [
+    "variant",
+    "spec.width",
+    ["1"],
+    `is a key of a product, not of a variant; ${allowed.variant}; a new metafield needs a definition first`
+  ],
+  ["product", "title", ["x".repeat(256), "🏔".repeat(256)], atMost(255)],
+  ["product", "vendor", ["x".repeat(256)], atMost(255)],
+  ["product", "product_type", ["x".repeat(256)], atMost(255)],
+  ["product", "seo_title", ["x".repeat(256)], atMost(255)],
+  ["product", "seo_description", ["x".repeat(65_537)], atMost(65_536)],
+  ["product", "description_html", ["x".repeat(524_289)], atMost(524_288)],
+  ["product", "tags", [many(251, "t")], atMost(250, "items")],
+  ["product", "tags", [many(1, "t".repeat(255))], `each item ${atMost(255)}`],
+  ["variant", "price", ["-0.01", "-1"], "must be at least 0"],
+  ["variant", "compare_at_price", ["-0.000000001"], "must be at least 0"],
+  ["variant", "weight", ["-5"], "must be at least 0"],
+  ["variant", "weight_unit", ["stone", "KG"], "must be one of g, kg, lb, oz"],
+  ["variant", "barcode", ["x".repeat(256)], atMost(255)],
+  ["variant", "option2", ["x".repeat(256)], atMost(255)],
+  ["collection", "title", ["x".repeat(256)], atMost(255)],
+  [
+    "collection",
+    "sort_order",
+    ["by hand"],
+    "must be one of alpha-asc, alpha-desc, best-selling, created, created-desc, manual, price-asc, price-desc"
+  ],
+  ["media", "alt", ["x".repeat(513)], atMost(512)],
   ["variant", "price", ["abc", "1,5", "1e3", "NaN", ".5", "5.", " 1", "12345678901234", "1.1234567890"], decimal],
   ["variant", "taxable", ["yes", "TRUE", "1"], "must be true or false"],
   ["variant", "sku", ["x".repeat(256), "x".repeat(5_000)], "must have at most 255 characters"],
   ["product", "handle", ["x".repeat(256)], "must have at most 255 characters"],
   ["collection", "handle", ["x".repeat(256)], "must have at most 255 characters"],
-  ["variant", "vendor", ["x"], `is no attribute of a variant; ${allowed.variant}`],
-  ["collection", "tags", ["[]"], `is no attribute of a collection; ${allowed.collection}`],
+  ["variant", "vendor", ["x"], unknownHere("variant").replace("an unknown key of", "a key of a product, not of")],
+  ["collection", "tags", ["[]"], unknownHere("collection").replace("an unknown key of", "a key of a product, not of")],
   ["media", "url", ["https://x.example/a.png"], `is read-only; ${allowed.media}`],
   ["media", "width", ["1"], `is read-only; ${allowed.media}`],
-  ["media", "title", ["x"], `is no attribute of a media file; ${allowed.media}`],
+  ["media", "title", ["x"], titleOfMedia],
   ["product", "spec.width", ["x"], decimal],
   ["product", "spec.count", ["1.5", "9007199254740992", "x"], whole],
   ["product", "spec.link", ["//x.example", "javascript:alert(1)", "https://a b", "https://"], address],
@@ -57,7 +115,14 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
   ["product", "spec.flag", ["on"], "must be true or false"],
   ["product", "spec.sizes", ["[1]", "x"], "must be a JSON list of strings"],
   ["product", "spec.sizes", ['["1","x"]'], `each item ${whole}`],
-  ["product", "spec.unheard_of", ["two\nlines"], "must be one line of text"]
+  [
+    "product",
+    "spec.made",
+    ["any text", "2026-02-29", "2026-13-01", "2026-1-1", "0000-01-01", "2026-01-01T00:00:00"],
+    day
+  ],
+  ["product", "spec.sizes", [many(129, "1")], atMost(128, "items")],
+  ["product", "spec.link", [`https://a.example/${"x".repeat(2_048)}`], atMost(2_048)]
 ]
 
 /** Values that fit, to be stored as they are. */
@@ -76,8 +141,7 @@ export const fitting: ReadonlyArray<readonly [EntityKind, Readonly<Record<string
       "spec.data": nested(32),
       "spec.flag": "false",
       "spec.sizes": '["1","-2"]',
-      "spec.made": "any text:\nnot ours to check",
-      "spec.unheard_of": "x"
+      "spec.made": "2024-02-29"
     }
   ],
   [

@@ -242,10 +242,10 @@ for (const engine of serviceEngines) {
             yield* set(revision, "specs.hours", "14")
             assert.strictEqual(yield* typeOf("specs.hours"), "number_integer")
             // That of another kind of entity says nothing here.
-            yield* set(revision + 1, "specs.lumen", "bright")
-            assert.strictEqual(yield* typeOf("specs.lumen"), "single_line_text_field")
+            const { message } = yield* Effect.flip(set(revision + 1, "specs.lumen", "bright"))
+            assert.match(message, /^attributes\.specs\.lumen: is a key of a variant, not of a product/)
             yield* drafts.updateVersionAttributes(product, a.id, {
-              draft_revision: revision + 2,
+              draft_revision: revision + 1,
               attributes: [{ key: "specs.hours", value: "15" }]
             })
             const version = yield* drafts.get(product, a.id)
@@ -575,10 +575,14 @@ for (const engine of serviceEngines) {
             yield* missing(operations.translations("product", product))
             const mine = yield* anEntity("product", { title: "Lamp", "care.washing": "By hand" })
             const { draft_revision } = yield* (yield* Drafts).get(mine, null)
-            yield* (yield* Drafts).updateAttributes(mine, {
-              draft_revision,
-              attributes: [{ key: "care.washing", value: "In the sea" }]
-            })
+            // Another account's definition defines nothing here.
+            const { message } = yield* Effect.flip(
+              (yield* Drafts).updateAttributes(mine, {
+                draft_revision,
+                attributes: [{ key: "care.washing", value: "30" }]
+              })
+            )
+            assert.match(message, /^attributes\.care\.washing: is an unknown key of a product/)
             yield* refresh(ours.accountId, ours.stores[0], sections)
             assert.isTrue((yield* read).every((id) => !foreign.includes(id)))
           }).pipe(actingAs(ours.actor))

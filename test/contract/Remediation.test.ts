@@ -14,11 +14,13 @@ import {
   CatalogChange,
   CatalogChanges,
   Drafts,
+  definedAs,
   Remediation
 } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
-import { allowed, decimal } from "./DraftValues.ts"
+import { allowed, decimal, unknownKey } from "./DraftValues.ts"
 
+const unknownHere = unknownKey("product", "", "care.note, spec.new")
 const nobody = EntityId.make("00000000-0000-4000-8000-00000000dead")
 const nowhere = StoreId.make("00000000-0000-4000-8000-00000000beef")
 const absent = { code: "not_found", message: "No such record." } as const
@@ -50,6 +52,7 @@ const aShop = Effect.gen(function* () {
   const { accountId, actor, stores, token } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
   const [a, b, c] = stores
   return yield* Effect.gen(function* () {
+    yield* definedAs("product", { "care.note": "single_line_text_field", "spec.new": "number_integer" })
     const product = yield* anEntity("product", { title: "Tent", "care.note": "dry" }, { on: stores })
     const variant = yield* anEntity("variant", { sku: "T-1" }, { on: stores, of: product })
     const media = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on: [a] })
@@ -245,9 +248,12 @@ for (const engine of serviceEngines) {
               [{ ...good, store_id: nowhere }, absent],
               [{ ...good, entity_id: variant }, absent],
               [{ ...good, entity_id: homeless }, absent],
-              [{ ...good, field: "colour" }, misfit(`field: is no attribute of a product; ${allowed.product}`)],
-              [{ ...good, field: "__proto__" }, misfit(`field: is no attribute of a product; ${allowed.product}`)],
-              [{ ...good, field: "options", value: "[]" }, misfit(`field: is read-only; ${allowed.product}`)],
+              [{ ...good, field: "colour" }, misfit(`field: ${unknownHere}`)],
+              [{ ...good, field: "__proto__" }, misfit(`field: ${unknownHere}`)],
+              [
+                { ...good, field: "options", value: "[]" },
+                misfit(`field: is read-only; ${allowed.product}, care.note, spec.new`)
+              ],
               [{ ...good, field: "tags", value: "a, b" }, misfit("value: must be a JSON list of strings")],
               [{ ...good, value: "a\nb" }, misfit("value: must be one line of text")],
               [{ ...good, value: "a\u0000b" }, misfit("value: must not contain U+0000")],
@@ -359,15 +365,11 @@ for (const engine of serviceEngines) {
               [{ entity_id: product, field: "title", winner_store_id: theirs.a.id }, theirs.a.id, absent],
               [{ entity_id: product, field: "title", value: "x", store_id: nowhere }, nowhere, absent],
               [{ entity_id: homeless, field: "title", winner_store_id: a.id }, a.id, absent],
-              [
-                { entity_id: product, field: "colour", winner_store_id: a.id },
-                a.id,
-                misfit(`field: is no attribute of a product; ${allowed.product}`)
-              ],
+              [{ entity_id: product, field: "colour", winner_store_id: a.id }, a.id, misfit(`field: ${unknownHere}`)],
               [
                 { entity_id: product, field: "options", value: "" },
                 first,
-                misfit(`field: is read-only; ${allowed.product}`)
+                misfit(`field: is read-only; ${allowed.product}, care.note, spec.new`)
               ],
               [{ entity_id: product, field: "title", value: "a\nb" }, first, misfit("value: must be one line of text")],
               // What a store has may not fit either.

@@ -2,9 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { fitsItsType } from "../../src/domain/AttributeRules.ts"
 import { isEmptyValue } from "../../src/domain/Emptiness.ts"
+import { fits, type KeyRule, ruleOfDefinition } from "../../src/domain/KeyRule.ts"
+import { builtInRules } from "../../src/domain/KeyRules.ts"
 import { report, seed } from "../faults/Dice.ts"
 import { engines } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
@@ -127,17 +127,58 @@ const values = [
   `${"🏔".repeat(50)}${"é".repeat(156)}`,
   "active",
   "unlisted",
-  "live"
+  "live",
+  "2026-01-31",
+  "2026-01-01",
+  "2024-02-29",
+  "2026-02-29",
+  "1900-02-29",
+  "2000-02-29",
+  "0000-01-01",
+  "2026-04-31",
+  "2026-00-10",
+  "٢٠٢٦-01-01",
+  "2",
+  "3.001",
+  "-2",
+  '["1","2","3"]',
+  `[${Array.from({ length: 130 }, () => '"1"').join()}]`,
+  `["${"x".repeat(256)}"]`,
+  `["${"🏔".repeat(128)}"]`,
+  "🏔".repeat(255),
+  "🏔".repeat(256),
+  "x".repeat(513),
+  "x".repeat(2_049),
+  "x".repeat(65_537)
 ]
-const keys: ReadonlyArray<readonly [EntityKind, string]> = [
-  ["product", "title"],
-  ["product", "handle"],
-  ["product", "status"],
-  ["variant", "sku"],
-  ["collection", "status"],
-  ["collection", "handle"],
-  ["media", "url"],
-  ["product", "spec.any"]
+const validations: Readonly<Record<string, ReadonlyArray<string>>> = {
+  min: ["1", "-1.5", "2026-01-02", "nonsense", "\u0000"],
+  max: ["2", "9007199254740990", "254", "2026-01-31", ""],
+  max_precision: ["0", "1"],
+  choices: ['["active","2026-01-31","1","🏔"]', "[]", "nonsense", '["\\u0000"]'],
+  "list.min": ["1", "3"],
+  "list.max": ["1", "39"],
+  regex: ["^a+$"],
+  allowed_domains: ['["a.example"]'],
+  unheard_of: ["1"]
+}
+
+/** The rules of every type alone, and with each validation; those of built-in keys; none. */
+const rules: ReadonlyArray<KeyRule | undefined> = [
+  undefined,
+  ...types.flatMap((type) => [
+    { type },
+    ruleOfDefinition(type, []),
+    ...Object.entries(validations).flatMap(([name, values]) =>
+      values.map((value) => ruleOfDefinition(type, [{ name, type, value }]))
+    ),
+    ruleOfDefinition(type, [
+      { name: "min", type, value: "1" },
+      { name: "max", type, value: "3" },
+      { name: "list.max", type, value: "2" }
+    ])
+  ]),
+  ...Object.values(builtInRules).flatMap((ofKind) => [...ofKind.values()])
 ]
 
 for (const engine of engines) {
@@ -183,17 +224,25 @@ for (const engine of engines) {
       it.effect("and so is what fits a type", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
-          const all = keys.flatMap(([kind, key]) =>
-            types.flatMap((type) => values.map((value) => ({ kind, key, type, value })))
+          const all = rules.flatMap((rule, index) =>
+            // A value without a definition is judged by the type that it was stored with.
+            (rule === undefined ? types : ["x"]).flatMap((type) =>
+              values.map((value) => ({ rule: rule === undefined ? null : index, type, value }))
+            )
           )
           const rows = yield* sql`
-            SELECT attribute_fits(t.c ->> 'kind', t.c ->> 'key', (t.c - 'kind' - 'key')) AS fits
-            FROM jsonb_array_elements(${JSON.stringify(all)}::jsonb) WITH ORDINALITY AS t (c, n) ORDER BY n`
+            WITH rules AS MATERIALIZED (SELECT ${JSON.stringify(rules.map((rule) => rule ?? null))}::jsonb AS of_keys)
+            SELECT key_fits(rules.of_keys -> (t.c ->> 'rule')::integer, t.c ->> 'type', t.c ->> 'value') AS fits
+            FROM rules, jsonb_array_elements(${JSON.stringify(all)}::jsonb) WITH ORDINALITY AS t (c, n) ORDER BY n`
           const wrong = all.filter(
-            ({ key, kind, type, value }, index) => rows[index]?.fits !== fitsItsType(kind, key, { type, value })
+            ({ rule, type, value }, index) =>
+              rows[index]?.fits !== fits((rule === null ? undefined : rules[rule]) ?? { type }, value)
           )
           assert.deepStrictEqual(
-            wrong.map(({ value, ...rest }) => ({ ...rest, value: value.slice(0, 60) })),
+            wrong.map(({ rule, type, value }) => ({
+              rule: rule === null ? type : rules[rule],
+              value: value.slice(0, 60)
+            })),
             []
           )
           const fitting = rows.filter(({ fits }) => fits === true).length

@@ -33,6 +33,7 @@ import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { AccessRepo } from "../../src/repos/AccessRepo.ts"
 import { CatalogRepo, type ListFilters } from "../../src/repos/CatalogRepo.ts"
 import { ConnectionsRepo } from "../../src/repos/ConnectionsRepo.ts"
+import { DefinitionsRepo } from "../../src/repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { DropsRepo } from "../../src/repos/DropsRepo.ts"
 import { HealthRepo, readsAll } from "../../src/repos/HealthRepo.ts"
@@ -168,7 +169,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* operations.markets(accountId)
     yield* operations.market(accountId, RecordId.make(nilUuid))
     for (const ownerType of [null, "product"] as const) yield* operations.metafieldDefinitions(accountId, ownerType)
-    yield* operations.metafieldTypes(accountId, ["care.washing"])
+    yield* (yield* DefinitionsRepo).metafields(accountId)
     for (const { id } of [...(yield* operations.metaobjectDefinitions(accountId)), { id: RecordId.make(nilUuid) }])
       yield* operations.metaobjectEntries(accountId, id)
     yield* operations.translations(accountId, "product", ids.product)

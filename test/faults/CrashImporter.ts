@@ -4,6 +4,7 @@
  * what is left) say what it does, IMPORT_STEP and IMPORT_OCCURRENCE where it dies; IMPORT_CARELESS plants the wrong variant, which marks items done in a transaction of
  * its own.
  */
+
 import { SqlClient } from "@effect/sql"
 import { Config, Context, Effect, Layer, Option } from "effect"
 import * as Database from "../../src/database/Database.ts"
@@ -12,17 +13,18 @@ import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId } from "../../src/domain/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerDemoPlatforms } from "../../src/platform/Platforms.ts"
+import { DefinitionsRepo } from "../../src/repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
 import { MirrorRepo } from "../../src/repos/MirrorRepo.ts"
-import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
 import { PulledRecordsRepo } from "../../src/repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
 import { Imports } from "../../src/services/Imports.ts"
+import { MetafieldDefinitions } from "../../src/services/MetafieldDefinitions.ts"
 import { Mirror } from "../../src/services/Mirror.ts"
 import { SecretBox } from "../../src/services/SecretBox.ts"
 import { StoreAccess } from "../../src/services/StoreAccess.ts"
@@ -84,7 +86,7 @@ process.stdin.on("end", () => process.exit(1)).resume()
 
 const Importing = Imports.layer.pipe(
   Layer.provide(Deadly),
-  Layer.provide(Layer.mergeAll(CatalogChanges.layer, Mirror.layer, StoreAccess.layer)),
+  Layer.provide(Layer.mergeAll(CatalogChanges.layer, MetafieldDefinitions.layer, Mirror.layer, StoreAccess.layer)),
   Layer.provide(SecretBox.layer),
   Layer.provide(
     Layer.mergeAll(
@@ -94,7 +96,7 @@ const Importing = Imports.layer.pipe(
       ImportLockRepo.layer,
       Marking,
       MirrorRepo.layer,
-      OperationsRepo.layer,
+      DefinitionsRepo.layer,
       PulledRecordsRepo.layer,
       StoresRepo.layer,
       Transaction.layer

@@ -4,11 +4,13 @@
  * REMEDY_STORE, REMEDY_WINNER and REMEDY_ENTITIES say what it does, REMEDY_STEP where it dies; REMEDY_CARELESS plants the
  * wrong variant, which writes without a transaction.
  */
+
 import { Config, Effect, Layer, Option, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
+import { DefinitionsRepo } from "../../src/repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HealthRepo } from "../../src/repos/HealthRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
@@ -16,6 +18,7 @@ import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { MetafieldDefinitions } from "../../src/services/MetafieldDefinitions.ts"
 import { Remediation } from "../../src/services/Remediation.ts"
 
 const work = Effect.gen(function* () {
@@ -88,9 +91,18 @@ process.stdin.on("end", () => process.exit(1)).resume()
 
 const Remedying = Remediation.layer.pipe(
   Layer.provideMerge(CatalogChanges.layer),
+  Layer.provide(MetafieldDefinitions.layer),
   Layer.provide(Deadly),
   Layer.provide(
-    Layer.mergeAll(DeadlyDrafts, DeadlyHistory, HealthRepo.layer, ImportLockRepo.layer, StoresRepo.layer, Transactions)
+    Layer.mergeAll(
+      DeadlyDrafts,
+      DeadlyHistory,
+      DefinitionsRepo.layer,
+      HealthRepo.layer,
+      ImportLockRepo.layer,
+      StoresRepo.layer,
+      Transactions
+    )
   ),
   Layer.provide(DatabaseLive)
 )

@@ -7,6 +7,7 @@ import { type AccountId, type EntityId, ImportId, type StoreId } from "../../src
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { MetafieldDefinitions } from "../../src/services/MetafieldDefinitions.ts"
 import { SecretBox } from "../../src/services/SecretBox.ts"
 import { Stores } from "../../src/services/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, anEntity, CatalogChanges, Drafts } from "../../src/testing/index.ts"
@@ -51,6 +52,7 @@ const withoutImportLock = CatalogChanges.layer.pipe(
 /** A pool of its own for whoever writes: the planted variants need a second connection each. */
 const servicesOn = (changes: typeof right) =>
   Layer.mergeAll(Accounts.layer, ApiKeys.layer, Stores.layer, Drafts.layer).pipe(
+    Layer.provideMerge(MetafieldDefinitions.layer),
     Layer.provideMerge(changes),
     Layer.provide(SecretBox.layer),
     Layer.provideMerge(RepositoriesOnDatabase),

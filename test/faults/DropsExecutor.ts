@@ -3,6 +3,7 @@
  * DROPS_OCCURRENCE where it dies by SIGKILL; DROPS_PLANTED plants a wrong variant: `outside` claims in a transaction of its
  * own, `again` beside that takes no notice of a claim.
  */
+
 import { SqlClient } from "@effect/sql"
 import { Config, Context, Effect, Layer, Logger } from "effect"
 import * as Database from "../../src/database/Database.ts"
@@ -11,16 +12,17 @@ import { makeDemoPlatform } from "../../src/platform/demo/DemoPlatform.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { CatalogRepo } from "../../src/repos/CatalogRepo.ts"
+import { DefinitionsRepo } from "../../src/repos/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { DropsRepo } from "../../src/repos/DropsRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
-import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
 import { PublicationsRepo } from "../../src/repos/PublicationsRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
 import { Drops } from "../../src/services/Drops.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
+import { MetafieldDefinitions } from "../../src/services/MetafieldDefinitions.ts"
 import { layerWorkers, Publishing } from "../../src/services/Publishing.ts"
 import { SecretBox } from "../../src/services/SecretBox.ts"
 import { StoreAccess } from "../../src/services/StoreAccess.ts"
@@ -89,7 +91,7 @@ const Repositories = Layer.mergeAll(
   Planted.pipe(Layer.provide(DropsRepo.layer)),
   HistoryRepo.layer,
   ImportLockRepo.layer,
-  OperationsRepo.layer,
+  DefinitionsRepo.layer,
   PublicationsRepo.layer,
   StoresRepo.layer,
   Layer.effect(PlatformClient, makeDemoPlatform).pipe(Layer.provide(DemoShops.layer), Layer.provide(Transaction.layer)),
@@ -102,7 +104,7 @@ process.stdin.on("end", () => process.exit(1)).resume()
 const Executing = Layer.merge(Drops.layer, layerWorkers).pipe(
   Layer.provide(Publishing.layer),
   Layer.provide(Deadly),
-  Layer.provide(Layer.merge(CatalogChanges.layer, StoreAccess.layer)),
+  Layer.provide(Layer.mergeAll(CatalogChanges.layer, MetafieldDefinitions.layer, StoreAccess.layer)),
   Layer.provide(SecretBox.layer),
   Layer.provide(Repositories),
   Layer.provide(DatabaseLive),

@@ -10,6 +10,7 @@ import { EntityId, type StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
+import { MetafieldDefinitions } from "../../src/services/MetafieldDefinitions.ts"
 import { Remediation } from "../../src/services/Remediation.ts"
 import { SecretBox } from "../../src/services/SecretBox.ts"
 import { Stores } from "../../src/services/Stores.ts"
@@ -83,6 +84,7 @@ const inGivenOrder = Layer.effect(
 
 const servicesOn = <R>(drafts: Layer.Layer<DraftsRepo, never, R>, connections: number) =>
   Layer.mergeAll(Drafts.layer, Remediation.layer).pipe(
+    Layer.provideMerge(MetafieldDefinitions.layer),
     Layer.provide(FaultInjector.layer),
     Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, Stores.layer)),
     Layer.provide(SecretBox.layer),

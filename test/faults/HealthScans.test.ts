@@ -14,6 +14,7 @@ import {
 } from "../../src/domain/Health.ts"
 import { scan } from "../../src/domain/HealthScan.ts"
 import { EntityId } from "../../src/domain/Ids.ts"
+import { builtInKeyRules } from "../../src/domain/KeyRules.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HealthRepo } from "../../src/repos/HealthRepo.ts"
 import { StoresRepo } from "../../src/repos/StoresRepo.ts"
@@ -174,6 +175,7 @@ const contradictions = (shop: Shop, name: string) =>
             currency: "EUR"
           })),
           rules: defaultRules,
+          keys: builtInKeyRules,
           sources: [],
           translations: []
         },

@@ -4,6 +4,7 @@ import { HealthDimension, HealthSection } from "../../src/domain/Health.ts"
 import { ImportId } from "../../src/domain/Ids.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { unknownKey } from "../contract/DraftValues.ts"
 import { type Answer, ask, assertHeaders, assertRefusal, MemoryServer, misfit, refusals } from "./Exchange.ts"
 import { aKey } from "./Fixtures.ts"
 
@@ -309,6 +310,23 @@ layer(MemoryServer)("data health over REST", (it) => {
         results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true }]
       })
       assert.deepStrictEqual(bodyOf(yield* post("/completeness-fills", token, batch())), { filled: 0, results: [] })
+      const unknown = { entity_id: bare, store_id: a, field: "de.vendor", value: "Fell" }
+      assert.deepStrictEqual(bodyOf(yield* post("/completeness-fills", token, batch(unknown))), {
+        filled: 0,
+        results: [
+          {
+            entity_id: bare,
+            store_id: a,
+            field: "de.vendor",
+            ok: false,
+            filled: false,
+            error: {
+              code: "validation_failed",
+              message: `field: ${unknownKey("product", "vendor")}`
+            }
+          }
+        ]
+      })
       assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, batch())), { patched: 0, results: [] })
       const product = bodyOf(yield* ask(`/api/v1/products/${bare}`, { token }))
       assert.strictEqual(product.draft_revision, 1)
@@ -383,7 +401,12 @@ layer(MemoryServer)("data health over REST", (it) => {
     Effect.gen(function* () {
       const { a, bare, token } = yield* aShop
       const value = "x".repeat(4_000)
-      const operations = Array.from({ length: 490 }, () => ({ entity_id: bare, store_id: a, field: "vendor", value }))
+      const operations = Array.from({ length: 490 }, () => ({
+        entity_id: bare,
+        store_id: a,
+        field: "seo_description",
+        value
+      }))
       const large = JSON.stringify({ entity_type: "product", operations })
       assert.isAbove(large.length, 1_048_576)
       assert.isBelow(large.length, 2_097_152)

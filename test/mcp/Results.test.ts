@@ -167,6 +167,16 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         "validation_failed"
       )
       assert.include(misfit, "attributes.status: must be one of active, draft, archived, unlisted")
+      const unknown = assertRefusal(
+        base,
+        yield* call("update_master_attributes_v1", {
+          master_id: samples.product,
+          draft_revision: master.draft_revision,
+          attributes: [{ key: "de.title", value: "Zelt" }]
+        }),
+        "validation_failed"
+      )
+      assert.include(unknown, "attributes.de.title: is an unknown key of a product (did you mean title?)")
       for (const [name, kinds] of [
         ["get_master_translations_v1", "products and collections"],
         ["list_master_drops_v1", "products, variants and collections"]

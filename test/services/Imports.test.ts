@@ -230,17 +230,17 @@ for (const engine of engines) {
                     [
                       2,
                       "Pages (product.metafields.my.pages)",
-                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991.'
+                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
                     ],
                     [
                       2,
                       "Fits (variant.metafields.my.fits)",
-                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false.'
+                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false. Correct the cell or the definition (in the shop, or with catalog definition set-type variant my.fits TYPE).'
                     ],
                     [
                       3,
                       "Pages (product.metafields.my.pages)",
-                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991.'
+                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
                     ]
                   ]
                 )

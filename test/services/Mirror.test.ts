@@ -3,8 +3,8 @@ import { Effect, Layer, Stream } from "effect"
 import { AccountId, ImportId, StoreId } from "../../src/domain/Ids.ts"
 import { PlatformUnavailable } from "../../src/domain/PlatformErrors.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { DefinitionsRepo } from "../../src/repos/DefinitionsRepo.ts"
 import { MirrorRepo } from "../../src/repos/MirrorRepo.ts"
-import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
 import { Mirror } from "../../src/services/Mirror.ts"
 import { aMarket } from "../support/Mirrors.ts"
 
@@ -49,7 +49,7 @@ const staging = (count: number, failsAfter: number) =>
     })
     const exit = yield* Effect.flatMap(Mirror, ({ stage }) => stage(accountId, importId, store)).pipe(
       Effect.provide(
-        Mirror.layer.pipe(Layer.provide(Client), Layer.provide(Repo), Layer.provide(Layer.mock(OperationsRepo, {})))
+        Mirror.layer.pipe(Layer.provide(Client), Layer.provide(Repo), Layer.provide(Layer.mock(DefinitionsRepo, {})))
       ),
       Effect.either
     )

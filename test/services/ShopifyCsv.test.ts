@@ -836,6 +836,27 @@ describe("a file that is refused", () => {
       "Variant SKU",
       "A SKU has at most 255 characters."
     ],
+    [
+      "a long title",
+      lines(head, "cup,Cup,,,,", `mug,${"m".repeat(256)},,,,`),
+      3,
+      "Title",
+      "The value must have at most 255 characters."
+    ],
+    [
+      "a tag too long",
+      lines("Handle,Title,Tags", `mug,Mug,"new, ${"t".repeat(256)}"`),
+      2,
+      "Tags",
+      "The value is a list of which each item must have at most 255 characters."
+    ],
+    [
+      "a long alt text",
+      lines("Handle,Title,Image Src,Image Alt Text", `mug,Mug,https://a.example/a.png,${"a".repeat(513)}`),
+      2,
+      "Image Alt Text",
+      "The value must have at most 512 characters."
+    ],
     ["no title", lines(head, "mug,,,,5,"), 2, "Title", "The first line of a product must have its title."],
     [
       "a title of two lines",

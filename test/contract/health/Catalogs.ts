@@ -1,5 +1,6 @@
 import * as fc from "fast-check"
 import type { EntityKind } from "../../../src/domain/Attribute.ts"
+import type { PlatformMetafieldDefinition } from "../../../src/domain/Definition.ts"
 import type { HealthRules } from "../../../src/domain/Health.ts"
 import { EntityId, type StoreId } from "../../../src/domain/Ids.ts"
 import type { MirrorItem } from "../../../src/domain/Mirror.ts"
@@ -209,6 +210,43 @@ const tongue = fc.record({
 })
 export type Tongue = typeof tongue extends fc.Arbitrary<infer A> ? A : never
 
+const definition = fc.record({
+  key: fc.constantFrom("spec.data", "spec.link", "spec.count", "care.note", "care.none"),
+  isOwn: fc.boolean(),
+  type: fc.constantFrom(
+    "single_line_text_field",
+    "number_integer",
+    "date",
+    "json",
+    "url",
+    "list.single_line_text_field"
+  ),
+  validations: fc.array(
+    fc.record({
+      name: fc.constantFrom("min", "max", "choices", "regex", "list.min", "list.max"),
+      value: fc.constantFrom("3", "8", '["Boots","7"]', "^B", "nonsense")
+    }),
+    { maxLength: 2 }
+  )
+})
+export type Defined = typeof definition extends fc.Arbitrary<infer A> ? A : never
+
+/** A definition of a product's metafield. */
+export const definitionOf = ({ key, type, validations }: Defined): PlatformMetafieldDefinition => {
+  const [namespace = "", name = ""] = key.split(".")
+  return {
+    owner_type: "product",
+    namespace,
+    key: name,
+    name,
+    description: null,
+    type,
+    validations: validations.map((validation) => ({ ...validation, type })),
+    platform_id: `definition/${key}`,
+    metafields_count: 0
+  }
+}
+
 /** The languages that a store sells in. */
 export const locales = ["en", "de", "fr"]
 
@@ -237,6 +275,7 @@ const rules: fc.Arbitrary<HealthRules> = fc.record({
 
 /** A catalog that is scanned, changed, and scanned again. `rules` null: the usual ones. */
 export const history = fc.record({
+  definitions: fc.uniqueArray(definition, { maxLength: 4, selector: ({ key }) => key }),
   shops: fc.tuple(shop, shop, shop),
   rules: fc.option(rules),
   tongues: fc.array(tongue, { maxLength: 12, size: "max" }),

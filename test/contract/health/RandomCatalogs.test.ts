@@ -14,6 +14,7 @@ import {
 } from "../../../src/domain/Health.ts"
 import { type AccountId, ImportId, RecordId, type StoreId } from "../../../src/domain/Ids.ts"
 import { nameOf } from "../../../src/domain/Mirror.ts"
+import { DefinitionsRepo } from "../../../src/repos/DefinitionsRepo.ts"
 import { HealthRepo } from "../../../src/repos/HealthRepo.ts"
 import { MirrorRepo } from "../../../src/repos/MirrorRepo.ts"
 import { StoresRepo } from "../../../src/repos/StoresRepo.ts"
@@ -21,7 +22,16 @@ import { Accounts, CatalogChange, CatalogChanges, DataHealth, Stores } from "../
 import { report, seed } from "../../faults/Dice.ts"
 import { amount, isLong } from "../../support/Volume.ts"
 import { everySide, memorySide, type Plant, runOn, type Side, uuidsOf } from "../sidebyside/Sides.ts"
-import { type History, history, locales, type Step, type Tongue, World } from "./Catalogs.ts"
+import {
+  type Defined,
+  definitionOf,
+  type History,
+  history,
+  locales,
+  type Step,
+  type Tongue,
+  World
+} from "./Catalogs.ts"
 
 const catalogs = amount(3, 150)
 const plantedCatalogs = 60
@@ -103,7 +113,12 @@ let started = 0
 const counted = { catalogs: 0, entities: 0, rows: {} as Record<string, number> }
 
 /** The mirrors of all stores, as their platforms would fill them. */
-const mirror = (accountId: AccountId, world: World, tongues: ReadonlyArray<Tongue>) =>
+const mirror = (
+  accountId: AccountId,
+  world: World,
+  tongues: ReadonlyArray<Tongue>,
+  definitions: ReadonlyArray<Defined>
+) =>
   Effect.gen(function* () {
     const repo = yield* MirrorRepo
     const { apply } = yield* CatalogChanges
@@ -118,10 +133,18 @@ const mirror = (accountId: AccountId, world: World, tongues: ReadonlyArray<Tongu
         items.map((item) => ({ id: RecordId.make(world.mint()), name: nameOf(item), item }))
       )
     }
+    for (const definition of definitions) {
+      const id = RecordId.make(world.mint())
+      const { metafields_count: _, platform_id: __, ...own } = definitionOf(definition)
+      const item = { kind: "metafield_definition", content: definitionOf(definition) } as const
+      yield* definition.isOwn
+        ? Effect.flatMap(DefinitionsRepo, ({ define }) => define(accountId, id, own))
+        : repo.stage(accountId, importId, [{ id, name: nameOf(item), item }])
+    }
     for (const storeId of world.storeIds) yield* transaction.run(repo.apply(accountId, importId, storeId))
   })
 
-const compare = (sides: ReadonlyArray<Side>, { afterwards, first, rules, shops, tongues }: History) =>
+const compare = (sides: ReadonlyArray<Side>, { afterwards, definitions, first, rules, shops, tongues }: History) =>
   Effect.gen(function* () {
     const name = `${seed} health ${started++}`
     const answers = yield* Effect.forEach(sides, (side) => {
@@ -151,7 +174,7 @@ const compare = (sides: ReadonlyArray<Side>, { afterwards, first, rules, shops, 
                 })
               )
             yield* carryOut(first)
-            yield* mirror(accountId, world, tongues)
+            yield* mirror(accountId, world, tongues, definitions)
             const before = yield* observed(stores)
             const scans = yield* Effect.forEach(HealthDimension.literals, (dimension) =>
               Effect.flatMap(health.scan(dimension), ({ text }) => exactly(Schema.parseJson(HealthSnapshot), text))

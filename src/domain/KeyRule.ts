@@ -1,0 +1,243 @@
+import { Either, Schema } from "effect"
+import { RE2JS } from "re2js"
+import type { DefinitionValidation } from "./Definition.ts"
+import { isNestedDeeper } from "./JsonNesting.ts"
+import { textMisfit } from "./Text.ts"
+
+/**
+ * What a value of a key must satisfy: its type and its bounds. Plain data, which the scan of data health hands to the database
+ * (`key_fits` of migration 0034 gives the same answer as `fits`). Of a list, all but the number of items is about each item.
+ */
+export interface KeyRule {
+  readonly type: string
+  /** Characters, as Unicode counts them. */
+  readonly minLength?: number
+  readonly maxLength?: number
+  /** The least and the greatest number, or the first and the last date. */
+  readonly min?: string
+  readonly max?: string
+  /** Digits after the point. */
+  readonly precision?: number
+  readonly choices?: ReadonlyArray<string>
+  readonly minItems?: number
+  readonly maxItems?: number
+  /** Host names that an address may have. Writes are held to them, scans are not. */
+  readonly domains?: ReadonlyArray<string>
+  /** A regular expression in RE2's dialect. Writes are held to it, scans are not: the database has another dialect. */
+  readonly pattern?: string
+}
+
+/** Deepest nesting of a value that is JSON. */
+const deepestJson = 32
+
+const anythingInJson = Schema.decodeEither(Schema.parseJson())
+const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.String)))
+
+const unless = (fits: boolean, rule: string) => (fits ? undefined : rule)
+
+/** Whether the text is a day of the calendar such as 2026-01-31. */
+export const isDate = (text: string): boolean => {
+  const [, year = 0, month = 0, day = 0] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number)
+  return (
+    year > 0 &&
+    month > 0 &&
+    month <= 12 &&
+    day > 0 &&
+    day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
+  )
+}
+
+type TypeRules = ReadonlyMap<string, (value: string) => string | undefined>
+
+/** What is wrong with a value that is not empty, for each type that is checked here. Ranges are Shopify's. */
+const typeRules: TypeRules = new Map(
+  Object.entries({
+    single_line_text_field: (value: string) => unless(!/[\n\r]/.test(value), "must be one line of text"),
+    number_decimal: (value: string) =>
+      unless(
+        /^-?\d{1,13}(?:\.\d{1,9})?$/.test(value),
+        "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
+      ),
+    number_integer: (value: string) =>
+      unless(
+        /^-?\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value)),
+        "must be a whole number from -9007199254740991 to 9007199254740991"
+      ),
+    boolean: (value: string) => unless(value === "true" || value === "false", "must be true or false"),
+    date: (value: string) => unless(isDate(value), "must be a date such as 2026-01-31"),
+    url: (value: string) =>
+      unless(
+        /^(?:https?|mailto|sms|tel):\S+$/i.test(value) && URL.canParse(value),
+        "must be an address that begins with http:, https:, mailto:, sms: or tel:"
+      ),
+    json: (value: string) =>
+      unless(
+        !isNestedDeeper(value, deepestJson) && Either.isRight(anythingInJson(value)),
+        `must be JSON, at most ${deepestJson} levels deep`
+      )
+  })
+)
+
+/** As `typeRules`, but an address is checked by its form alone: a database can tell no more. */
+const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
+  unless(
+    /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
+    "must have the form of an address"
+  )
+)
+
+const isLongerThan = (text: string, length: number) => text.length > length && [...text].length > length
+const isShorterThan = (text: string, length: number) => text.length < 2 * length && [...text].length < length
+
+/** A decimal number as a whole number of billionths; undefined: the text is no such number. */
+const billionths = (text: string): bigint | undefined => {
+  const [, sign, whole, fraction = ""] = /^(-?)(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? []
+  return whole === undefined ? undefined : BigInt(`${sign}${whole}${fraction.padEnd(9, "0")}`)
+}
+
+const isBefore = (type: string, left: string, right: string): boolean => {
+  if (type === "date") return left < right
+  const [before, after] = [billionths(left), billionths(right)]
+  return before !== undefined && after !== undefined && before < after
+}
+
+const hostOf = (value: string) => (URL.canParse(value) ? new URL(value).hostname.toLowerCase() : "")
+
+/** Steps that one check of a pattern may take: the library takes at most characters times instructions of them. */
+const maxPatternSteps = 250_000
+
+const compiled = new Map<string, RE2JS | null>()
+
+/**
+ * Whether a pattern allows a value. Patterns come from platforms, so they run in an engine whose time is linear in the value's
+ * length, and within a bound. A pattern that the engine does not know, or that would take longer, allows every value: the
+ * platform decides.
+ */
+const allows = (pattern: string, value: string): boolean => {
+  let engine = compiled.get(pattern)
+  if (engine === undefined) {
+    engine =
+      pattern.length > 1_000
+        ? null
+        : Either.getOrElse(
+            Either.try(() => RE2JS.compile(pattern)),
+            () => null
+          )
+    if (compiled.size >= 1_000) compiled.clear()
+    compiled.set(pattern, engine)
+  }
+  return engine === null || engine.programSize() * value.length > maxPatternSteps || engine.matcher(value).find()
+}
+
+const itemMisfit = (rule: KeyRule, type: string, value: string, types: TypeRules): string | undefined => {
+  const wrong = types.get(type)?.(value)
+  if (wrong !== undefined) return wrong
+  const { choices, domains, max, maxLength, min, minLength, pattern, precision } = rule
+  if (maxLength !== undefined && isLongerThan(value, maxLength)) return `must have at most ${maxLength} characters`
+  if (minLength !== undefined && isShorterThan(value, minLength)) return `must have at least ${minLength} characters`
+  if (min !== undefined && isBefore(type, value, min)) return `must be at least ${min}`
+  if (max !== undefined && isBefore(type, max, value)) return `must be at most ${max}`
+  if (precision !== undefined && (value.split(".")[1] ?? "").length > precision)
+    return `must have at most ${precision} digits after the point`
+  if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(", ")}`
+  if (types !== typeRules) return undefined
+  if (domains !== undefined && !domains.includes(hostOf(value))) return `must be an address at ${domains.join(", ")}`
+  return pattern === undefined || allows(pattern, value) ? undefined : `must match the pattern ${pattern}`
+}
+
+const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | undefined => {
+  if (value === "") return undefined
+  if (!rule.type.startsWith("list.")) return itemMisfit(rule, rule.type, value, types)
+  const type = rule.type.slice("list.".length)
+  return Either.match(listInJson(value), {
+    onLeft: () => "must be a JSON list of strings",
+    onRight: (items) => {
+      for (const item of items) {
+        const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, types)
+        if (wrong !== undefined) return `each item ${wrong}`
+      }
+      const { maxItems, minItems } = rule
+      if (maxItems !== undefined && items.length > maxItems) return `must have at most ${maxItems} items`
+      return minItems !== undefined && items.length < minItems ? `must have at least ${minItems} items` : undefined
+    }
+  })
+}
+
+/** Why a value may not be written; undefined: it may. An empty value fits every rule. */
+export const misfitOf = (rule: KeyRule, value: string): string | undefined => misfitBy(typeRules, rule, value)
+
+/** Whether a stored value fits, as far as the scan of data health looks: neither patterns nor hosts are looked at. */
+export const fits = (rule: KeyRule, value: string): boolean => misfitBy(storedTypeRules, rule, value) === undefined
+
+/** Characters that a value of a type may have: Shopify's limits of metafields. */
+const maxLengths: Readonly<Record<string, number>> = { url: 2_048, id: 2_048, json: 2_000_000 }
+const usualMaxLength = 65_536
+
+/** Items of a list: Shopify's limits. */
+const maxListItems = (type: string) => (type === "list.metaobject_reference" ? 256 : 128)
+
+/** The rule of a metafield's type alone. */
+export const ruleOfType = (type: string): KeyRule => {
+  const item = type.startsWith("list.") ? type.slice("list.".length) : type
+  const maxLength = Object.hasOwn(maxLengths, item) ? maxLengths[item] : usualMaxLength
+  return { type, maxLength: maxLength ?? usualMaxLength, ...(item === type ? {} : { maxItems: maxListItems(type) }) }
+}
+
+const lengthTypes = ["single_line_text_field", "multi_line_text_field", "id"]
+const numberTypes = ["number_integer", "number_decimal"]
+
+const countOf = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined)
+
+const textsOf = (text: string) =>
+  Either.match(listInJson(text), {
+    onLeft: () => undefined,
+    // A choice that cannot be stored can never be chosen.
+    onRight: (items) => items.filter((item) => textMisfit(item) === undefined)
+  })
+
+const rulesOfValidation: Readonly<Record<string, (value: string, item: string) => Partial<KeyRule>>> = {
+  min: (value, item) =>
+    lengthTypes.includes(item)
+      ? { minLength: countOf(value) ?? 0 }
+      : (numberTypes.includes(item) && billionths(value) !== undefined) || (item === "date" && isDate(value))
+        ? { min: value }
+        : {},
+  max: (value, item) => {
+    const count = countOf(value)
+    if (lengthTypes.includes(item)) return count === undefined ? {} : { maxLength: Math.min(count, usualMaxLength) }
+    return (numberTypes.includes(item) && billionths(value) !== undefined) || (item === "date" && isDate(value))
+      ? { max: value }
+      : {}
+  },
+  max_precision: (value, item) => {
+    const precision = countOf(value)
+    return item === "number_decimal" && precision !== undefined ? { precision } : {}
+  },
+  choices: (value) => {
+    const choices = textsOf(value)
+    return choices === undefined ? {} : { choices }
+  },
+  "list.min": (value) => ({ minItems: countOf(value) ?? 0 }),
+  "list.max": (value) => {
+    const maxItems = countOf(value)
+    return maxItems === undefined ? {} : { maxItems }
+  },
+  allowed_domains: (value, item) => {
+    const domains = textsOf(value)?.map((domain) => domain.toLowerCase())
+    return item === "url" && domains !== undefined && domains.length > 0 ? { domains } : {}
+  },
+  regex: (pattern, item) => (lengthTypes.includes(item) && pattern !== "" ? { pattern } : {})
+}
+
+/**
+ * The rule of a definition's type and validations, by Shopify's names. A validation that is not known here, or makes no sense,
+ * bounds nothing: the platform decides.
+ */
+export const ruleOfDefinition = (type: string, validations: ReadonlyArray<DefinitionValidation>): KeyRule => {
+  const item = type.startsWith("list.") ? type.slice("list.".length) : type
+  let rule = ruleOfType(type)
+  for (const { name, value } of validations)
+    if (value !== null && Object.hasOwn(rulesOfValidation, name))
+      rule = { ...rule, ...rulesOfValidation[name]?.(value, item) }
+  return rule
+}

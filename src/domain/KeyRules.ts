@@ -1,0 +1,196 @@
+import { Schema } from "effect"
+import { type Attributes, builtInFields, EntityKind } from "./Attribute.ts"
+import { type MetafieldRule, OwnerType } from "./Definition.ts"
+import { fits, type KeyRule, ruleOfDefinition } from "./KeyRule.ts"
+import { nearest } from "./Nearest.ts"
+
+/** The built-in keys that only the service writes. */
+const readOnlyKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
+  product: ["options"],
+  variant: [],
+  collection: [],
+  media: Object.keys(builtInFields.media).filter((key) => key !== "alt")
+}
+
+/** Whether the key is not one that only the service writes. */
+export const isWritable = (kind: EntityKind, key: string): boolean => !readOnlyKeys[kind].includes(key)
+
+/** Most characters of a handle or SKU: an index of PostgreSQL takes no more than 2,704 bytes. */
+export const maxIndexedCharacters = 255
+
+const line = { maxLength: 255 }
+const notNegative = { min: "0" }
+/** A description: half a mebibyte. */
+const description = { maxLength: 524_288 }
+/** Shopify keeps what search engines are told as metafields. */
+const seo = { seo_title: line, seo_description: { maxLength: 65_536 } }
+
+/** The bounds of built-in keys: Shopify's, so that no draft fails there for what was known here. */
+const builtInBounds: Readonly<Record<EntityKind, Readonly<Record<string, Omit<KeyRule, "type">>>>> = {
+  product: {
+    title: line,
+    handle: { maxLength: maxIndexedCharacters },
+    description_html: description,
+    vendor: line,
+    product_type: line,
+    tags: { maxLength: 255, maxItems: 250 },
+    status: { choices: ["active", "draft", "archived", "unlisted"] },
+    ...seo
+  },
+  variant: {
+    // Three option values with " / " between them.
+    title: { maxLength: 771 },
+    sku: { maxLength: maxIndexedCharacters },
+    barcode: line,
+    price: notNegative,
+    compare_at_price: notNegative,
+    weight: notNegative,
+    weight_unit: { choices: ["g", "kg", "lb", "oz"] },
+    option1: line,
+    option2: line,
+    option3: line
+  },
+  collection: {
+    title: line,
+    handle: { maxLength: maxIndexedCharacters },
+    description_html: description,
+    sort_order: {
+      choices: [
+        "alpha-asc",
+        "alpha-desc",
+        "best-selling",
+        "created",
+        "created-desc",
+        "manual",
+        "price-asc",
+        "price-desc"
+      ]
+    },
+    ...seo
+  },
+  media: { alt: { maxLength: 512 } }
+}
+
+const builtIn = (kind: EntityKind): ReadonlyMap<string, KeyRule> =>
+  new Map(
+    Object.entries(builtInFields[kind]).map(([key, type]): [string, KeyRule] => [
+      key,
+      { type, ...builtInBounds[kind][key] }
+    ])
+  )
+
+/** The rules of built-in keys. */
+export const builtInRules: Readonly<Record<EntityKind, ReadonlyMap<string, KeyRule>>> = {
+  product: builtIn("product"),
+  variant: builtIn("variant"),
+  collection: builtIn("collection"),
+  media: builtIn("media")
+}
+
+const isKind = Schema.is(EntityKind)
+
+const ownerNouns: Readonly<Record<OwnerType, string>> = {
+  product: "a product",
+  variant: "a variant",
+  collection: "a collection",
+  media: "a media file",
+  market: "a market",
+  shop: "a shop"
+}
+
+/** An entity of a kind, as messages name it. */
+export const nounOf = (kind: EntityKind): string => ownerNouns[kind]
+
+/** Metafields that a refusal lists at most. */
+const maxListedMetafields = 20
+
+/** Unknown keys that are compared with the known ones, of one set of rules: the others are refused without. */
+const maxSuggestions = 5
+
+/**
+ * What the keys of an account's entities take: the one rule that drafts, drops, fills, reconciles, imports and scans ask. The
+ * type and the validations of a metafield's definition win over the type that a value was once stored with.
+ */
+export class KeyRules {
+  private readonly metafields: ReadonlyMap<OwnerType, ReadonlyMap<string, KeyRule>>
+  private readonly allowedKeys = new Map<EntityKind, string>()
+  private suggestions = 0
+
+  constructor(definitions: ReadonlyArray<MetafieldRule>) {
+    const metafields = new Map<OwnerType, Map<string, KeyRule>>()
+    for (const { key, ownerType, type, validations } of definitions) {
+      const ofOwner = metafields.get(ownerType) ?? new Map<string, KeyRule>()
+      metafields.set(ownerType, ofOwner.set(key, ruleOfDefinition(type, validations)))
+    }
+    this.metafields = metafields
+  }
+
+  /** The rule of a key; undefined: no such key. */
+  find(kind: EntityKind, key: string): KeyRule | undefined {
+    return builtInRules[kind].get(key) ?? this.metafields.get(kind)?.get(key)
+  }
+
+  /** The type of a key, else the one that a layer has stored for it; undefined: nothing knows the key. */
+  typeOf(kind: EntityKind, key: string, layers: ReadonlyArray<Attributes>): string | undefined {
+    return this.find(kind, key)?.type ?? layers.find((layer) => Object.hasOwn(layer, key))?.[key]?.type
+  }
+
+  /** Whether a stored value fits. One of a key without a definition is judged by the type that it was stored with. */
+  fits(kind: EntityKind, key: string, { type, value }: { readonly type: string; readonly value: string }): boolean {
+    return fits(this.find(kind, key) ?? { type }, value)
+  }
+
+  /** Every rule by kind and key, as the database takes them. */
+  toJson(): string {
+    const rules = (kind: EntityKind) =>
+      Object.fromEntries([...builtInRules[kind], ...(this.metafields.get(kind) ?? [])])
+    return JSON.stringify({
+      product: rules("product"),
+      variant: rules("variant"),
+      collection: rules("collection"),
+      media: rules("media")
+    })
+  }
+
+  /** Names the keys that may be written. */
+  allowed(kind: EntityKind): string {
+    const known = this.allowedKeys.get(kind) ?? this.listAllowed(kind)
+    this.allowedKeys.set(kind, known)
+    return known
+  }
+
+  private listAllowed(kind: EntityKind): string {
+    const metafields = [...(this.metafields.get(kind)?.keys() ?? [])].sort()
+    const more = metafields.length - maxListedMetafields
+    const keys = [
+      ...[...builtInRules[kind].keys()].filter((key) => isWritable(kind, key)),
+      ...metafields.slice(0, maxListedMetafields),
+      ...(more > 0 ? [`${more} more metafields`] : [])
+    ]
+    return `the allowed keys are ${keys.join(", ")}`
+  }
+
+  /** Why a key that `find` does not know is none, and which keys may have been meant. */
+  unknown(kind: EntityKind, key: string): string {
+    const owners = OwnerType.literals
+      .filter((owner) => this.metafields.get(owner)?.has(key) || (isKind(owner) && builtInRules[owner].has(key)))
+      .map((owner) => ownerNouns[owner])
+    const meant =
+      this.suggestions++ < maxSuggestions
+        ? nearest(
+            key,
+            [...builtInRules[kind].keys(), ...(this.metafields.get(kind)?.keys() ?? [])].filter((each) =>
+              isWritable(kind, each)
+            )
+          )
+        : []
+    const noun = nounOf(kind)
+    const what =
+      owners.length === 0 ? `is an unknown key of ${noun}` : `is a key of ${owners.join(" and ")}, not of ${noun}`
+    const hint = meant.length === 0 ? "" : ` (did you mean ${meant.join(" or ")}?)`
+    return `${what}${hint}; ${this.allowed(kind)}; a new metafield needs a definition first`
+  }
+}
+
+/** The rules of an account without definitions. */
+export const builtInKeyRules = new KeyRules([])

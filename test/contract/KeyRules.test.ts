@@ -1,0 +1,371 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { NewDrop } from "../../src/domain/Drop.ts"
+import type { EntityId, StoreId } from "../../src/domain/Ids.ts"
+import type { ReconcileOperation } from "../../src/domain/Remediation.ts"
+import { Drops } from "../../src/services/Drops.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  DataHealth,
+  Drafts,
+  definedAs,
+  Operations,
+  OwnDefinitions,
+  Publishing,
+  Remediation
+} from "../../src/testing/index.ts"
+import { aMetafield, refresh } from "../support/Mirrors.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+import { unknownKey } from "./DraftValues.ts"
+
+const validation = (name: string, value: string) => ({ name, type: "", value })
+
+/** Definitions as a store's platform has them. */
+const defined = [
+  aMetafield("product", "specs.pages", {
+    type: "number_integer",
+    validations: [validation("min", "1"), validation("max", "2000")]
+  }),
+  aMetafield("product", "specs.code", {
+    validations: [validation("regex", "^[A-Z]{2}-(\\d+)+$"), validation("max", "40")]
+  }),
+  aMetafield("product", "specs.cut", { validations: [validation("choices", '["slim","wide"]')] }),
+  aMetafield("product", "specs.width", {
+    type: "number_decimal",
+    validations: [validation("max_precision", "1")]
+  }),
+  aMetafield("product", "specs.sizes", {
+    type: "list.number_integer",
+    validations: [validation("list.max", "2"), validation("max", "50")]
+  }),
+  aMetafield("product", "specs.home", {
+    type: "url",
+    validations: [validation("allowed_domains", '["fell.example"]')]
+  }),
+  aMetafield("market", "de.title")
+]
+
+/** Values that no key takes, each with what is said of it. */
+const misfits: ReadonlyArray<readonly [key: string, value: string, rule: string]> = [
+  ["specs.pages", "abc", "must be a whole number from -9007199254740991 to 9007199254740991"],
+  ["specs.pages", "0", "must be at least 1"],
+  ["specs.pages", "2001", "must be at most 2000"],
+  ["specs.code", "ab-1", "must match the pattern ^[A-Z]{2}-(\\d+)+$"],
+  // A backtracking engine would try every way to part the digits.
+  ["specs.code", `AB-${"1".repeat(36)}x`, "must match the pattern ^[A-Z]{2}-(\\d+)+$"],
+  ["specs.code", `AB-${"1".repeat(38)}`, "must have at most 40 characters"],
+  ["specs.cut", "Slim", "must be one of slim, wide"],
+  ["specs.width", "1.25", "must have at most 1 digits after the point"],
+  ["specs.sizes", '["1","2","3"]', "must have at most 2 items"],
+  ["specs.sizes", '["51"]', "each item must be at most 50"],
+  ["specs.home", "https://tern.example/", "must be an address at fell.example"],
+  ["title", "x".repeat(256), "must have at most 255 characters"]
+]
+const fitting = {
+  "specs.pages": "320",
+  "specs.code": "AB-12",
+  "specs.cut": "wide",
+  "specs.width": "1.5",
+  "specs.sizes": '["50"]',
+  "specs.home": "https://fell.example/a"
+}
+
+const aShop = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const [a, b] = stores
+  yield* refresh(accountId, a, { metafields: defined })
+  const product = yield* anEntity("product", { title: "Tent" }, { on: stores }).pipe(actingAs(actor))
+  return { accountId, actor, a, b, product }
+})
+type Shop = Effect.Effect.Success<typeof aShop>
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+const apply = (...changes: ReadonlyArray<CatalogChange>) =>
+  Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply(changes)))
+const fill = (entity_id: EntityId, store_id: StoreId, values: ReadonlyArray<readonly [string, string]>) =>
+  Effect.flatMap(Remediation, (remediation) =>
+    remediation.fill(
+      "product",
+      values.map(([field, value]) => ({ entity_id, store_id, field, value }))
+    )
+  )
+const reconcile = (operations: ReadonlyArray<ReconcileOperation>) =>
+  Effect.flatMap(Remediation, (remediation) => remediation.reconcile("product", operations))
+const draftOf = (id: EntityId, store: StoreId | null = null) =>
+  Effect.flatMap(Drafts, (drafts) => drafts.get(id, store))
+const typesOf = (id: EntityId, store: StoreId | null = null) =>
+  Effect.map(draftOf(id, store), ({ attributes }) =>
+    Object.fromEntries(attributes.filter(({ key }) => key.includes(".")).map(({ key, type }) => [key, type]))
+  )
+const write = (id: EntityId, key: string, value: string | null, store: StoreId | null = null) =>
+  Effect.gen(function* () {
+    const drafts = yield* Drafts
+    const update = { draft_revision: (yield* draftOf(id)).draft_revision, attributes: [{ key, value }] }
+    return yield* store === null
+      ? drafts.updateAttributes(id, update)
+      : drafts.updateVersionAttributes(id, store, update)
+  })
+const refusal = <A, R>(write: Effect.Effect<A, { readonly message: string }, R>) =>
+  Effect.map(Effect.flip(write), ({ message }) => message)
+
+const aDrop = (entity_id: EntityId, field: string, value: string): NewDrop => ({
+  name: "Sale",
+  starts_at: "2999-01-01T00:00:00Z",
+  ends_at: null,
+  timezone: "UTC",
+  changes: [{ entity_id, store_id: null, field, value }]
+})
+
+/** The fields of the structure issues of an entity, on each store. */
+const invalid = (id: EntityId) =>
+  Effect.gen(function* () {
+    const health = yield* DataHealth
+    yield* health.scan("structure")
+    const { data } = yield* health.issues({ section: "structure-invalid-value", page: 1, page_size: 100 })
+    return data.filter(({ entity_id }) => entity_id === id).map(({ fields }) => fields)
+  })
+
+for (const engine of serviceEngines)
+  describe.skipIf(engine.absent)(`what keys take, on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("drafts, fills and reconciles keep to the definition's type and validations", () =>
+        inShop(({ a, b, product }) =>
+          Effect.gen(function* () {
+            const before = yield* draftOf(product)
+            for (const [key, value, rule] of misfits) {
+              assert.strictEqual(yield* refusal(write(product, key, value)), `attributes.${key}: ${rule}`)
+              assert.strictEqual(yield* refusal(write(product, key, value, a.id)), `attributes.${key}: ${rule}`)
+            }
+            const error = (rule: string) => ({ code: "validation_failed", message: `value: ${rule}` })
+            const filled = yield* fill(
+              product,
+              a.id,
+              misfits.map(([key, value]) => [key, value])
+            )
+            assert.strictEqual(filled.filled, 0)
+            assert.deepStrictEqual(
+              filled.results.map((result) => result.error),
+              misfits.map(([, , rule]) => error(rule)) as never
+            )
+            const reconciled = yield* reconcile(misfits.map(([field, value]) => ({ entity_id: product, field, value })))
+            assert.deepStrictEqual(
+              reconciled.results.map((result) => result.error),
+              misfits.map(([, , rule]) => error(rule)) as never
+            )
+            assert.deepStrictEqual(yield* draftOf(product), before)
+
+            const right = yield* fill(product, a.id, Object.entries(fitting))
+            assert.strictEqual(right.filled, Object.keys(fitting).length)
+            const types = {
+              "specs.code": "single_line_text_field",
+              "specs.cut": "single_line_text_field",
+              "specs.home": "url",
+              "specs.pages": "number_integer",
+              "specs.sizes": "list.number_integer",
+              "specs.width": "number_decimal"
+            }
+            assert.deepStrictEqual(yield* typesOf(product, a.id), types)
+            yield* reconcile([{ entity_id: product, field: "specs.pages", value: "7" }])
+            assert.strictEqual((yield* typesOf(product, b.id))["specs.pages"], "number_integer")
+            yield* write(product, "specs.width", "2.5")
+            assert.strictEqual((yield* typesOf(product))["specs.width"], "number_decimal")
+          })
+        )
+      )
+
+      it.effect("the definition's type wins over the one that a value was stored with", () =>
+        inShop(({ a, product }) =>
+          Effect.gen(function* () {
+            yield* apply(
+              CatalogChange.SetAttributes({
+                entityId: product,
+                values: { "specs.pages": "12" },
+                types: { "specs.pages": "single_line_text_field" }
+              })
+            )
+            yield* fill(product, a.id, [["specs.code", "AB-1"]])
+            yield* reconcile([{ entity_id: product, field: "specs.pages", value: "13", store_id: a.id }])
+            yield* write(product, "specs.pages", "14", a.id)
+            assert.strictEqual((yield* typesOf(product, a.id))["specs.pages"], "number_integer")
+            assert.strictEqual(
+              yield* refusal(write(product, "specs.pages", "x")),
+              `attributes.specs.pages: ${misfits[0]?.[2]}`
+            )
+          })
+        )
+      )
+
+      it.effect("a drop asks the same rule", () =>
+        inShop(({ a, b, product }) =>
+          Effect.gen(function* () {
+            const { create } = yield* Drops
+            for (const { id } of [a, b]) yield* Effect.ignore((yield* Publishing).ask(product, id))
+            const said = (field: string, value: string) => refusal(create(aDrop(product, field, value)))
+            for (const [field, value, rule] of misfits)
+              assert.include((yield* said(field, value)).split("; "), `changes[0].value: ${rule}`)
+            assert.include(
+              yield* said("specs.page", "1"),
+              "changes[0].field: is an unknown key of a product (did you mean specs.pages?)"
+            )
+          })
+        )
+      )
+
+      it.effect("an unknown key is refused everywhere, naming what may have been meant, and writes nothing", () =>
+        inShop(({ a, product }) =>
+          Effect.gen(function* () {
+            const before = yield* draftOf(product)
+            const metafields = "specs.code, specs.cut, specs.home, specs.pages, specs.sizes, specs.width"
+            const cases: ReadonlyArray<readonly [key: string, rule: string]> = [
+              ["typo.ns", unknownKey("product", "", metafields)],
+              ["spec.pages", unknownKey("product", "specs.pages", metafields)],
+              ["pages", unknownKey("product", "specs.pages", metafields)],
+              [
+                "de.title",
+                unknownKey("product", "title", metafields).replace("an unknown key of", "a key of a market, not of")
+              ]
+            ]
+            for (const [key, rule] of cases) {
+              assert.strictEqual(yield* refusal(write(product, key, "x")), `attributes.${key}: ${rule}`)
+              assert.strictEqual(yield* refusal(write(product, key, null)), `attributes.${key}: ${rule}`)
+              const error = { code: "validation_failed", message: `field: ${rule}` } as const
+              const [filled] = (yield* fill(product, a.id, [[key, "x"]])).results
+              assert.deepStrictEqual(filled, {
+                entity_id: product,
+                store_id: a.id,
+                field: key,
+                ok: false,
+                filled: false,
+                error
+              })
+              const [reconciled] = (yield* reconcile([{ entity_id: product, field: key, value: "x", store_id: a.id }]))
+                .results
+              assert.deepStrictEqual(reconciled, {
+                entity_id: product,
+                store_id: a.id,
+                ok: false,
+                patched_store_ids: [],
+                error
+              })
+            }
+            assert.deepStrictEqual(yield* draftOf(product), before)
+          })
+        )
+      )
+
+      it.effect("values of keys that nothing defines can be read and removed, not written", () =>
+        inShop(({ a, product }) =>
+          Effect.gen(function* () {
+            yield* apply(
+              CatalogChange.SetAttributes({ entityId: product, values: { "old.note": "dry" } }),
+              CatalogChange.SetOverrides({ entityId: product, storeId: a.id, values: { "old.note": "wet" } })
+            )
+            assert.match(
+              yield* refusal(write(product, "old.note", "damp")),
+              /^attributes\.old\.note: is an unknown key/
+            )
+            assert.deepStrictEqual(yield* invalid(product), [])
+            yield* write(product, "old.note", null, a.id)
+            yield* write(product, "old.note", "")
+            assert.deepStrictEqual(yield* typesOf(product), {})
+          })
+        )
+      )
+
+      it.effect("a scan lists what does not fit its definition, on the stores that say it", () =>
+        inShop(({ a, b, product }) =>
+          Effect.gen(function* () {
+            const line = { "specs.pages": "single_line_text_field", "specs.sizes": "single_line_text_field" }
+            yield* apply(
+              CatalogChange.SetAttributes({ entityId: product, values: { "specs.pages": "abc" }, types: line }),
+              CatalogChange.SetOverrides({
+                entityId: product,
+                storeId: b.id,
+                values: { "specs.pages": "5", "specs.cut": "Slim", "specs.sizes": "[1]", title: "x".repeat(300) },
+                types: line
+              })
+            )
+            const rows = yield* invalid(product)
+            const expected = [
+              [a.id, ["specs.pages"]],
+              [b.id, ["title", "specs.cut", "specs.sizes"]]
+            ] as const
+            assert.deepStrictEqual(
+              rows,
+              [...expected].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, fields]) => [...fields])
+            )
+          })
+        )
+      )
+
+      it.effect("a definition can be made here, once, and be given another type with the values that fit it", () =>
+        inShop(({ a, actor, product }) =>
+          Effect.gen(function* () {
+            const definitions = yield* OwnDefinitions
+            const given = { owner_type: "product", key: "care.hours", type: "single_line_text_field" } as const
+            assert.match(
+              yield* refusal(definitions.create({ ...given, key: "hours", type: "text", name: " " })),
+              /^key: must be namespace\.key.*; type: must be one of .*; name: must have 1 to 200 characters$/
+            )
+            const { definition } = yield* definitions.create({ ...given, description: "Of drying." })
+            assert.deepInclude(definition, {
+              key: "hours",
+              namespace: "care",
+              name: "hours",
+              description: "Of drying.",
+              stores: []
+            })
+            assert.strictEqual(
+              yield* refusal(definitions.create(given)),
+              "key: is defined already, as single_line_text_field"
+            )
+            assert.include(
+              (yield* (yield* Operations).metafieldDefinitions("product")).map(({ id }) => id),
+              definition.id
+            )
+            const other = yield* anEntity("product", { title: "Hut" }, { on: [a] }).pipe(actingAs(actor))
+            yield* write(product, "care.hours", "12")
+            yield* write(product, "care.hours", "13", a.id)
+            yield* write(other, "care.hours", "some")
+            const changed = yield* definitions.setType({ ...given, type: "number_integer" })
+            assert.deepStrictEqual([changed.definition.type, changed.retyped], ["number_integer", 1])
+            assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
+            assert.strictEqual((yield* typesOf(product, a.id))["care.hours"], "number_integer")
+            assert.strictEqual((yield* typesOf(other))["care.hours"], "single_line_text_field")
+            assert.deepStrictEqual([yield* invalid(product), yield* invalid(other)], [[], [["care.hours"]]])
+            assert.match(yield* refusal(write(product, "care.hours", "some")), /must be a whole number/)
+            const [newest] = yield* (yield* Drafts).history(product, 1)
+            assert.strictEqual(newest?.draft_revision, (yield* draftOf(product)).draft_revision)
+            // Of a platform's own definition the platform decides.
+            assert.strictEqual(
+              yield* refusal(definitions.setType({ ...given, key: "specs.pages" })),
+              "key: is defined by a store's platform, as number_integer: change it there, then refresh the store"
+            )
+            assert.strictEqual(
+              yield* refusal(definitions.setType({ ...given, key: "care.nope" })),
+              "key: has no definition yet: create one"
+            )
+          })
+        )
+      )
+
+      it.effect("a platform's definition stands before the account's own", () =>
+        inShop(({ a, accountId, product }) =>
+          Effect.gen(function* () {
+            yield* definedAs("product", { "care.hours": "single_line_text_field" })
+            yield* refresh(accountId, a, {
+              metafields: [...defined, aMetafield("product", "care.hours", { type: "number_integer" })]
+            })
+            assert.match(yield* refusal(write(product, "care.hours", "some")), /must be a whole number/)
+            yield* refresh(accountId, a, { metafields: defined })
+            yield* write(product, "care.hours", "some")
+          })
+        )
+      )
+    })
+  })
