@@ -38,12 +38,12 @@ export const names: ReadonlyArray<string> = [
   "0025_connections",
   "0026_connection_ends",
   "0027_drops_in_history",
-  "0032_sign_in_devices",
-  "0033_lost_attempts",
-  "0034_key_rules",
-  "0035_defined_values",
-  "0038_import_actors",
-  "0042_service_address"
+  "0028_sign_in_devices",
+  "0029_lost_attempts",
+  "0030_key_rules",
+  "0031_defined_values",
+  "0032_import_actors",
+  "0033_service_address"
 ]
 
 export const directory = `${packageRoot}/migrations/`

@@ -56,7 +56,7 @@ for (const engine of TestDatabase.engines)
             }
           })
         )
-        assert.include(yield* Migrations.run, "0035_defined_values")
+        assert.include(yield* Migrations.run, "0031_defined_values")
         const entities = yield* sql`
           SELECT right(id::text, 2) AS id, attributes -> 'specs.pages' ->> 'type' AS type, change_seq::int AS place,
                  draft_revision AS revision, pending_publish AS pending
