@@ -1,9 +1,13 @@
-/** Edit distance of two sequences. `insertion`: of an item that only one has; `substitution`: of one for another. */
+/**
+ * Edit distance of two sequences. `insertion`: of an item that only one has; `substitution`: of one for another. A distance
+ * beyond `limit` is any number beyond it.
+ */
 export const distance = <Item>(
   left: ArrayLike<Item>,
   right: ArrayLike<Item>,
   insertion: (item: Item) => number,
-  substitution: (left: Item, right: Item) => number
+  substitution: (left: Item, right: Item) => number,
+  limit = Number.POSITIVE_INFINITY
 ): number => {
   let above = [0]
   for (let column = 0; column < right.length; column++)
@@ -22,15 +26,19 @@ export const distance = <Item>(
       )
     }
     above = here
+    if (limit < Number.POSITIVE_INFINITY && Math.min(...here) > limit) return Math.min(...here)
   }
   return above.at(-1) ?? 0
 }
 
-/** Edits that turn one word into another. */
-export const editsBetween = (left: string, right: string): number =>
-  distance(
-    left,
-    right,
-    () => 1,
-    (one, other) => (one === other ? 0 : 1)
-  )
+/** Edits that turn one word into another; more than `limit` are any number beyond it. */
+export const editsBetween = (left: string, right: string, limit = Number.POSITIVE_INFINITY): number =>
+  Math.abs(left.length - right.length) > limit
+    ? Math.abs(left.length - right.length)
+    : distance(
+        left,
+        right,
+        () => 1,
+        (one, other) => (one === other ? 0 : 1),
+        limit
+      )

@@ -1,27 +1,10 @@
+import { editsBetween } from "./EditDistance.ts"
+
 /** Most names that are given. */
 const maxNames = 3
 
 /** Most characters of a name that is compared: no key is longer than a namespace and a key together, most are far shorter. */
 const maxCharacters = 100
-
-/** How many insertions, deletions and replacements make one text the other; more than `limit` reads as `limit + 1`. */
-const distance = (left: string, right: string, limit: number): number => {
-  if (Math.abs(left.length - right.length) > limit) return limit + 1
-  let before = Array.from({ length: right.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= left.length; row++) {
-    const now: Array<number> = new Array(right.length + 1).fill(limit + 1)
-    if (row <= limit) now[0] = row
-    // Cells further from the diagonal are beyond the limit.
-    for (let column = Math.max(1, row - limit); column <= Math.min(right.length, row + limit); column++)
-      now[column] = Math.min(
-        (before[column] ?? limit) + 1,
-        (now[column - 1] ?? limit) + 1,
-        (before[column - 1] ?? limit) + (left[row - 1] === right[column - 1] ? 0 : 1)
-      )
-    before = now
-  }
-  return Math.min(before[right.length] ?? limit + 1, limit + 1)
-}
 
 const keyPart = (name: string) => name.slice(name.lastIndexOf(".") + 1)
 
@@ -36,7 +19,7 @@ export const nearest = (given: string, names: ReadonlyArray<string>): ReadonlyAr
   const scored = names.flatMap((name) => {
     const known = name.toLowerCase()
     if (keyPart(known) === keyPart(meant)) return [{ name, score: 0 }]
-    const byLetters = distance(meant, known, limit)
+    const byLetters = editsBetween(meant, known, limit)
     if (byLetters <= limit) return [{ name, score: byLetters }]
     return meant.length > 2 && (known.startsWith(meant) || meant.startsWith(known)) ? [{ name, score: limit }] : []
   })

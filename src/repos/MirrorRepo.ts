@@ -79,7 +79,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
             const rows = sql`
               jsonb_to_recordset(${JSON.stringify(definitions.map(({ definition, id }) => ({ id, ...definition })))}::jsonb)
                 AS r (id uuid, owner_type text, namespace text, key text, name text, type text, platform_id text,
-                      metafields_count bigint)`
+                      validations jsonb, metafields_count bigint)`
             yield* sql`
               INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key)
               SELECT ${accountId}::uuid, r.id, r.owner_type, r.namespace, r.key
@@ -88,7 +88,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
             yield* sql`
               INSERT INTO metafield_definition_store (account_id, store_id, definition_id, platform_id, name, type, validations,
                                                       metafields_count)
-              SELECT d.account_id, ${storeId}::uuid, d.id, r.platform_id, r.name, r.type, '[]', r.metafields_count
+              SELECT d.account_id, ${storeId}::uuid, d.id, r.platform_id, r.name, r.type, r.validations, r.metafields_count
               FROM ${rows}
               JOIN metafield_definition d
                 ON d.account_id = ${accountId} AND d.owner_type = r.owner_type AND d.namespace = r.namespace AND d.key = r.key

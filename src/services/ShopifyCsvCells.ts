@@ -25,7 +25,9 @@ export const within =
   (kind: EntityKind, key: string, rule: CellRule): CellRule =>
   (cell) =>
     Either.flatMap(rule(cell), (value) => {
-      const bounds = builtInRules[kind].get(key)
+      const known = builtInRules[kind].get(key)
+      // Where any text is taken, line breaks are kept: only the bounds of its length count.
+      const bounds = known !== undefined && rule === anyText ? { ...known, type: "" } : known
       const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
       return wrong === undefined
         ? Either.right(value)

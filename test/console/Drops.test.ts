@@ -296,7 +296,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const foreign = yield* create({ ...fitting, entity: stranger.boots })
       assert.deepStrictEqual(misfitsOf(foreign.text), ["Product, variant, collection or media file: no such entity."])
       const unknown = yield* create({ ...fitting, entity: winter, field: "vendor" })
-      assert.match(String(misfitsOf(unknown.text)), /^Field: is an unknown key of a collection/)
+      assert.match(String(misfitsOf(unknown.text)), /^Field: is a key of a product, not of a collection/)
       assert.deepStrictEqual(yield* list, [])
 
       const id = idOf(yield* create({ ...fitting, name: 'Twice "<b>"' }))

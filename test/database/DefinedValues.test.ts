@@ -17,8 +17,8 @@ for (const engine of TestDatabase.engines)
   describe.skipIf(engine.absent)(`values from before their definitions, on ${engine.name}`, () => {
     it.live("get the type of their definition where they fit it, and keys in use get a definition", () =>
       Effect.gen(function* () {
-        const before = Migrations.names.filter((name) => name < "0035")
-        yield* Migrations.runFrom(Migrations.directory, before)
+        const place = Migrations.names.findIndex((name) => name.endsWith("_defined_values"))
+        yield* Migrations.runFrom(Migrations.directory, Migrations.names.slice(0, place))
         const sql = yield* SqlClient.SqlClient
         yield* sql.withTransaction(
           Effect.gen(function* () {
@@ -56,7 +56,9 @@ for (const engine of TestDatabase.engines)
             }
           })
         )
-        assert.include(yield* Migrations.run, "0031_defined_values")
+        // No later one: those write, too.
+        const upToIt = Migrations.names.slice(0, place + 1)
+        assert.deepStrictEqual(yield* Migrations.runFrom(Migrations.directory, upToIt), upToIt.slice(-1))
         const entities = yield* sql`
           SELECT right(id::text, 2) AS id, attributes -> 'specs.pages' ->> 'type' AS type, change_seq::int AS place,
                  draft_revision AS revision, pending_publish AS pending

@@ -389,7 +389,7 @@ const importing = (round: number) =>
     const discarded = yield* imports.csv(path, "store-1.example", quiet)
     yield* imports.discard(discarded.id)
     const accepted = yield* imports.csv(path, "store-1.example", quiet)
-    const { applied } = yield* imports.accept(accepted.id, quiet)
+    const { applied } = yield* imports.accept(accepted.id, quiet, { rest: "take_store" })
     assert.strictEqual(applied, known.length + unknown.length)
     yield* imports.list
     yield* imports.resume(Option.none())
@@ -401,7 +401,7 @@ const importing = (round: number) =>
     const stores = yield* Stores
     const domain = "store-of-few.example"
     yield* stores.link({ domain })
-    yield* imports.accept((yield* imports.csv(path, domain, quiet)).id, quiet)
+    yield* imports.accept((yield* imports.csv(path, domain, quiet)).id, quiet, { rest: "take_store" })
     yield* stores.unlink(domain)
     const { entities } = yield* stores.link({ domain })
     assert.isAtLeast(entities, lines.length)
@@ -512,7 +512,7 @@ const refreshing = (round: number) =>
     const run = yield* imports.refresh(domain, quiet)
     yield* imports.conflicts(run.id, 0, 500)
     yield* imports.undecided(run.id)
-    yield* imports.accept(run.id, quiet)
+    yield* imports.accept(run.id, quiet, { rest: "take_store" })
     const edited = product(2_000)
     yield* (yield* CatalogChanges).apply([
       CatalogChange.SetOverrides({ entityId: edited, storeId: store.id, values: { title: `Here ${round}` } })

@@ -167,7 +167,7 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
           const before = yield* version
           yield* Effect.sleep(2 * lingerMillis)
           inside += (yield* version) - before
-          yield* imports.accept(run.value.id, quiet)
+          yield* imports.accept(run.value.id, quiet, { rest: "take_store" })
           done += 1
           compared += gate.comparisons
         }
@@ -207,7 +207,7 @@ const raceDeciders = (name: string, services: typeof right) =>
                 if (Option.isSome(done)) decisions += done.value
               }
             })
-          const accept = Effect.zipRight(Effect.sleep(50), imports.accept(id, quiet)).pipe(
+          const accept = Effect.zipRight(Effect.sleep(50), imports.accept(id, quiet, { rest: "take_store" })).pipe(
             Effect.ensuring(Ref.set(over, true))
           )
           yield* Effect.all([accept, ...Array.from({ length: deciders }, (_, decider) => decide(decider))], {

@@ -436,7 +436,8 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.strictEqual(reconciled.structuredContent.results.length, 500)
       assert.isAtMost(reconciled.content[0]?.text.length ?? 0, 160_000)
       for (const result of reconciled.structuredContent.results)
-        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "ok"])
+        if (result.ok)
+          assert.hasAllKeys(result, ["master_id", "channel_id", "ok", ...("unchanged" in result ? ["unchanged"] : [])])
       const over = yield* call("fill_completeness_gaps_v1", {
         master_type: "product",
         operations: [...operations, operations[0]]

@@ -71,7 +71,9 @@ const aMerchant = Effect.gen(function* () {
 
 const refreshed = Effect.gen(function* () {
   const imports = yield* Imports
-  return yield* Effect.flatMap(imports.refresh(domain, quiet), ({ id }) => imports.accept(id, quiet))
+  return yield* Effect.flatMap(imports.refresh(domain, quiet), ({ id }) =>
+    imports.accept(id, quiet, { rest: "take_store" })
+  )
 })
 
 const firstProduct = (shop: ShopifyShop) => {
@@ -166,7 +168,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
           assert.deepInclude(run.summary, { created: 0, updated: 1, conflicts: 1, unlinked: 3 })
           const [conflict] = yield* imports.conflicts(run.id, 0, 10)
           assert.deepInclude(conflict, { field: "title", draft_value: "Ours", store_value: "Theirs" })
-          yield* imports.accept(run.id, quiet)
+          yield* imports.accept(run.id, quiet, { rest: "take_store" })
           const [entity] = yield* sql`SELECT attributes, pending_publish FROM entity WHERE id = ${entityId}`
           const attributes = entity?.attributes as Readonly<Record<string, { readonly value: string }>>
           assert.deepStrictEqual(

@@ -191,7 +191,10 @@ for (const engine of engines) {
                 assert(us !== undefined)
                 yield* refreshMirror(accountId, us, {
                   metafields: [
-                    aMetafield("product", "my.pages", { type: "number_integer" }),
+                    aMetafield("product", "my.pages", {
+                      type: "number_integer",
+                      validations: [{ name: "max", type: "number_integer", value: "500" }]
+                    }),
                     aMetafield("product", "my.sizes", { type: "list.single_line_text_field" }),
                     aMetafield("product", "my.color", { type: "list.metaobject_reference" }),
                     aMetafield("variant", "my.fits", { type: "boolean" })
@@ -221,7 +224,12 @@ for (const engine of engines) {
                 )
                 const before = yield* everything
                 assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 0, updated: 0, unchanged: 2 })
-                const misfit = file("misfit.csv", [columns, "a,A,A-1,many,S,,maybe", "b,B,B-1,12.5,,,"])
+                const misfit = file("misfit.csv", [
+                  columns,
+                  "a,A,A-1,many,S,,maybe",
+                  "b,B,B-1,12.5,,,",
+                  "c,C,C-1,900,,,"
+                ])
                 const rejected = yield* Effect.flip((yield* Imports).csv(misfit, "us.example", quiet))
                 assert(rejected._tag === "ImportFileRejected")
                 assert.deepStrictEqual(
@@ -241,6 +249,11 @@ for (const engine of engines) {
                       3,
                       "Pages (product.metafields.my.pages)",
                       '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
+                    ],
+                    [
+                      4,
+                      "Pages (product.metafields.my.pages)",
+                      '"900" does not fit the definition of my.pages (number_integer): it must be at most 500. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
                     ]
                   ]
                 )
