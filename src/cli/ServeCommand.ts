@@ -141,15 +141,17 @@ const watching = (config: AppConfig) =>
     )
   )
 
+/** Watched within the scope of what is served: a race beside it would close the database while requests are still answered. */
 const serve = (config: AppConfig) =>
-  Layer.launch(
+  Layer.build(
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
       // Stopped after the server: readiness goes red first.
       Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker))
     )
   ).pipe(
-    Effect.raceFirst(watching(config)),
+    Effect.zipRight(watching(config)),
+    Effect.scoped,
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )

@@ -171,7 +171,14 @@ export const layer = <R = never>({
       const runtime = yield* Effect.runtime()
       const readiness = yield* Readiness
       const server = makeServer(patience)
-      boundConnections(server, bounds, (socket) => refuse(socket, new Unavailable({ reason: tooManyConnections })))
+      boundConnections(server, bounds, {
+        refuse: (socket) => refuse(socket, new Unavailable({ reason: tooManyConnections })),
+        note: (setting, total) =>
+          Runtime.runFork(
+            runtime,
+            Effect.logWarning(`Connections are refused by ${setting}: ${total} since the start; told once a minute`)
+          )
+      })
       boundBodies(server, bounds)
       const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       const drain = makeDrain(server, patience)

@@ -15,6 +15,17 @@ export interface ConnectionBounds {
 /** Refused connections that are waited for to read why; beyond these, one is closed without a word. */
 const maxRefused = 256
 
+/** Refusals may be as many as packets: they are told of at most so often. */
+const noteMillis = 60_000
+
+/** What becomes of a connection over a bound. */
+export interface Refusing {
+  /** Says why and ends it. */
+  readonly refuse: (socket: Socket) => void
+  /** Told of the first, and then at most once a minute: which setting it was over, and how many were refused so far. */
+  readonly note: (setting: "MAX_CONNECTIONS" | "MAX_CONNECTIONS_PER_ADDRESS", total: number) => void
+}
+
 /** Node's own counters, which its `Socket` uses to the same end and does not publish: how far a single large write has come. */
 interface Handle {
   /** Bytes handed to the system's queue so far. */
@@ -35,12 +46,14 @@ const sentBy = (socket: Socket) => {
 export const boundConnections = (
   server: Server,
   { connections, connectionsPerAddress, writeStallMillis }: ConnectionBounds,
-  refuse: (socket: Socket) => void
+  { note, refuse }: Refusing
 ): void => {
   const byAddress = new Map<string, number>()
   /** The open connections; of those with something to send how much was sent, and since when no more. */
   const open = new Map<Socket, { sent: number; since: number } | undefined>()
   let refused = 0
+  let total = 0
+  let notedAt = Number.NEGATIVE_INFINITY
 
   const add = (address: string, count: number) => {
     const ofAddress = (byAddress.get(address) ?? 0) + count
@@ -50,6 +63,12 @@ export const boundConnections = (
   }
 
   const turnAway = (socket: Socket) => {
+    total += 1
+    const now = performance.now()
+    if (now - notedAt >= noteMillis) {
+      notedAt = now
+      note(open.size >= connections ? "MAX_CONNECTIONS" : "MAX_CONNECTIONS_PER_ADDRESS", total)
+    }
     socket.on("error", () => socket.destroy())
     if (refused >= maxRefused) {
       socket.destroy()

@@ -1,11 +1,11 @@
 import { connect, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { defaultBounds } from "../../src/http/Bounds.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { anAccount, TestServices } from "../../src/testing/index.ts"
-import { ask, assertRefusal, onlyAnswer, port, talk } from "./Exchange.ts"
+import { ask, assertRefusal, onlyAnswer, port, talk, tell } from "./Exchange.ts"
 
 const serverWith = (bounds: Partial<typeof defaultBounds>) =>
   Http.layer({ host: "127.0.0.1", port: 0, bounds: { ...defaultBounds, ...bounds } }).pipe(
@@ -65,7 +65,7 @@ describe("connections", () => {
   it.scopedLive("of one address are bounded: strangers who fill theirs leave others alone", () =>
     Effect.gen(function* () {
       const strangers = yield* open(20, "127.0.0.2")
-      const other = onlyAnswer(yield* talk(healthz))
+      const other = yield* tell(healthz)
       assert.strictEqual(other.status, 200)
       const more = yield* told(yield* open(5, "127.0.0.2"))
       assert.strictEqual(more.length, 5)
@@ -93,10 +93,30 @@ describe("connections", () => {
     }).pipe(Effect.provide(serverWith({ connections: 10 })))
   )
 
+  for (const [setting, bounds] of [
+    ["MAX_CONNECTIONS", { connections: 3 }],
+    ["MAX_CONNECTIONS_PER_ADDRESS", { connectionsPerAddress: 3 }]
+  ] as const)
+    it.scopedLive(`over ${setting} are logged once, however many they are`, () => {
+      const logged: Array<string> = []
+      const log = Logger.replace(
+        Logger.defaultLogger,
+        Logger.make(({ message }) => logged.push(String(message)))
+      )
+      return Effect.gen(function* () {
+        yield* open(3, "127.0.0.2")
+        assert.strictEqual((yield* told(yield* open(20, "127.0.0.2"))).length, 20)
+        assert.deepStrictEqual(
+          logged.filter((line) => line.includes("refused")),
+          [`Connections are refused by ${setting}: 1 since the start; told once a minute`]
+        )
+      }).pipe(Effect.provide(Layer.provideMerge(serverWith(bounds), log)))
+    })
+
   it.scopedLive("of one address are served beyond any such bound without it", () =>
     Effect.gen(function* () {
       yield* open(300, "127.0.0.2")
-      assert.strictEqual(onlyAnswer(yield* talk(healthz)).status, 200)
+      assert.strictEqual((yield* tell(healthz)).status, 200)
       const [one] = yield* open(1, "127.0.0.2")
       one?.write(healthz.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
       const [text = ""] = yield* told(one === undefined ? [] : [one])
@@ -139,6 +159,17 @@ describe("clients that do not read their answers", () => {
       yield* closing
       assert.strictEqual(sockets.length, readers)
     }).pipe(Effect.provide(serverWith({ writeStallMillis: 500 })))
+  )
+
+  it.scopedLive("would stay if nothing closed them: beside them, those of a shorter bound are closed", () =>
+    Effect.gen(function* () {
+      const kept = yield* slowReaders
+      yield* Effect.fork(closedOf(kept))
+      yield* Effect.scoped(Effect.flatMap(slowReaders, closedOf)).pipe(
+        Effect.provide(Layer.fresh(serverWith({ writeStallMillis: 500 })))
+      )
+      assert.isTrue(kept.every(({ destroyed }) => !destroyed))
+    }).pipe(Effect.provide(serverWith({ writeStallMillis: 3_600_000 })))
   )
 
   it.scopedLive("are kept while they read, however slowly", () =>
