@@ -180,7 +180,7 @@ export const ValueArgument = Schema.String.pipe(
 export const KeyArgument = Schema.String.pipe(
   Schema.maxLength(320, {
     message: () => "must have at most 320 characters",
-    description: "A built-in key, or `namespace.key` of a metafield that has a definition."
+    description: "A built-in key, or `namespace.key` of a defined metafield."
   })
 )
 

@@ -33,7 +33,7 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 const kinds = "product, variant, collection or media file"
 
-const masterIds = "list_masters_v1, or a list of one kind, gives master_id."
+const masterIds = "list_masters_v1 gives master_id."
 const channelIds = "get_master_v1 gives channel_id."
 const fromMasters = { master_id: "list_masters_v1" } as const
 const fromBoth = { master_id: "list_masters_v1", channel_id: "get_master_v1" } as const

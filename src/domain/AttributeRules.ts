@@ -8,7 +8,7 @@ import { textMisfit } from "./Text.ts"
 /** A new value of a key. `null` empties a canonical value, and returns a store's to the canonical one. */
 export const AttributeEdit = Schema.Struct({
   key: Schema.String.annotations({
-    description: "A built-in key, or `namespace.key` of a metafield that has a definition."
+    description: "A built-in key, or `namespace.key` of a defined metafield."
   }),
   value: Schema.NullOr(Schema.String).annotations({
     description:

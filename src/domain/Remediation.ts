@@ -38,7 +38,7 @@ export const ReconcileOperation = Schema.Struct({
     description: "The store whose value the others adopt. Exactly one of this and `value`."
   }),
   value: Schema.optionalWith(Schema.String, { exact: true }).annotations({
-    description: "The value that all of them adopt; it may be empty. Exactly one of this and `winner_store_id`."
+    description: "The value that they adopt; it may be empty. Exactly one of this and `winner_store_id`."
   }),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
     description: "Narrows a `value` to one store."
