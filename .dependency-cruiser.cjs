@@ -19,6 +19,9 @@ const arrows = {
   testing: ["domain", "repos", "platform", "services", "http"]
 }
 
+/** Every room may ask where the package lies. */
+const everywhere = ["^src/PackageRoot\\.ts$"]
+
 /** Rooms that may import the places where layers meet: App.ts and AppConfig.ts. */
 const assembling = ["cli", "testing"]
 
@@ -43,7 +46,12 @@ module.exports = {
       from: { path: room(from) },
       to: {
         path: "^src/",
-        pathNot: [room(from), ...to.map(room), ...(assembling.includes(from) ? ["^src/App(Config)?\\.ts$"] : [])]
+        pathNot: [
+          room(from),
+          ...everywhere,
+          ...to.map(room),
+          ...(assembling.includes(from) ? ["^src/App(Config)?\\.ts$"] : [])
+        ]
       }
     })),
     {

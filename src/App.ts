@@ -1,17 +1,17 @@
 import { join } from "node:path"
-import { Effect, Layer, Logger, Option } from "effect"
+import { Duration, Effect, Layer, Logger, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AdminClient } from "./admin/AdminClient.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
 import { pages } from "./console/Console.ts"
-import { setPasswordLink } from "./console/Paths.ts"
 import * as Database from "./database/Database.ts"
+import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import * as Migrations from "./database/Migrations.ts"
 import { Transaction } from "./database/Transaction.ts"
-import { Unavailable } from "./domain/Errors.ts"
 import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
+import { RequestDeadlines } from "./http/RequestDeadlines.ts"
 import { beside, type Surface } from "./http/Surface.ts"
 import { makeMcpSurface } from "./mcp/McpGate.ts"
 import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
@@ -26,6 +26,7 @@ import { HealthRepo } from "./repos/HealthRepo.ts"
 import { HistoryRepo } from "./repos/HistoryRepo.ts"
 import { ImportLockRepo } from "./repos/ImportLockRepo.ts"
 import { ImportsRepo } from "./repos/ImportsRepo.ts"
+import { LeasesRepo } from "./repos/LeasesRepo.ts"
 import { MirrorRepo } from "./repos/MirrorRepo.ts"
 import { OAuthRepo } from "./repos/OAuthRepo.ts"
 import { OperationsRepo } from "./repos/OperationsRepo.ts"
@@ -48,6 +49,7 @@ import { Drafts } from "./services/Drafts.ts"
 import { Drops } from "./services/Drops.ts"
 import { FaultInjector } from "./services/FaultInjector.ts"
 import { Imports } from "./services/Imports.ts"
+import { lookUpAnswers, watchLookUps } from "./services/LookUpWatch.ts"
 import { Mirror } from "./services/Mirror.ts"
 import { Operations } from "./services/Operations.ts"
 import { Programs } from "./services/Programs.ts"
@@ -58,6 +60,7 @@ import { Remediation } from "./services/Remediation.ts"
 import { SalesChannels } from "./services/SalesChannels.ts"
 import { SecretBox, SecretKeySource } from "./services/SecretBox.ts"
 import { Sessions } from "./services/Sessions.ts"
+import { SignIns } from "./services/SignIns.ts"
 import { StoreAccess } from "./services/StoreAccess.ts"
 import { StoreRecords } from "./services/StoreRecords.ts"
 import { Stores } from "./services/Stores.ts"
@@ -75,6 +78,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   HistoryRepo.layer,
   ImportLockRepo.layer,
   ImportsRepo.layer,
+  LeasesRepo.layer,
   OAuthRepo.layer,
   PublicationsRepo.layer,
   MirrorRepo.layer,
@@ -115,6 +119,9 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(SecretBox.layer)
 )
 
+/** What processes of this host had under way when they were killed is free for whoever starts next. */
+const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
+
 /**
  * Everything but the surfaces, on a migrated database: imports are staged, users and connections are kept there and nowhere
  * else.
@@ -122,6 +129,7 @@ export const Services = Programs.layer.pipe(
 export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,
+  EndedLeases,
   Imports.layer,
   Sessions.layer,
   Users.layer
@@ -148,21 +156,22 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
 /** `ServicesOnDatabase` with the secrets that the settings allow. */
 export const servicesOf = (config: AppConfig) => Layer.provide(ServicesOnDatabase, secretKeyOf(config))
 
-/** The database answers, and its schema is the one that this code expects. */
-const isServing = Effect.filterOrFail(
-  Effect.zipRight(Database.ping, Migrations.isCurrent),
-  (current) => current,
-  () => new Unavailable()
-).pipe(Effect.asVoid)
+/** Look-ups are answered on the path of every request, and the schema is the one that this code expects. */
+const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
 
 /** The database that the settings name; when it cannot be opened, the setting is named too. */
-export const databaseOf = (config: AppConfig) => {
-  const setting = Option.isSome(config.databaseUrl) ? "DATABASE_URL" : "DATA_DIR"
-  return Layer.mapError(Database.layer({ url: config.databaseUrl, dataDirectory: config.dataDirectory }), (error) =>
-    error._tag === "DatabaseUnreachable"
-      ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })
-      : error
+export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
+  const { databaseUrl: url, dataDirectory, deadlines, poolSizes, shares } = config
+  const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
+  const holder = Option.isSome(url) ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
+  const database = Layer.mapError(
+    Database.layer({ url, dataDirectory, deadlines, poolSizes, shares, startPatience }),
+    (error) =>
+      error._tag === "DatabaseUnreachable"
+        ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })
+        : error
   )
+  return Layer.merge(database, holder)
 }
 
 /** Request budgets, kept where the settings say. */
@@ -172,23 +181,25 @@ const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
     onSome: (url) => RateBudget.layerRedis({ url, sizes })
   })
 
-/** The one-time link of a user, at the address where the settings say that the service is. */
-export const passwordLinkOf = ({ baseUrl, host, port }: AppConfig, token: string): string =>
-  setPasswordLink(
-    Option.getOrElse(baseUrl, () => listeningOn({ _tag: "TcpAddress", hostname: host, port })),
-    token
-  )
+/** Where the service listens by the settings. */
+export const listeningAt = ({ host, port }: AppConfig): string =>
+  listeningOn({ _tag: "TcpAddress", hostname: host, port })
 
 /** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
 export const surfaceOf = (
-  config: Pick<AppConfig, "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "trustedProxies">
+  config: Pick<
+    AppConfig,
+    "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "signInFailuresPerAddress" | "trustedProxies"
+  >
 ) =>
   Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
-    const { layer, routes } = beside(beside(pages, authorizationServer(config)), connector)
+    const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
     return {
       routes,
+      refuseAddress,
       layer: layer.pipe(
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
+        Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
         Layer.provide(BaseUrl.layer(config.baseUrl))
       )
     } satisfies Surface<unknown>
@@ -198,7 +209,19 @@ export const surfaceOf = (
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
     Effect.map(surfaceOf(config), (surface) => Http.layer({ host: config.host, port: config.port, surface }))
-  ).pipe(Layer.provide(Readiness.layer(isServing)), Layer.provide(budgetOf(config)))
+  ).pipe(
+    Layer.provide(Readiness.layer(isServing)),
+    Layer.provide(budgetOf(config)),
+    Layer.provide(Layer.succeed(RequestDeadlines, config.requestBounds))
+  )
+
+/** Whether a new connection to the server answers, past all pools. The embedded database has none. */
+const connectsAfresh = ({ databaseUrl }: AppConfig) =>
+  Option.match(databaseUrl, { onNone: () => Effect.succeed(false), onSome: Database.connectsAfresh })
+
+/** Fails when this process should be started afresh. */
+export const watchOf = (config: AppConfig) =>
+  watchLookUps({ patience: config.lookUpPatience, connects: connectsAfresh(config) })
 
 /** The operator's commands: in this process, or in the one that holds the embedded database. */
 export const adminClientOf = (config: AppConfig) =>

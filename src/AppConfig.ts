@@ -1,4 +1,7 @@
-import { Config, type ConfigError, Data, Effect, Option, Redacted } from "effect"
+import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } from "effect"
+import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./database/Deadlines.ts"
+import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
+import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
 import type { BudgetSizes } from "./services/RateBudget.ts"
 import { secretKeyBytes } from "./services/SecretBox.ts"
 
@@ -35,8 +38,22 @@ export interface AppConfig {
   readonly logFormat: LogFormat
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
+  /** LOOKUP_TIMEOUT_MS and the other deadlines of the database. Defaults: `defaultDeadlines`. */
+  readonly deadlines: Deadlines
+  /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
+  readonly poolSizes: PoolSizes
+  /** CONNECTION_SHARE_PER_ACCOUNT and ..._PER_KEY: percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
+  readonly shares: Shares
+  /** REQUEST_TIMEOUT_MS, BATCH_TIMEOUT_MS, SCAN_REQUEST_TIMEOUT_MS: when a request is answered at the latest. */
+  readonly requestBounds: RequestBounds
+  /** START_TIMEOUT_S: how long a start waits for a server that starts. Default 60. */
+  readonly startPatience: Duration.Duration
+  /** LOOKUP_FAILURE_EXIT_S: look-ups that fail for so long end the process, if a new connection works. Default 60. */
+  readonly lookUpPatience: Duration.Duration
   /** REGISTRATIONS_PER_HOUR: clients that one address may register. Default 100. */
   readonly registrationsPerHour: number
+  /** SIGN_IN_FAILURES_PER_ADDRESS: failed sign-ins that one address may make in 15 minutes. Default 50. */
+  readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
   readonly trustedProxies: number
 }
@@ -56,6 +73,21 @@ const wholeNumber = (name: string, fallback: number, message: string, validation
 
 const requests = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of requests, 1 to 999999999", (value) => value >= 1)
+
+const millis = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a whole number of milliseconds, 100 to 999999999", (value) => value >= 100)
+
+const seconds = (name: string, fallback: number) =>
+  Config.map(
+    wholeNumber(name, fallback, "must be a whole number of seconds, 0 to 999999", (value) => value <= 999_999),
+    Duration.seconds
+  )
+
+const connections = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a number of connections, 1 to 1000", (value) => value >= 1 && value <= 1_000)
+
+const percent = (name: string, fallback: number) =>
+  wholeNumber(name, fallback, "must be a whole percentage, 1 to 100", (value) => value >= 1 && value <= 100)
 
 const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
   URL.canParse(value) && schemes.includes(new URL(value).protocol)
@@ -121,10 +153,50 @@ const settings: Config.Config<AppConfig> = Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),
     perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)
   }),
+  deadlines: Config.all({
+    lookUp: millis("LOOKUP_TIMEOUT_MS", defaultDeadlines.lookUp),
+    read: millis("READ_TIMEOUT_MS", defaultDeadlines.read),
+    write: millis("WRITE_TIMEOUT_MS", defaultDeadlines.write),
+    background: millis("BACKGROUND_TIMEOUT_MS", defaultDeadlines.background),
+    scan: millis("SCAN_TIMEOUT_MS", defaultDeadlines.scan),
+    connection: millis("CONNECTION_TIMEOUT_MS", defaultDeadlines.connection),
+    lock: millis("LOCK_TIMEOUT_MS", defaultDeadlines.lock),
+    idleInTransaction: millis("IDLE_TRANSACTION_TIMEOUT_MS", defaultDeadlines.idleInTransaction),
+    idleInBackground: millis("BACKGROUND_IDLE_TRANSACTION_TIMEOUT_MS", defaultDeadlines.idleInBackground),
+    network: millis("NETWORK_TIMEOUT_MS", defaultDeadlines.network)
+  }),
+  poolSizes: Config.all({
+    requests: connections("REQUEST_CONNECTIONS", defaultPoolSizes.requests),
+    writes: connections("WRITE_CONNECTIONS", defaultPoolSizes.writes),
+    background: connections("BACKGROUND_CONNECTIONS", defaultPoolSizes.background)
+  }),
+  shares: Config.all({
+    perAccount: percent("CONNECTION_SHARE_PER_ACCOUNT", defaultShares.perAccount),
+    perCredential: percent("CONNECTION_SHARE_PER_KEY", defaultShares.perCredential),
+    queue: wholeNumber(
+      "CONNECTION_QUEUE_PER_ACCOUNT",
+      defaultShares.queue,
+      "must be a whole number of waiting statements, 1 to 999999999",
+      (value) => value >= 1
+    )
+  }),
+  requestBounds: Config.all({
+    usual: millis("REQUEST_TIMEOUT_MS", defaultRequestBounds.usual),
+    batch: millis("BATCH_TIMEOUT_MS", defaultRequestBounds.batch),
+    scan: millis("SCAN_REQUEST_TIMEOUT_MS", defaultRequestBounds.scan)
+  }),
+  startPatience: seconds("START_TIMEOUT_S", 60),
+  lookUpPatience: seconds("LOOKUP_FAILURE_EXIT_S", 60),
   registrationsPerHour: wholeNumber(
     "REGISTRATIONS_PER_HOUR",
     100,
     "must be a whole number of registrations, 1 to 999999999",
+    (value) => value >= 1
+  ),
+  signInFailuresPerAddress: wholeNumber(
+    "SIGN_IN_FAILURES_PER_ADDRESS",
+    50,
+    "must be a whole number of failures, 1 to 999999999",
     (value) => value >= 1
   ),
   trustedProxies: wholeNumber("TRUST_PROXY", 0, "must be a number of proxies, 0 to 10", (value) => value <= 10)

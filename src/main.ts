@@ -1,11 +1,9 @@
 #!/usr/bin/env node
-import * as NodeContext from "@effect/platform-node/NodeContext"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Effect } from "effect"
-import { runCli, teardown } from "./cli/Cli.ts"
+import { refusalOfSecondStart } from "./SecondStart.ts"
 
-NodeRuntime.runMain(Effect.provide(runCli(process.argv), NodeContext.layer), {
-  disableErrorReporting: true,
-  disablePrettyLogger: true,
-  teardown: teardown(process.argv)
-})
+const refusal = refusalOfSecondStart(process.argv, process.env)
+if (refusal === undefined) await import("./cli/Main.ts")
+else {
+  console.error(refusal)
+  process.exitCode = 1
+}

@@ -1,7 +1,8 @@
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import { RpcClient, type RpcClientError, RpcSerialization, RpcTest } from "@effect/rpc"
-import { Clock, Context, Data, Duration, Effect, Layer, Option, Predicate, Schedule } from "effect"
+import { Context, Data, Duration, Effect, Layer, Option, Predicate, Schedule } from "effect"
 import type { DatabaseInUse } from "../database/EmbeddedLock.ts"
+import { monotonicMillis } from "../domain/MonotonicClock.ts"
 import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
@@ -58,8 +59,8 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
     patience: Duration.Duration = defaultPatience
   ): Layer.Layer<AdminClient, E> =>
     Layer.unwrapEffect(
-      Effect.map(Clock.currentTimeMillis, (startedAt) => {
-        const remaining = Effect.map(Clock.currentTimeMillis, (now) =>
+      Effect.map(monotonicMillis, (startedAt) => {
+        const remaining = Effect.map(monotonicMillis, (now) =>
           Duration.subtract(patience, Duration.millis(now - startedAt))
         )
         const holder = (path: string) =>

@@ -6,18 +6,21 @@ import { EntityKind } from "../domain/Attribute.ts"
 import { AttributeEdit } from "../domain/AttributeRules.ts"
 import { Draft, DraftState } from "../domain/DraftWrite.ts"
 import { Drop, NewDrop } from "../domain/Drop.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
 import {
-  CompletenessRules,
+  DivergenceRules,
   FieldsToFill,
   HealthDimension,
   HealthIssuePage,
   HealthOverview,
+  HealthRules,
   HealthSection,
-  HealthSnapshot
+  HealthSnapshot,
+  StructureRules
 } from "../domain/Health.ts"
 import { HistoryEntry } from "../domain/History.ts"
-import { AccountId, ApiKeyId, EntityId, PublicationId, StoreId } from "../domain/Ids.ts"
+import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../domain/Ids.ts"
 import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "../domain/Import.ts"
 import { ImportFileRejected } from "../domain/ImportedProduct.ts"
 import { PlatformReadError } from "../domain/PlatformErrors.ts"
@@ -29,7 +32,11 @@ import { Timestamp } from "../domain/Timestamp.ts"
 import { User } from "../domain/User.ts"
 
 /** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
-export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", { message: Schema.String }) {}
+export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
+  message: Schema.String,
+  /** As REST would say it. */
+  code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
+}) {}
 
 /** Id of the account that a command is about, as a person wrote it; without one, the only account there is. */
 const account = Schema.optionalWith(Schema.String, { as: "Option" })
@@ -94,7 +101,7 @@ export const KeyRpcs = RpcGroup.make(
     success: Schema.Array(ApiKey),
     error: Refusal
   }),
-  /** `key`: its id, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */
+  /** `key`: its id or its name, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */
   Rpc.make("revokeKey", {
     payload: { account, key: Schema.String },
     success: Schema.Struct({ id: ApiKeyId }),
@@ -104,6 +111,8 @@ export const KeyRpcs = RpcGroup.make(
 
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const UserRpcs = RpcGroup.make(
+  /** Where the service was started last; null: never. */
+  Rpc.make("serviceAddress", { success: Schema.NullOr(Schema.String) }),
   /** ValidationFailed: as for `Users.invite`. */
   Rpc.make("inviteUser", {
     payload: { account, email: Schema.String },
@@ -187,7 +196,9 @@ export const ImportEvent = Schema.Union(
     step: Schema.Literal("checking", "fetching", "comparing", "applying"),
     done: Schema.Int,
     /** 0: not known. */
-    total: Schema.Int
+    total: Schema.Int,
+    /** Known as soon as it is applied. */
+    import_id: Schema.NullOr(ImportId)
   }),
   Schema.TaggedStruct("Done", { run: ImportRun })
 )
@@ -201,7 +212,7 @@ const acceptance = { rest: Schema.NullOr(ConflictDecision), remove: Schema.Boole
 /** Refusal: which account is meant is not clear, or there is no such account. */
 export const ImportRpcs = RpcGroup.make(
   /**
-   * `path`: absolute, opened by the process that answers. ImportFileRejected: the first thing that is wrong with it.
+   * `path`: absolute, opened by the process that answers. ImportFileRejected: everything that is wrong with it.
    * ReviewIncomplete: with `accept`, the import waits for its review.
    */
   Rpc.make("importCsv", {
@@ -257,7 +268,7 @@ export const ImportRpcs = RpcGroup.make(
   Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
 )
 
-/** `entity`: its id; `store`: a domain; both as a person wrote them. */
+/** `entity`: its id, handle or SKU; `store`: its domain or id; both as a person wrote them. */
 const aboutDraft = { account, entity: Schema.String }
 const text = Schema.optionalWith(Schema.String, { as: "Option" })
 const onStore = text
@@ -373,18 +384,28 @@ export const HealthRpcs = RpcGroup.make(
     success: HealthIssuePage,
     error: Refusal
   }),
-  Rpc.make("showHealthRules", { payload: { account }, success: CompletenessRules, error: Refusal }),
+  Rpc.make("showHealthRules", { payload: { account }, success: HealthRules, error: Refusal }),
   /** ValidationFailed: as for `DataHealth.setRules`. */
   Rpc.make("setHealthRules", {
-    payload: { account, rules: CompletenessRules },
-    success: CompletenessRules,
+    payload: { account, rules: HealthRules },
+    success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
   /** A level that is left out stays as it is. ValidationFailed: as for `DataHealth.changeRules`. */
   Rpc.make("changeHealthRules", {
     payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
-    success: CompletenessRules,
+    success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
+  }),
+  /** A rule that is left out stays as it is. */
+  Rpc.make("changeHealthChecks", {
+    payload: {
+      account,
+      divergence: DivergenceRules.pipe(Schema.partialWith({ exact: true })),
+      structure: StructureRules.pipe(Schema.partialWith({ exact: true }))
+    },
+    success: HealthRules,
+    error: Refusal
   })
 )
 

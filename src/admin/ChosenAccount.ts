@@ -1,5 +1,6 @@
 import { Effect, Option } from "effect"
 import { CurrentActor } from "../domain/Actor.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import type { AccountId } from "../domain/Ids.ts"
 import { Accounts } from "../services/Accounts.ts"
 import { Refusal } from "./AdminRpcs.ts"
@@ -15,7 +16,10 @@ export const makeChooseAccount = Effect.map(
         if (Option.isSome(named)) {
           const found = all.find(({ id }) => id === named.value.toLowerCase())
           if (found !== undefined) return found.id
-          return yield* new Refusal({ message: `There is no account ${named.value}. Accounts: ${list || "none"}.` })
+          return yield* new Refusal({
+            code: errorCode.NotFound,
+            message: `There is no account ${named.value}. Accounts: ${list || "none"}.`
+          })
         }
         const [only, ...others] = all
         if (only === undefined)

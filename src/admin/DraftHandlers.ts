@@ -1,16 +1,14 @@
 import { Effect, Option } from "effect"
-import { EntityId } from "../domain/Ids.ts"
 import { Drafts } from "../services/Drafts.ts"
 import { DraftRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf, makeStoreNamed } from "./Named.ts"
-
-const entityId = idOf(EntityId)
+import { makeEntityNamed, makeStoreNamed } from "./Named.ts"
 
 export const DraftHandlers = DraftRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const drafts = yield* Drafts
+    const entityNamed = yield* makeEntityNamed
     const storeNamed = yield* makeStoreNamed
 
     const storeId = (domain: string) => Effect.map(storeNamed(domain), ({ id }) => id)
@@ -19,10 +17,10 @@ export const DraftHandlers = DraftRpcs.toLayer(
     return {
       showDraft: ({ account, entity, store }) =>
         forAccount(account)(
-          Effect.flatMap(Effect.all([entityId(entity), storeIdOrNull(store)]), ([id, on]) => drafts.get(id, on))
+          Effect.flatMap(Effect.all([entityNamed(entity), storeIdOrNull(store)]), ([id, on]) => drafts.get(id, on))
         ),
       setDraft: ({ account, attributes, entity, revision, store }) =>
-        Effect.all([entityId(entity), storeIdOrNull(store)]).pipe(
+        Effect.all([entityNamed(entity), storeIdOrNull(store)]).pipe(
           Effect.flatMap(([id, on]) => {
             const update = { draft_revision: revision, attributes }
             return on === null ? drafts.updateAttributes(id, update) : drafts.updateVersionAttributes(id, on, update)
@@ -31,10 +29,12 @@ export const DraftHandlers = DraftRpcs.toLayer(
         ),
       addStoreVersion: ({ account, entity, store }) =>
         forAccount(account)(
-          Effect.flatMap(Effect.all([entityId(entity), storeId(store)]), ([id, on]) => drafts.addStoreVersion(id, on))
+          Effect.flatMap(Effect.all([entityNamed(entity), storeId(store)]), ([id, on]) =>
+            drafts.addStoreVersion(id, on)
+          )
         ),
       showHistory: ({ account, entity, limit }) =>
-        entityId(entity).pipe(
+        entityNamed(entity).pipe(
           Effect.flatMap((id) => Effect.map(drafts.history(id, limit), (history) => ({ entity_id: id, history }))),
           forAccount(account)
         )

@@ -4,7 +4,7 @@ import { Drops } from "../services/Drops.ts"
 import { Stores } from "../services/Stores.ts"
 import { DropRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf } from "./Named.ts"
+import { idOf, makeEntityNamed } from "./Named.ts"
 
 const dropId = idOf(DropId)
 
@@ -12,17 +12,29 @@ export const DropHandlers = DropRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
     const drops = yield* Drops
+    const entityNamed = yield* makeEntityNamed
     const stores = yield* Stores
 
     return {
       createDrop: ({ account, drop }) =>
-        Effect.flatMap(stores.list, (linked) => {
+        Effect.gen(function* () {
+          const linked = yield* stores.list
           const storeId = (text: string) =>
             linked.find(({ domain, id }) => [domain, id as string].includes(text.trim().toLowerCase()))?.id ?? nilUuid
-          return drops.create({
+          const typed = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
+          // One that nothing has is told with its place.
+          const named = yield* Effect.forEach(typed, (text) =>
+            Effect.map(
+              Effect.catchTag(entityNamed(text), "NotFound", () => Effect.succeed(text)),
+              (id) => [text, id] as const
+            )
+          )
+          const entityIds = new Map<string, string>(named)
+          return yield* drops.create({
             ...drop,
             changes: drop.changes.map((change) => ({
               ...change,
+              entity_id: entityIds.get(change.entity_id) ?? change.entity_id,
               store_id: change.store_id === null ? null : storeId(change.store_id)
             }))
           })

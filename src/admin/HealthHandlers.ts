@@ -52,6 +52,8 @@ export const HealthHandlers = HealthRpcs.toLayer(
         ).pipe(forAccount(account)),
       showHealthRules: ({ account }) => forAccount(account)(health.rules),
       setHealthRules: ({ account, rules }) => forAccount(account)(health.setRules(rules)),
+      changeHealthChecks: ({ account, divergence, structure }) =>
+        forAccount(account)(health.changeChecks({ divergence, structure })),
       changeHealthRules: ({ account, kind, levels }) => forAccount(account)(health.changeRules(kind, levels))
     }
   })

@@ -1,52 +1,59 @@
 import { Effect } from "effect"
 import { ImportId } from "../domain/Ids.ts"
 import type { Acceptance, ConflictDecision, ImportRun } from "../domain/Import.ts"
-import type { ImportProgress } from "../services/ImportStaging.ts"
+import type { ReportProgress } from "../services/ImportStaging.ts"
 import { Imports } from "../services/Imports.ts"
 import { type ImportEvent, ImportRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf } from "./Named.ts"
+import { idOf, makeDomainNamed } from "./Named.ts"
 import { type Report, reported } from "./Reported.ts"
 
+/** Reports progress before the id of the import is known (null), or with it. */
+type ReportOf = (id: ImportId | null) => ReportProgress
+
 /** Progress, then the import as it is at the end. */
-const importing = <E>(work: (report: Report<ImportProgress>) => Effect.Effect<ImportRun, E>) =>
+const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>) =>
   reported((report: Report<ImportEvent>) =>
     Effect.map(
-      work((progress) => report({ _tag: "Progress", ...progress })),
+      work((import_id) => (progress) => report({ _tag: "Progress", ...progress, import_id })),
       (run): ImportEvent => ({ _tag: "Done", run })
     )
   )
 
 const importId = idOf(ImportId)
 
-const acceptanceOf = ({
-  remove,
-  rest
-}: {
+interface Choices {
   readonly rest: ConflictDecision | null
   readonly remove: boolean
-}): Acceptance => ({ rest: rest ?? undefined, confirmsRemovals: remove })
+}
+
+const acceptanceOf = ({ remove, rest }: Choices): Acceptance => ({ rest: rest ?? undefined, confirmsRemovals: remove })
 
 export const ImportHandlers = ImportRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
+    const domainNamed = yield* makeDomainNamed
     const imports = yield* Imports
+    /** A client that is interrupted from here on has to know which import goes on without it. */
+    const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
+      Effect.zipRight(
+        reportOf(id)({ step: "applying", done: 0, total: 0 }),
+        imports.accept(id, reportOf(id), acceptanceOf(choices))
+      )
     return {
-      importCsv: ({ accept, account, path, store, ...choices }) =>
-        importing((report) =>
-          imports.csv(path, store, report).pipe(
-            Effect.flatMap((run) =>
-              accept ? imports.accept(run.id, report, acceptanceOf(choices)) : Effect.succeed(run)
-            ),
+      importCsv: ({ accept: isAccepted, account, path, store, ...choices }) =>
+        importing((reportOf) =>
+          domainNamed(store).pipe(
+            Effect.flatMap((domain) => imports.csv(path, domain, reportOf(null))),
+            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
-      refreshStore: ({ accept, account, store, ...choices }) =>
-        importing((report) =>
-          imports.refresh(store.trim().toLowerCase(), report).pipe(
-            Effect.flatMap((run) =>
-              accept ? imports.accept(run.id, report, acceptanceOf(choices)) : Effect.succeed(run)
-            ),
+      refreshStore: ({ accept: isAccepted, account, store, ...choices }) =>
+        importing((reportOf) =>
+          domainNamed(store).pipe(
+            Effect.flatMap((domain) => imports.refresh(domain.trim().toLowerCase(), reportOf(null))),
+            Effect.flatMap((run) => (isAccepted ? accept(run.id, reportOf, choices) : Effect.succeed(run))),
             forAccount(account)
           )
         ),
@@ -62,9 +69,9 @@ export const ImportHandlers = ImportRpcs.toLayer(
           )
         ),
       acceptImport: ({ account, id, ...choices }) =>
-        importing((report) =>
+        importing((reportOf) =>
           importId(id).pipe(
-            Effect.flatMap((known) => imports.accept(known, report, acceptanceOf(choices))),
+            Effect.flatMap((known) => imports.accept(known, reportOf(known), acceptanceOf(choices))),
             forAccount(account)
           )
         ),

@@ -1,25 +1,97 @@
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
+import type { CurrentActor } from "../domain/Actor.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { NotFound } from "../domain/Errors.ts"
+import { type AccountId, ApiKeyId, EntityId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import { Catalog } from "../services/Catalog.ts"
 import { Stores } from "../services/Stores.ts"
 import { Refusal } from "./AdminRpcs.ts"
 
-/** An id as somebody typed it. NotFound: what is no id names nothing. */
+/** An id as somebody typed it. NotFound: a malformed id. */
 export const idOf =
   <Id extends string>(schema: Schema.Schema<Id, string>) =>
   (typed: string): Effect.Effect<Id, NotFound> =>
     Effect.mapError(Schema.decode(schema)(typed.trim().toLowerCase()), () => new NotFound())
 
+/** The one that a name stands for. NotFound: none. Refusal: several, which it lists. */
+const onlyOne = <Id extends string>(
+  typed: string,
+  found: ReadonlyArray<{ readonly id: Id; readonly shown: string }>
+): Effect.Effect<Id, NotFound | Refusal> => {
+  const [only, ...others] = found
+  if (only === undefined) return new NotFound()
+  return others.length === 0
+    ? Effect.succeed(only.id)
+    : new Refusal({
+        message: `${typed} is not unique: name one by its id. There are ${found.map(({ shown }) => shown).join(", ")}.`
+      })
+}
+
+const entityId = idOf(EntityId)
+const keyId = idOf(ApiKeyId)
+
+/** The entity of an id, a handle or a SKU as somebody typed it. NotFound and Refusal: none has it, or several have. */
+export const makeEntityNamed = Effect.map(
+  Catalog,
+  (catalog) =>
+    (typed: string): Effect.Effect<EntityId, NotFound | Refusal, CurrentActor> =>
+      Effect.catchTag(entityId(typed), "NotFound", () =>
+        Effect.flatMap(catalog.named(typed.trim()), (found) =>
+          onlyOne(
+            typed,
+            found.map(({ id, kind }) => ({ id, shown: `${kind} ${id}` }))
+          )
+        )
+      )
+)
+
+/** The API key of an id or a name as somebody typed it; of several with a name the one that was not revoked. */
+export const makeKeyNamed = Effect.map(
+  ApiKeys,
+  (keys) =>
+    (accountId: AccountId, typed: string): Effect.Effect<ApiKeyId, NotFound | Refusal> =>
+      Effect.catchTag(keyId(typed), "NotFound", () =>
+        Effect.flatMap(keys.list(accountId), (all) => {
+          const named = all.filter(({ name }) => name === typed.trim())
+          const active = named.filter(({ revokedAt }) => revokedAt === null)
+          return onlyOne(
+            typed,
+            (active.length > 0 ? active : named).map(({ id, lastFour }) => ({ id, shown: `${id} (…${lastFour})` }))
+          )
+        })
+      )
+)
+
 /** The refusal of a store that is not there. */
 export const unknownStore = (domain: string): Refusal =>
-  new Refusal({ message: `No store ${domain} is linked: see \`catalog store list\`.` })
+  new Refusal({
+    code: errorCode.NotFound,
+    message: `No store ${domain} is linked: see \`catalog store list\`.`
+  })
 
-/** The linked store of a domain as somebody typed it. */
+const storeOf = (linked: ReadonlyArray<Store>, typed: string) => {
+  const name = typed.trim().toLowerCase()
+  return Option.fromNullable(linked.find(({ domain, id }) => domain === name || id === name))
+}
+
+/** The linked store of a domain or an id as somebody typed it. */
 export const makeStoreNamed = Effect.map(
   Stores,
-  (stores) => (domain: string) =>
-    Effect.flatMap(stores.list, (linked): Effect.Effect<Store, Refusal> => {
-      const store = linked.find((each) => each.domain === domain.trim().toLowerCase())
-      return store === undefined ? unknownStore(domain) : Effect.succeed(store)
-    })
+  (stores) => (typed: string) =>
+    Effect.flatMap(
+      stores.list,
+      (linked): Effect.Effect<Store, Refusal> =>
+        Option.getOrElse(Option.map(storeOf(linked, typed), Effect.succeed<Store>), () => unknownStore(typed))
+    )
+)
+
+/** The domain that a domain or the id of a linked store stands for. */
+export const makeDomainNamed = Effect.map(
+  Stores,
+  (stores) => (typed: string) =>
+    Effect.map(stores.list, (linked) =>
+      Option.match(storeOf(linked, typed), { onNone: () => typed, onSome: ({ domain }) => domain })
+    )
 )

@@ -1,13 +1,10 @@
 import { Effect, Option } from "effect"
-import { EntityId } from "../domain/Ids.ts"
 import { DemoEdits } from "../services/DemoEdits.ts"
 import { DemoFailures } from "../services/DemoFailures.ts"
 import { StoreRecords } from "../services/StoreRecords.ts"
 import { PlatformRpcs, Refusal } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf, makeStoreNamed } from "./Named.ts"
-
-const entityIdOf = idOf(EntityId)
+import { makeDomainNamed, makeEntityNamed, makeStoreNamed } from "./Named.ts"
 
 export const PlatformHandlers = PlatformRpcs.toLayer(
   Effect.gen(function* () {
@@ -15,11 +12,13 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
     const edits = yield* DemoEdits
     const failures = yield* DemoFailures
     const records = yield* StoreRecords
+    const domainNamed = yield* makeDomainNamed
+    const entityNamed = yield* makeEntityNamed
     const storeNamed = yield* makeStoreNamed
     return {
       showPlatform: ({ account, entity, store: named }) =>
         Effect.gen(function* () {
-          const entityId = yield* entityIdOf(entity)
+          const entityId = yield* entityNamed(entity)
           const store = yield* storeNamed(named)
           if (store.platform === "none")
             return yield* new Refusal({
@@ -28,14 +27,16 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
           return { entityId, store, record: Option.getOrNull(yield* records.find(entityId, store.id)) }
         }).pipe(forAccount(account)),
       editPlatform: ({ account, entity, key, store, value }) =>
-        entityIdOf(entity).pipe(
-          Effect.flatMap((entityId) =>
-            Effect.map(edits.edit(store, entityId, key, value), ({ old }) => ({ entityId, old, new: value }))
+        entityNamed(entity).pipe(
+          Effect.zip(domainNamed(store)),
+          Effect.flatMap(([entityId, domain]) =>
+            Effect.map(edits.edit(domain, entityId, key, value), ({ old }) => ({ entityId, old, new: value }))
           ),
           forAccount(account)
         ),
-      failPlatform: ({ account, store, ...failure }) => forAccount(account)(failures.fail(store, failure)),
-      mendPlatform: ({ account, store }) => forAccount(account)(failures.mend(store))
+      failPlatform: ({ account, store, ...failure }) =>
+        forAccount(account)(Effect.flatMap(domainNamed(store), (domain) => failures.fail(domain, failure))),
+      mendPlatform: ({ account, store }) => forAccount(account)(Effect.flatMap(domainNamed(store), failures.mend))
     }
   })
 )

@@ -1,15 +1,13 @@
 import { Effect, Either, type Option } from "effect"
-import { EntityId } from "../domain/Ids.ts"
+import type { EntityId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
 import { Drafts } from "../services/Drafts.ts"
 import { Publishing } from "../services/Publishing.ts"
 import { Stores } from "../services/Stores.ts"
 import { type PublishEvent, type PublishResult, PublishRpcs, Refusal } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
-import { idOf, makeStoreNamed } from "./Named.ts"
+import { makeEntityNamed, makeStoreNamed } from "./Named.ts"
 import { type Report, reported } from "./Reported.ts"
-
-const entityId = idOf(EntityId)
 
 const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResult => ({
   store_id: store.id,
@@ -26,6 +24,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
     const forAccount = yield* makeForAccount
     const drafts = yield* Drafts
     const publishing = yield* Publishing
+    const entityNamed = yield* makeEntityNamed
     const storeNamed = yield* makeStoreNamed
     const stores = yield* Stores
 
@@ -46,7 +45,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
       publish: ({ account, again, entity, store: named }) =>
         reported((report: Report<PublishEvent>) =>
           Effect.gen(function* () {
-            const id = yield* entityId(entity)
+            const id = yield* entityNamed(entity)
             const all = yield* targets(id, named)
             const isOnly = all.length === 1
             const asked = yield* Effect.forEach(all, (store) =>

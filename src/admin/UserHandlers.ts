@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Users } from "../services/Users.ts"
 import { UserRpcs } from "./AdminRpcs.ts"
 import { makeChooseAccount } from "./ChosenAccount.ts"
@@ -8,6 +8,7 @@ export const UserHandlers = UserRpcs.toLayer(
     const chooseAccount = yield* makeChooseAccount
     const users = yield* Users
     return {
+      serviceAddress: () => Effect.map(users.serviceAddress, Option.getOrNull),
       inviteUser: ({ account, email }) => Effect.flatMap(chooseAccount(account), (id) => users.invite(id, email)),
       listUsers: ({ account }) => Effect.flatMap(chooseAccount(account), users.list),
       disableUser: ({ account, email }) => Effect.flatMap(chooseAccount(account), (id) => users.disable(id, email))

@@ -110,13 +110,15 @@ export const MetaobjectDefinition = Schema.Struct({
 
 export const MetaobjectEntry = Definition.MetaobjectEntry.pipe(membersInConnector({ store_id: "channel_id" }))
 
-const { stores: translationStores, ...translations } = Translation.Translations.fields
+const { stores: translationStores, ...translations } = Translation.KeyedTranslations.fields
 export const Translations = Schema.Struct({
   ...translations,
   stores: asChannels(translationStores.value).pipe(inConnector("channels"))
 }).annotations({ identifier: "Translations" })
 
-export const TranslatableField = Translation.TranslatableField.pipe(membersInConnector({ store_ids: "channel_ids" }))
+export const TranslatableField = Translation.KeyedTranslatableField.pipe(
+  membersInConnector({ store_ids: "channel_ids" })
+)
 
 /** A snapshot as tools promise it: what a scan found is opaque. */
 export const SnapshotInConnector = Schema.Struct({
@@ -134,12 +136,26 @@ export const HealthOverview = Health.HealthOverview.pipe(
 /** Names of fields that a tool gives of an issue at most. */
 const mostIssueFields = 40
 
-const HealthIssue = Health.HealthIssue.pipe(
+/** Rows of its own name it and its product, on every store that it lives on. */
+const DuplicateVariant = Health.DuplicateVariant.pipe(
+  membersInConnector({
+    entity_id: "master_id",
+    title: { omit: true },
+    product_id: { omit: true },
+    product_title: { omit: true }
+  })
+)
+
+const HealthIssue = Schema.Struct({
+  ...Health.HealthIssue.fields,
+  duplicates: optional(Schema.Array(DuplicateVariant))
+}).pipe(
   membersInConnector({
     entity_id: "master_id",
     entity_type: "master_type",
     store_id: "channel_id",
     fields: { most: mostIssueFields },
+    attribute_keys: { most: mostIssueFields },
     values: { omit: true }
   })
 )

@@ -23,6 +23,7 @@ import {
   UnsupportedMediaTypeWire
 } from "./ErrorEnvelope.ts"
 import { LocaleParam, oneOf, pageParams, storeIdParam } from "./Params.ts"
+import { TimeBound } from "./TimeBound.ts"
 import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
 
 const remedy: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
@@ -137,6 +138,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         answer: { kind: "record", shape: SnapshotInConnector }
       })
       .annotate(RequiredScope, "pim:write")
+      .annotate(TimeBound, "scan")
   )
   .add(
     HttpApiEndpoint.get("listDataHealthIssues", "/data-health/issues")
@@ -146,7 +148,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "List issues")
       .annotate(
         OpenApi.Description,
-        "A page of one section, as of its last scan: one row for each entity and store, in the translation sections for each language too. It never scans. An unknown `store_id` is 404."
+        "A page of one section, as of its last scan: one row for each entity and store, in the translation sections for each language too. Rows of a variant name its SKU and product, those of a duplicate SKU the other variants that have it. It never scans. An unknown `store_id` is 404."
       )
       .annotate(Tool, {
         name: "list_data_health_issues_v1",
@@ -176,7 +178,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Fill empty fields")
       .annotate(
         OpenApi.Description,
-        `Writes drafts for fields that are empty on a store. A field that somebody filled meanwhile is skipped: \`ok\` true, \`filled\` false. ${batch}`
+        `Writes drafts for fields that are empty: on the store that an operation names, or, without \`store_id\`, canonically, which every store inherits that has no value of its own. A field that is filled meanwhile is skipped: \`ok\` true, \`filled\` false. ${batch}`
       )
       .annotate(Tool, {
         name: "fill_completeness_gaps_v1",
@@ -184,7 +186,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: remedy,
         description: {
-          does: "Fills empty fields of up to 500 masters on their channels, as drafts, and returns one result an operation.",
+          does: "Fills empty fields of up to 500 masters, as drafts, and returns one result an operation. Without channel_id it fills the master, from which all channels inherit.",
           rather:
             "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value that is there.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
@@ -195,6 +197,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       })
       .annotate(RequiredScope, "pim:write")
       .annotate(BodyLimit, batchLimitBytes)
+      .annotate(TimeBound, "batch")
   )
   .add(
     HttpApiEndpoint.post("reconcileValueDivergence", "/data-health/divergence-reconciles")
@@ -206,7 +209,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Make fields equal across stores")
       .annotate(
         OpenApi.Description,
-        `Writes drafts so that an entity's stores agree on a field: all take one store's value, or a given one. Stores that match already, and fields on which no stores disagree any more, are left as they are. ${batch}`
+        `Writes drafts so that an entity's stores agree on a field: those that disagree take one store's value, or a given one. Texts are made equal among the stores of one language and prices among those of one currency, unless the account's rules say otherwise: a winner's value goes to its own group. A value without \`store_id\` fails as \`validation_failed\` where the stores disagree in more than one language or currency. Stores that match already, and fields on which no stores disagree any more, are left as they are. ${batch}`
       )
       .annotate(Tool, {
         name: "reconcile_value_divergence_v1",
@@ -214,7 +217,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: { ...remedy, destructiveHint: true },
         description: {
-          does: "Makes fields equal across the channels of up to 500 masters, as drafts: all take one channel's value or a given one.",
+          does: "Makes fields equal across the channels of up to 500 masters, as drafts: those that disagree take one channel's value or a given one, texts within a language, prices within a currency.",
           rather:
             "For what the section divergence of list_data_health_issues_v1 lists; update_master_attributes_v1 to change what channels inherit.",
           ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of the latter.",
@@ -225,6 +228,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       })
       .annotate(RequiredScope, "pim:write")
       .annotate(BodyLimit, batchLimitBytes)
+      .annotate(TimeBound, "batch")
   )
   .add(
     HttpApiEndpoint.post("deleteUnused", "/data-health/unused-deletions")

@@ -1,3 +1,4 @@
+import { errorCode } from "../domain/ErrorCode.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { RequestError } from "./RequestErrors.ts"
 
@@ -6,23 +7,23 @@ export type ApiError = DomainError | RequestError
 
 /** The closed table: the only place where an error becomes a status. */
 export const errorCodes = {
-  ValidationFailed: { status: 400, code: "validation_failed" },
-  Unauthorized: { status: 401, code: "unauthorized" },
-  Forbidden: { status: 403, code: "forbidden" },
-  NotFound: { status: 404, code: "not_found" },
-  MethodNotAllowed: { status: 405, code: "method_not_allowed" },
-  RequestTimeout: { status: 408, code: "request_timeout" },
-  RevisionConflict: { status: 409, code: "revision_conflict" },
-  PayloadTooLarge: { status: 413, code: "payload_too_large" },
-  UriTooLong: { status: 414, code: "uri_too_long" },
-  UnsupportedMediaType: { status: 415, code: "unsupported_media_type" },
-  ExpectationFailed: { status: 417, code: "expectation_failed" },
-  PimLocked: { status: 423, code: "pim_locked" },
-  RateLimited: { status: 429, code: "rate_limited" },
-  HeadersTooLarge: { status: 431, code: "headers_too_large" },
-  InternalError: { status: 500, code: "internal_error" },
-  LiveReadFailed: { status: 502, code: "platform_unavailable" },
-  Unavailable: { status: 503, code: "unavailable" }
+  ValidationFailed: { status: 400, code: errorCode.ValidationFailed },
+  Unauthorized: { status: 401, code: errorCode.Unauthorized },
+  Forbidden: { status: 403, code: errorCode.Forbidden },
+  NotFound: { status: 404, code: errorCode.NotFound },
+  MethodNotAllowed: { status: 405, code: errorCode.MethodNotAllowed },
+  RequestTimeout: { status: 408, code: errorCode.RequestTimeout },
+  RevisionConflict: { status: 409, code: errorCode.RevisionConflict },
+  PayloadTooLarge: { status: 413, code: errorCode.PayloadTooLarge },
+  UriTooLong: { status: 414, code: errorCode.UriTooLong },
+  UnsupportedMediaType: { status: 415, code: errorCode.UnsupportedMediaType },
+  ExpectationFailed: { status: 417, code: errorCode.ExpectationFailed },
+  PimLocked: { status: 423, code: errorCode.PimLocked },
+  RateLimited: { status: 429, code: errorCode.RateLimited },
+  HeadersTooLarge: { status: 431, code: errorCode.HeadersTooLarge },
+  InternalError: { status: 500, code: errorCode.InternalError },
+  LiveReadFailed: { status: 502, code: errorCode.LiveReadFailed },
+  Unavailable: { status: 503, code: errorCode.Unavailable }
 } as const satisfies Record<ApiError["_tag"], { readonly status: number; readonly code: string }>
 
 export type ErrorTag = keyof typeof errorCodes

@@ -1,7 +1,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { answer, byFlag, json, Refused } from "./Output.ts"
+import { answer, byFlag, json, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -9,10 +9,12 @@ const create = Command.make(
   "create",
   {
     name: Options.text("name").pipe(
+      Options.withPseudoName("NAME"),
       Options.withDescription("Name of the merchant; the e-mail by default."),
       Options.optional
     ),
     email: Options.text("email").pipe(
+      Options.withPseudoName("EMAIL"),
       Options.withDescription("E-mail of its first user, who gets a one-time link to set a password."),
       Options.optional
     ),
@@ -54,7 +56,7 @@ const list = Command.make("list", { json }, ({ json }) =>
       { accounts: accounts.map(({ createdAt, id, name }) => ({ account_id: id, name, created_at: createdAt })) },
       accounts.length === 0
         ? ["No accounts yet: create one with `catalog account create --name NAME`."]
-        : accounts.map(({ createdAt, id, name }) => `${id}  ${createdAt}  ${name}`)
+        : accounts.map(({ createdAt, id, name }) => `${id}  ${seconds(createdAt)}  ${name}`)
     )
   }).pipe(withAdmin)
 ).pipe(Command.withDescription("List merchant accounts."))

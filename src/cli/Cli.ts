@@ -1,24 +1,29 @@
 import { readFileSync } from "node:fs"
-import { Command, ValidationError } from "@effect/cli"
+import { constants } from "node:os"
+import { stripVTControlCharacters } from "node:util"
+import { Command, HelpDoc, ValidationError } from "@effect/cli"
 import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
+import { errorCode } from "../domain/ErrorCode.ts"
+import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand } from "./AccountCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
 import { dropCommand } from "./DropCommands.ts"
+import { type Failure, failureOf } from "./Failure.ts"
 import { healthCommand } from "./HealthCommands.ts"
-import { asksForHelp, helpOf } from "./Help.ts"
+import { asksForHelp, helpOf, unknownCommand } from "./Help.ts"
 import { historyCommand } from "./HistoryCommand.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
-import { reasonOf, tidyConsole } from "./Output.ts"
+import { Refused, reasonOf, tidyConsole } from "./Output.ts"
 import { platformCommand } from "./PlatformCommands.ts"
 import { publishCommand } from "./PublishCommand.ts"
 import { serveCommand } from "./ServeCommand.ts"
 import { storeCommand } from "./StoreCommands.ts"
 import { userCommand } from "./UserCommands.ts"
 
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+const { version } = JSON.parse(readFileSync(`${packageRoot}/package.json`, "utf8")) as {
   readonly version: string
 }
 
@@ -46,6 +51,9 @@ const command = Command.make("catalog").pipe(
 /** Ways in which a command ends: done, refused (one line on stderr), used wrongly. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
+/** Wrong usage, as REST would say it. */
+const misuse = { code: errorCode.ValidationFailed }
+
 /** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
 export const runCli = (argv: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -60,28 +68,49 @@ export const runCli = (argv: ReadonlyArray<string>) =>
         return Option.some(Effect.flatMap(page, Console.error))
       })
     )
+    const given = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+    const asJson = given.includes("--json")
+    /** Where JSON was asked for, a failure is JSON on stdout too. */
+    const failed = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
+    const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)
     const run = asksForHelp(args)
       ? Effect.flatMap(page, Console.log)
       : Command.run(explained, { name: "catalog", version })(argv)
     const ran = run.pipe(
-      Effect.map((): number => (misused ? exitCodes.wrongUsage : exitCodes.done)),
+      Effect.flatMap(() =>
+        misused
+          ? Effect.as(failed({ ...misuse, message: "A command is missing: see --help." }), exitCodes.wrongUsage)
+          : Effect.succeed<number>(exitCodes.done)
+      ),
       Effect.catchAllCause((cause) => {
         const error = Cause.squash(cause)
         // The library has printed what was wrong.
-        if (ValidationError.isValidationError(error)) return Effect.succeed(exitCodes.wrongUsage)
-        return Effect.as(Console.error(reasonOf(error)), exitCodes.refused)
+        if (ValidationError.isValidationError(error))
+          return Effect.as(
+            failed({ ...misuse, message: stripVTControlCharacters(HelpDoc.toAnsiText(error.error)).trim() }),
+            exitCodes.wrongUsage
+          )
+        const { isAnswered = false, lines } = error instanceof Refused ? error : {}
+        const said = Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
+        return Effect.as(Effect.zipRight(said, isAnswered ? Effect.void : failed(failureOf(error))), exitCodes.refused)
       })
     )
-    return yield* Console.withConsole(ran, yield* tidyConsole)
+    const refused = (message: string) =>
+      Effect.as(Effect.zipRight(Console.error(message), failed({ ...misuse, message })), exitCodes.wrongUsage)
+    return yield* Console.withConsole(unknown === undefined ? ran : refused(unknown), yield* tidyConsole)
   })
+
+/** Shells expect 128 and the number of the signal: 130 for SIGINT, 143 for SIGTERM. */
+const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
+  signal === undefined ? exitCodes.refused : 128 + constants.signals[signal]
 
 /**
  * The process ends with the exit code that the command line answers. A service that was told to stop has done its work; any
- * other command that was interrupted has not.
+ * other command that was interrupted has not: it ends with the code of the `signal`.
  */
 export const teardown =
-  (argv: ReadonlyArray<string>) =>
+  (argv: ReadonlyArray<string>, signal: () => NodeJS.Signals | undefined = () => undefined) =>
   (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
-    if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodes.refused)
+    if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodeOf(signal()))
     else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refused)
   }

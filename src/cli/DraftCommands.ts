@@ -4,17 +4,21 @@ import { Effect, Either, Option, Schema } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { AttributeEdit } from "../domain/AttributeRules.ts"
 import type { DraftState } from "../domain/DraftWrite.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 export const entity = Args.text({ name: "ENTITY" }).pipe(
-  Args.withDescription("Id of a product, variant, collection or media file.")
+  Args.withDescription(
+    "Id of a product, variant, collection or media file, or its handle or SKU where only one has it."
+  )
 )
 
 const store = Options.text("store").pipe(
-  Options.withDescription("Domain of a store: its own values in place of the canonical ones."),
+  Options.withPseudoName("DOMAIN"),
+  Options.withDescription("Domain or id of a store: its own values in place of the canonical ones."),
   Options.optional
 )
 
@@ -25,6 +29,7 @@ export const missing = (
   domain: Option.Option<string> = Option.none()
 ): Refused =>
   new Refused({
+    code: errorCode.NotFound,
     message: Option.match(domain, {
       onNone: () => `The account has no entity ${id}.`,
       onSome: (on) =>
@@ -35,6 +40,7 @@ export const missing = (
 /** What does not fit, by the keys that were written. */
 const byKey = ({ issues }: ValidationFailed) =>
   new Refused({
+    details: issues,
     message: issues.map(({ message, path }) => `${path.replace(/^attributes\./, "")}: ${message}`).join("; ")
   })
 
@@ -52,11 +58,13 @@ export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
 )
 
 const unset = Options.text("unset").pipe(
+  Options.withPseudoName("KEY"),
   Options.withDescription("Key to empty, or on a store to return to the canonical value; may be given often."),
   Options.repeated
 )
 
 const from = Options.text("from").pipe(
+  Options.withPseudoName("FILE"),
   Options.withDescription('JSON file of more values, {"key": "text", "other": null}; null is --unset.'),
   Options.optional
 )
@@ -100,6 +108,7 @@ const set = Command.make(
     entity,
     assignments: assignment,
     revision: Options.integer("revision").pipe(
+      Options.withPseudoName("REVISION"),
       Options.withDescription("The draft revision that the values are based on, as `draft show` gives it.")
     ),
     store,
@@ -123,6 +132,7 @@ const set = Command.make(
         PimLocked: () => lockedBy(account),
         RevisionConflict: ({ currentRevision }) =>
           new Refused({
+            code: errorCode.RevisionConflict,
             message: `Somebody changed it meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`${hint(`draft show ${entity}`, account)}\` and repeat with --revision ${currentRevision}.`
           })
       }),
@@ -154,7 +164,10 @@ const add = Command.make(
   "add",
   {
     entity,
-    store: Options.text("store").pipe(Options.withDescription("Domain of the store to add it to.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the store to add it to.")
+    ),
     account,
     json
   },

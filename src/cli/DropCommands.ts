@@ -2,15 +2,19 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Either, Option, ParseResult, Schema } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { type Drop, NewDrop } from "../domain/Drop.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
 import { assignment, readJson } from "./DraftCommands.ts"
-import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const dropId = Args.text({ name: "DROP_ID" }).pipe(Args.withDescription("Id of the drop, as `drop list` shows it."))
 
 const missing = (account: Option.Option<string>, id: string) =>
-  new Refused({ message: `The account has no drop ${id}: see \`${hint("drop list", account)}\`.` })
+  new Refused({
+    code: errorCode.NotFound,
+    message: `The account has no drop ${id}: see \`${hint("drop list", account)}\`.`
+  })
 
 const flags: Readonly<Record<string, string>> = {
   name: "--name",
@@ -32,11 +36,11 @@ const told =
     }
     // What is said of the entity or the store would be said for each of its fields.
     const lines = new Set(issues.map(({ message, path }) => `${place(path)}: ${message}`))
-    return new Refused({ message: [...lines].join("; ") })
+    return new Refused({ message: [...lines].join("; "), details: issues })
   }
 
 const timeOf = ({ ends_at, starts_at }: Drop) =>
-  ends_at === null ? `${starts_at} for good` : `${starts_at} to ${ends_at}`
+  ends_at === null ? `${seconds(starts_at)} for good` : `${seconds(starts_at)} to ${seconds(ends_at)}`
 
 const linesOf = (drop: Drop) => [
   `${drop.name} (${drop.id}): ${drop.status}, ${timeOf(drop)} (${drop.timezone})`,
@@ -67,30 +71,40 @@ const create = Command.make(
   {
     assignments: assignment,
     from: Options.text("from").pipe(
+      Options.withPseudoName("FILE"),
       Options.withDescription(
         'JSON file of the whole drop, in place of the other flags: {"name", "starts_at", "ends_at", "timezone", "changes": [{"entity_id", "store_id": id, domain or null, "field", "value"}]}.'
       ),
       Options.optional
     ),
-    name: Options.text("name").pipe(Options.withDescription("What the drop is called."), Options.optional),
+    name: Options.text("name").pipe(
+      Options.withPseudoName("NAME"),
+      Options.withDescription("What the drop is called."),
+      Options.optional
+    ),
     starts: Options.text("starts").pipe(
+      Options.withPseudoName("TIME"),
       Options.withDescription("When it comes, for example 2027-01-31T09:30:00Z."),
       Options.optional
     ),
     ends: Options.text("ends").pipe(
+      Options.withPseudoName("TIME"),
       Options.withDescription("When the fields return to what they were; without it the new values stay."),
       Options.optional
     ),
     timezone: Options.text("timezone").pipe(
+      Options.withPseudoName("ZONE"),
       Options.withDescription("IANA time zone in which it is shown, for example Europe/Berlin."),
       Options.withDefault("UTC")
     ),
     entity: Options.text("entity").pipe(
-      Options.withDescription("Id of the product, variant, collection or media file that changes."),
+      Options.withPseudoName("ENTITY"),
+      Options.withDescription("The product, variant, collection or media file that changes: id, handle or SKU."),
       Options.optional
     ),
     store: Options.text("store").pipe(
-      Options.withDescription("Domain of a store; every store that it lives on when there is none."),
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of a store; every store that it lives on when there is none."),
       Options.optional
     ),
     account,

@@ -4,20 +4,25 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { EntityKind } from "../domain/Attribute.ts"
 import type { ValidationFailed } from "../domain/Errors.ts"
 import {
-  type CompletenessRules,
+  DivergenceRules,
   defaultRules,
   dimensionOf,
   HealthDimension,
+  type HealthIssue,
   type HealthIssuePage,
+  type HealthResult,
+  type HealthRules,
   HealthSection,
   type HealthSnapshot,
-  isPerStore
+  isPerStore,
+  StructureRules
 } from "../domain/Health.ts"
 import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(
-  Options.withDescription("Domain of a store: it alone, where a dimension is looked at by store."),
+  Options.withPseudoName("DOMAIN"),
+  Options.withDescription("Domain or id of a store: it alone, where a dimension is looked at by store."),
   Options.optional
 )
 
@@ -39,6 +44,14 @@ const painted = (score: number | undefined, text: string) => {
 
 const nameWidth = Math.max(...HealthDimension.literals.map((name) => name.length))
 
+/** The share of a level that the score leaves out. */
+const recommendedOf = (result: HealthResult): string => {
+  const [level] = "by_level" in result ? (result.by_level ?? []).filter(({ level }) => level === "recommended") : []
+  return level === undefined || level.checked === 0
+    ? ""
+    : `; recommended fields ${level.score}% (${level.affected} of ${level.checked} affected)`
+}
+
 /** A line for each dimension: its bar, its score, and the sections that have rows. */
 const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
   snapshots.map((snapshot) => {
@@ -51,7 +64,7 @@ const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string
     const said =
       checked === 0
         ? "nothing to check"
-        : `${affected} of ${checked} affected${rows.length === 0 ? "" : `: ${rows.join(", ")}`}`
+        : `${affected} of ${checked} affected${rows.length === 0 ? "" : `: ${rows.join(", ")}`}${recommendedOf(snapshot.result)}`
     return `${name}  ${painted(score, bar(score))}  ${`${score}`.padStart(3)}%  ${said}`
   })
 
@@ -112,16 +125,34 @@ const scan = Command.make(
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Look at the catalog afresh: one dimension, or all of them."))
 
-/** The rows of a page, each on a line of its own. */
-const rowsOf = ({ data }: HealthIssuePage, domains: ReadonlyMap<string, string>): ReadonlyArray<string> =>
-  data.map(({ entity_id, entity_type, fields, locale, store_id, title, values }) => {
-    const said =
-      values === undefined
-        ? fields.join(", ")
-        : values.map(({ field, value }) => `${field} ${quoted(value)}`).join(", ")
-    const place = `${domains.get(store_id) ?? store_id}${locale === undefined ? "" : ` ${locale}`}`
-    return `${entity_id}  ${entity_type.padEnd(10)}  ${place}  ${quoted(title)}${said === "" ? "" : `  ${said}`}`
-  })
+const nameOf = ({ product_title, title }: Pick<HealthIssue, "product_title" | "title">) =>
+  quoted(product_title === undefined ? title : `${product_title} / ${title}`)
+
+/** The others with the SKU of a row, as far as they are listed. */
+const othersOf = ({ duplicates = [], duplicates_count = 0 }: HealthIssue): string => {
+  const more = duplicates_count - duplicates.length
+  const named = duplicates.map((other) => `${other.entity_id} ${nameOf(other)}`)
+  return duplicates.length === 0 ? "" : ` also of ${[...named, ...(more > 0 ? [`${more} more`] : [])].join(", ")}`
+}
+
+const wordsOfReason = { zero_price: "is 0 on an active product" } as const
+
+/** A row on a line of its own. */
+const lineOf = (issue: HealthIssue, domains: ReadonlyMap<string, string>): string => {
+  const { entity_id, entity_type, fields, locale, reasons = [], sku, store_id, values } = issue
+  const said =
+    values === undefined
+      ? fields
+          .map((field) => {
+            const reason = reasons.find((each) => each.field === field)
+            return reason === undefined ? field : `${field} ${wordsOfReason[reason.reason]}`
+          })
+          .join(", ")
+      : values.map(({ field, value }) => `${field} ${quoted(value)}`).join(", ")
+  const place = `${domains.get(store_id) ?? store_id}${locale === undefined ? "" : ` ${locale}`}`
+  const skuText = sku === undefined || sku === "" ? "" : `  SKU ${quoted(sku)}`
+  return `${entity_id}  ${entity_type.padEnd(10)}  ${place}  ${nameOf(issue)}${skuText}${said === "" ? "" : `  ${said}`}${othersOf(issue)}`
+}
 
 /** Rows on a page when nothing is said. */
 const usualPageSize = 25
@@ -160,11 +191,17 @@ const issues = Command.make(
     ).pipe(Args.withDescription(`One of ${HealthSection.literals.join(", ")}.`)),
     store,
     locale: Options.text("locale").pipe(
+      Options.withPseudoName("LOCALE"),
       Options.withDescription("In the translation sections: this language alone."),
       Options.optional
     ),
-    page: Options.integer("page").pipe(Options.withDescription("From 1."), Options.withDefault(1)),
+    page: Options.integer("page").pipe(
+      Options.withPseudoName("PAGE"),
+      Options.withDescription("From 1."),
+      Options.withDefault(1)
+    ),
     pageSize: Options.integer("page-size").pipe(
+      Options.withPseudoName("ROWS"),
       Options.withDescription("1 to 100."),
       Options.withDefault(usualPageSize)
     ),
@@ -183,20 +220,25 @@ const issues = Command.make(
           : `Nothing on page ${found.page} of ${section}.`
         : `${section} was never scanned: ${hint(`health scan ${dimensionOf(section)}`, account)}`
       yield* answer(json, found, [
-        ...(found.data.length === 0 ? [nothing] : rowsOf(found, domains)),
+        ...(found.data.length === 0 ? [nothing] : found.data.map((issue) => lineOf(issue, domains))),
         ...(found.has_next ? [nextPage(found, { account, store, locale, pageSize })] : [])
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("List what a scan found, a page at a time."))
 
-const linesOfRules = (rules: CompletenessRules): ReadonlyArray<string> =>
-  EntityKind.literals.flatMap((kind) => [
+const linesOfRules = (rules: HealthRules): ReadonlyArray<string> => [
+  ...EntityKind.literals.flatMap((kind) => [
     `${kind.padEnd(10)}  required     ${rules[kind].required.join(", ") || "nothing"}`,
     `${"".padEnd(10)}  recommended  ${rules[kind].recommended.join(", ") || "nothing"}`
-  ])
+  ]),
+  `divergence  texts        ${rules.divergence.texts}`,
+  `${"".padEnd(10)}  prices       ${rules.divergence.prices}`,
+  `structure   zero price   ${rules.structure.zero_price}`
+]
 
 const fieldList = (name: "required" | "recommended") =>
   Options.text(name).pipe(
+    Options.withPseudoName("FIELDS"),
     Options.withDescription(`The ${name} fields, separated by commas; an empty text for none. As they are without it.`),
     Options.map(
       (text): ReadonlyArray<string> =>
@@ -209,9 +251,62 @@ const fieldList = (name: "required" | "recommended") =>
   )
 
 const notRules = ({ issues }: ValidationFailed) =>
-  new Refused({ message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; ") })
+  new Refused({
+    message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; "),
+    details: issues
+  })
 
-const changed = (account: Option.Option<string>) => `Next: ${hint("health scan completeness", account)}`
+const changed = (account: Option.Option<string>, dimension: HealthDimension = "completeness") =>
+  `Next: ${hint(`health scan ${dimension}`, account)}`
+
+/** A rule with a closed list of values; as it is without it. */
+const ruleChoice = <Name extends string, Value extends string>(
+  name: Name,
+  values: readonly [Value, ...ReadonlyArray<Value>],
+  description: string
+) => Options.choice(name, values).pipe(Options.withDescription(description), Options.optional)
+
+const setChecks = Command.make(
+  "checks",
+  {
+    texts: ruleChoice(
+      "texts",
+      DivergenceRules.fields.texts.literals,
+      "Compare texts among stores of one language, or among all."
+    ),
+    prices: ruleChoice(
+      "prices",
+      DivergenceRules.fields.prices.literals,
+      "Compare prices among stores of one currency, or among all."
+    ),
+    zeroPrice: ruleChoice(
+      "zero-price",
+      StructureRules.fields.zero_price.literals,
+      "Whether a price of 0 on an active product is an issue."
+    ),
+    account,
+    json
+  },
+  ({ account, json, prices, texts, zeroPrice }) =>
+    Effect.gen(function* () {
+      if (Option.isNone(texts) && Option.isNone(prices) && Option.isNone(zeroPrice))
+        return yield* new Refused({ message: "Nothing to set: give --texts, --prices or --zero-price." })
+      const rules = yield* (yield* AdminClient).changeHealthChecks({
+        account,
+        divergence: {
+          ...(Option.isSome(texts) && { texts: texts.value }),
+          ...(Option.isSome(prices) && { prices: prices.value })
+        },
+        structure: { ...(Option.isSome(zeroPrice) && { zero_price: zeroPrice.value }) }
+      })
+      const dimension = Option.isNone(texts) && Option.isNone(prices) ? "structure" : "divergence"
+      yield* answer(json, rules, [...linesOfRules(rules), changed(account, dimension)])
+    }).pipe(withAdmin)
+).pipe(
+  Command.withDescription(
+    "Change what divergence compares, and whether a price of 0 is an issue, from the next scan on."
+  )
+)
 
 const setRules = Command.make(
   "set",
@@ -243,7 +338,7 @@ const resetRules = Command.make("reset", { account, json }, ({ account, json }) 
     const rules = yield* (yield* AdminClient).setHealthRules({ account, rules: defaultRules })
     yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
   }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
-).pipe(Command.withDescription("Go back to the usual fields."))
+).pipe(Command.withDescription("Go back to the usual rules."))
 
 const rules = Command.make("rules", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
@@ -251,8 +346,8 @@ const rules = Command.make("rules", { account, json }, ({ account, json }) =>
     yield* answer(json, rules, linesOfRules(rules))
   }).pipe(withAdmin)
 ).pipe(
-  Command.withDescription("Show or change the fields that are looked at for completeness."),
-  Command.withSubcommands([setRules, resetRules])
+  Command.withDescription("Show or change the rules of completeness, divergence and structure."),
+  Command.withSubcommands([setRules, setChecks, resetRules])
 )
 
 export const healthCommand = Command.make("health", { store, account, json }, show).pipe(

@@ -1,5 +1,6 @@
 import { CliConfig, type Command, CommandDescriptor, type HelpDoc, type Span, Usage } from "@effect/cli"
 import { Effect } from "effect"
+import { editsBetween } from "../domain/EditDistance.ts"
 
 /** What the first page lists, by what it is for. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
@@ -118,6 +119,37 @@ const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray
       ? Effect.succeed(directive.option)
       : Effect.dieMessage(`no help of ${path.join(" ")}`)
   )
+
+/**
+ * What is wrong with the command that these arguments name: a word that no command has where a group of them needs one;
+ * undefined: nothing. The library would list the first level, whatever was misspelt.
+ */
+export const unknownCommand = (
+  { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
+  args: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    const path: Array<string> = []
+    for (const word of args) {
+      if (word.startsWith("-")) return undefined
+      const { helpDoc } = yield* described(descriptor, path)
+      const names = commandsOf(helpDoc).map(([name]) => name)
+      if (names.length === 0) return undefined
+      if (!names.includes(word)) {
+        const edits = (name: string) => editsBetween(word.toLowerCase(), name)
+        const [nearest] = names.filter((name) => edits(name) <= 2).sort((left, right) => edits(left) - edits(right))
+        const whole = (name: string) => JSON.stringify([...path, name].join(" "))
+        return [
+          `No command ${whole(word)}.`,
+          ...(nearest === undefined ? [] : [`Did you mean ${whole(nearest)}?`]),
+          ...(path.length > 0 ? [`Commands of ${path.join(" ")}: ${names.join(", ")}.`] : []),
+          ...(path.length === 0 && nearest === undefined ? ["See `catalog --help`."] : [])
+        ].join(" ")
+      }
+      path.push(word)
+    }
+    return undefined
+  })
 
 /** Whether help is asked for: the library takes the flag for that wherever it stands, after `--` too. */
 export const asksForHelp = (args: ReadonlyArray<string>): boolean => args.includes("--help") || args.includes("-h")

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { HistoryEntry, ValueChange } from "../domain/History.ts"
 import { entity, missing } from "./DraftCommands.ts"
-import { account, answer, json, quoted } from "./Output.ts"
+import { account, answer, json, quoted, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const actorOf = ({ actor, drop, import_id }: HistoryEntry) => {
@@ -37,7 +37,7 @@ export const historyLine = (entry: HistoryEntry) => {
   const why = entry.error === null ? "" : `: ${quoted(entry.error.message)} (${quoted(entry.error.code)})`
   const what =
     entry.action === "attributes" ? entry.changes.map(changeOf(none)).join(", ") : actions[entry.action] + why
-  return `${entry.at}  revision ${entry.draft_revision}  ${actorOf(entry)}  ${where}${what}`
+  return `${seconds(entry.at)}  revision ${entry.draft_revision}  ${actorOf(entry)}  ${where}${what}`
 }
 
 export const historyCommand = Command.make(
@@ -45,6 +45,7 @@ export const historyCommand = Command.make(
   {
     entity,
     limit: Options.integer("limit").pipe(
+      Options.withPseudoName("ROWS"),
       Options.withDescription("How many changes to show, 250 at most."),
       Options.withDefault(50)
     ),

@@ -3,17 +3,20 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import {
   ConflictDecision,
+  columnsNotKept,
   type ImportConflict,
   type ImportRun,
   isRemovalToConfirm,
   plannedOf,
   type ReviewIncomplete
 } from "../domain/Import.ts"
+import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
 import { mostEntries } from "../domain/Mirror.ts"
 import type { PendingEntity } from "../domain/PublicationRecord.ts"
-import { account, answer, hint, json, quoted, Refused, unread } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const importId = Args.text({ name: "IMPORT_ID" }).pipe(
@@ -37,23 +40,30 @@ const clear = Effect.sync(() => {
 })
 
 const interruptedWhile = {
-  reading: "Interrupted while the file was read: nothing is written. Import it again.",
-  fetching: "Interrupted while the store was read: nothing is written. Refresh it again.",
-  applying:
-    "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`."
+  reading: () => "Interrupted while the file was read: nothing is written. Import it again.",
+  fetching: () => "Interrupted while the store was read: nothing is written. Refresh it again.",
+  applying: (id: string, account: Option.Option<string>) =>
+    `Interrupted while the import was applied: a running server finishes it, or \`${hint(`import accept ${id}`, account)}\` does. See \`${hint("import list", account)}\`.`
 }
 
-/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. */
-const followed = <E, R>(events: Stream.Stream<ImportEvent, E, R>, begun: keyof typeof interruptedWhile) =>
+/** Draws the progress; the import as it is at the end. Interrupted, it says what comes next. `id`: where it is known. */
+const followed = <E, R>(
+  events: Stream.Stream<ImportEvent, E, R>,
+  begun: keyof typeof interruptedWhile,
+  account: Option.Option<string>,
+  id = ""
+) =>
   Effect.gen(function* () {
     let step = begun
+    let importId = id
     const last = yield* Stream.runFoldEffect(events, Option.none<ImportRun>(), (last, event) => {
       if (event._tag === "Done") return Effect.succeedSome(event.run)
       if (event.step === "applying") step = "applying"
+      importId = event.import_id ?? importId
       return Effect.as(draw(event), last)
     }).pipe(
       Effect.ensuring(clear),
-      Effect.onInterrupt(() => Console.error(interruptedWhile[step]))
+      Effect.onInterrupt(() => Console.error(interruptedWhile[step](importId, account)))
     )
     return yield* Effect.mapError(
       last,
@@ -114,7 +124,12 @@ const incomplete = (account: Option.Option<string>) => (review: ReviewIncomplete
 }
 
 const unknown = (account: Option.Option<string>, id: string) => () =>
-  Effect.fail(new Refused({ message: `The account has no import ${id}: see \`${hint("import list", account)}\`.` }))
+  Effect.fail(
+    new Refused({
+      code: errorCode.NotFound,
+      message: `The account has no import ${id}: see \`${hint("import list", account)}\`.`
+    })
+  )
 
 const objectOf = (run: ImportRun) => ({
   import_id: run.id,
@@ -125,8 +140,11 @@ const objectOf = (run: ImportRun) => ({
   updated: run.summary.updated,
   unchanged: run.summary.unchanged,
   conflicts: run.summary.conflicts,
+  ...(run.summary.problem_count === 0
+    ? {}
+    : { problems: run.summary.problems, problem_count: run.summary.problem_count }),
   ...(run.source === "csv"
-    ? { answer: run.summary.answer }
+    ? { answer: run.summary.answer, unpublished: run.summary.unpublished, ignored_columns: run.summary.ignored_columns }
     : {
         collections: run.summary.collections,
         files: run.summary.files,
@@ -207,8 +225,8 @@ const thenDecide = (id: string, account: Option.Option<string>) =>
   `Next: ${hint(`import accept ${id}`, account)}, or ${hint(`import discard ${id}`, account)}`
 
 const linesOf = (run: ImportRun, account: Option.Option<string>) => {
-  const { ignored_columns } = run.summary
-  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const { more, named } = columnsNotKept(run.summary, mostColumns)
+  const { unpublished } = run.summary
   const unit = run.source === "csv" ? "products" : "changes"
   return [
     `Import ${run.id}${sourceOf(run)}: ${run.phase}`,
@@ -217,15 +235,20 @@ const linesOf = (run: ImportRun, account: Option.Option<string>) => {
       ? []
       : [`  applied: ${run.applied} of ${plannedOf(run.summary)} ${unit}`]),
     ...whatConflicts(run, account),
-    ...(filled.length > 0
+    ...(unpublished > 0
       ? [
-          `  columns that are not kept: ${filled
-            .slice(0, mostColumns)
-            .map(({ filled_cells, name }) => `${name} (${filled_cells})`)
-            .join(", ")}${filled.length > mostColumns ? ` and ${filled.length - mostColumns} more` : ""}`
+          unpublished === 1
+            ? "  1 active product is not published to the online store: it is imported as a draft"
+            : `  ${unpublished} active products are not published to the online store: they are imported as drafts`
+        ]
+      : []),
+    ...(named.length > 0
+      ? [
+          `  columns that are not kept: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}; a publish leaves them as they are in the shop`
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),
+    ...problemLines(run.summary.problems, run.summary.problem_count),
     ...(run.phase === "reviewing" ? [`Nothing is written yet. ${thenDecide(run.id, account)}`] : [])
   ]
 }
@@ -286,11 +309,30 @@ export const calledFrom = Effect.gen(function* () {
   return isMoved ? (yield* name("INIT_CWD")) || process.cwd() : process.cwd()
 })
 
+/** A problem a line, those of a file that has several. */
+const problemLines = (problems: ReadonlyArray<ImportProblem>, count: number): ReadonlyArray<string> =>
+  count < 2
+    ? []
+    : [
+        ...problems.map((problem) => `  ${problemText(problem)}`),
+        ...(count > problems.length ? [`  and ${count - problems.length} more`] : [])
+      ]
+
+const refusedFile = ({ count, message, problems }: ImportFileRejected) =>
+  new Refused({
+    message,
+    ...(count === 1 ? {} : { lines: [`The file has ${count} problems:`, ...problemLines(problems, count)] }),
+    members: { problems, problem_count: count }
+  })
+
 const csv = Command.make(
   "csv",
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("A Shopify product export.")),
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store it comes from.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store it comes from.")
+    ),
     accept: Options.boolean("accept").pipe(
       Options.withDescription("Apply it at once, unless a conflict is undecided; then it waits for a review.")
     ),
@@ -303,15 +345,24 @@ const csv = Command.make(
       const choices = yield* choicesOf(flags)
       const client = yield* AdminClient
       const path = resolve(yield* calledFrom, file)
-      const run = yield* followed(client.importCsv({ account, path, store, accept, ...choices }), "reading")
+      const run = yield* followed(client.importCsv({ account, path, store, accept, ...choices }), "reading", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
-    }).pipe(Effect.catchTag("ReviewIncomplete", incomplete(account)), withAdmin)
+    }).pipe(
+      Effect.catchTags({
+        ImportFileRejected: (rejected) => Effect.fail(refusedFile(rejected)),
+        ReviewIncomplete: incomplete(account)
+      }),
+      withAdmin
+    )
 ).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
 
 const refresh = Command.make(
   "refresh",
   {
-    store: Options.text("store").pipe(Options.withDescription("Domain of the linked store.")),
+    store: Options.text("store").pipe(
+      Options.withPseudoName("DOMAIN"),
+      Options.withDescription("Domain or id of the linked store.")
+    ),
     accept: Options.boolean("accept").pipe(
       Options.withDescription("Apply it at once, unless something is left to decide; then it waits for a review.")
     ),
@@ -323,7 +374,7 @@ const refresh = Command.make(
     Effect.gen(function* () {
       const choices = yield* choicesOf(flags)
       const client = yield* AdminClient
-      const run = yield* followed(client.refreshStore({ account, store, accept, ...choices }), "fetching")
+      const run = yield* followed(client.refreshStore({ account, store, accept, ...choices }), "fetching", account)
       yield* answer(json, objectOf(run), linesOf(run, account))
     }).pipe(
       Effect.catchTags({
@@ -389,7 +440,12 @@ const accept = Command.make(
   ({ account, id, json, ...flags }) =>
     Effect.gen(function* () {
       const choices = yield* choicesOf(flags)
-      const run = yield* followed((yield* AdminClient).acceptImport({ account, id, ...choices }), "applying")
+      const run = yield* followed(
+        (yield* AdminClient).acceptImport({ account, id, ...choices }),
+        "applying",
+        account,
+        id
+      )
       yield* answer(json, objectOf(run), linesOf(run, account))
     }).pipe(Effect.catchTags({ NotFound: unknown(account, id), ReviewIncomplete: incomplete(account) }), withAdmin)
 ).pipe(Command.withDescription("Apply an import that is under review, once every conflict is decided."))
@@ -428,7 +484,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
           ]
         : runs.map(
             (run) =>
-              `${run.id}  ${run.createdAt}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
+              `${run.id}  ${seconds(run.createdAt)}  ${run.phase.padEnd(9)}  ${run.storeDomain}  ${run.fileName ?? "(refresh)"}`
           )
     )
   }).pipe(withAdmin)

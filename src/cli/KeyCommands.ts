@@ -2,16 +2,19 @@ import { Args, Command, Options } from "@effect/cli"
 import { Clock, Effect, Either, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
-import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
+import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const scopes = Options.text("scopes").pipe(
+  Options.withPseudoName("SCOPES"),
   Options.withDescription("Scopes to grant, separated by commas: pim:read, pim:write."),
   Options.withDefault("pim:read")
 )
 
 const expires = Options.text("expires").pipe(
+  Options.withPseudoName("TIME"),
   Options.withDescription("When the key stops working, for example 2027-01-31T00:00:00Z."),
   Options.optional
 )
@@ -26,7 +29,7 @@ const create = Command.make(
   "create",
   {
     account,
-    name: Options.text("name").pipe(Options.withDescription("What the key is for.")),
+    name: Options.text("name").pipe(Options.withPseudoName("NAME"), Options.withDescription("What the key is for.")),
     scopes,
     expires,
     json
@@ -74,7 +77,7 @@ const list = Command.make("list", { account, json }, (options) =>
         ? [`No keys yet: mint one with \`${hint("key create --name NAME", options.account)}\`.`]
         : keys.map(
             (key) =>
-              `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt ?? "never"}  ${key.name}`
+              `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt === null ? "never" : seconds(key.lastUsedAt)}  ${key.name}`
           )
     )
   }).pipe(withAdmin)
@@ -83,7 +86,9 @@ const list = Command.make("list", { account, json }, (options) =>
 const revoke = Command.make(
   "revoke",
   {
-    keyId: Args.text({ name: "KEY_ID" }).pipe(Args.withDescription("Id of the key, as `key list` shows it.")),
+    keyId: Args.text({ name: "KEY_ID" }).pipe(
+      Args.withDescription("Id of the key, as `key list` shows it, or its name.")
+    ),
     account,
     json
   },
@@ -97,6 +102,7 @@ const revoke = Command.make(
       Effect.catchTag("NotFound", () =>
         Effect.fail(
           new Refused({
+            code: errorCode.NotFound,
             message: `The account has no key ${options.keyId}: see \`${hint("key list", options.account)}\`.`
           })
         )

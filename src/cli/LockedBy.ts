@@ -1,5 +1,6 @@
 import { Effect, type Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { holderOf, whyLocked } from "../domain/Import.ts"
 import { Refused } from "./Output.ts"
 
@@ -10,6 +11,6 @@ export const lockedBy = (account: Option.Option<string>) =>
     (runs) => {
       const holder = holderOf(runs)
       const why = holder === undefined ? "an import had locked the account: try again" : whyLocked(holder)
-      return new Refused({ message: `Nothing is written: ${why}` })
+      return new Refused({ message: `Nothing is written: ${why}`, code: errorCode.PimLocked })
     }
   )

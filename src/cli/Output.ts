@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from "node:util"
 import { Options } from "@effect/cli"
 import { Config, Console, Data, Effect, Option, Predicate } from "effect"
-import type { ValidationFailed } from "../domain/Errors.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
+import type { Issue, ValidationFailed } from "../domain/Errors.ts"
 import { type PlatformReadError, whyUnread } from "../domain/PlatformErrors.ts"
 
 /** What an error says, on one line. */
@@ -12,14 +13,43 @@ export const reasonOf = (error: unknown): string =>
   ).replaceAll(/\s*\n\s*/g, " ")
 
 /** A command that was refused. `message` is the one line that a person reads. */
-export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
+export class Refused extends Data.TaggedError("Refused")<{
+  readonly message: string
+  /** As REST would say it. */
+  readonly code: string
+  readonly details?: ReadonlyArray<Issue> | undefined
+  /** Whether stdout has an answer already that says what failed. */
+  readonly isAnswered?: boolean
+  /** What a person reads in place of the message. */
+  readonly lines?: ReadonlyArray<string>
+  /** What programs read beside code, message and details. */
+  readonly members?: Readonly<Record<string, unknown>>
+}> {
+  constructor({
+    code = errorCode.ValidationFailed,
+    ...said
+  }: {
+    readonly message: string
+    readonly code?: string
+    readonly details?: ReadonlyArray<Issue>
+    readonly isAnswered?: boolean
+    readonly lines?: ReadonlyArray<string>
+    readonly members?: Readonly<Record<string, unknown>>
+  }) {
+    super({ code, ...said })
+  }
+}
+
+/** A time as a table shows it, in whole seconds. */
+export const seconds = (time: string): string => time.replace(/\.\d+(?=Z$)/, "")
 
 /** What does not fit, by the flags that gave it. */
 export const byFlag = ({ issues }: ValidationFailed) =>
-  new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; ") })
+  new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; "), details: issues })
 
 /** A store whose platform gave no usable answer. */
-export const unread = (error: PlatformReadError) => new Refused({ message: whyUnread(error) })
+export const unread = (error: PlatformReadError) =>
+  new Refused({ message: whyUnread(error), code: errorCode.LiveReadFailed })
 
 /** Most characters of a value that a line shows. */
 const mostShown = 100
@@ -43,6 +73,7 @@ export const answer = (
 ): Effect.Effect<void> => Console.log(asJson ? JSON.stringify(value) : lines.join("\n"))
 
 export const account = Options.text("account").pipe(
+  Options.withPseudoName("ACCOUNT_ID"),
   Options.withDescription("Id of the account; needed only when there are several."),
   Options.optional
 )

@@ -2,11 +2,15 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { listed } from "../domain/Attribute.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { account, answer, byFlag, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const store = Options.text("store").pipe(Options.withDescription("Domain of the store."))
+const store = Options.text("store").pipe(
+  Options.withPseudoName("DOMAIN"),
+  Options.withDescription("Domain or id of the store.")
+)
 
 /** How many of what a store keeps in order: a gallery, the members of a collection. */
 const counted = (what: string, { length }: ReadonlyArray<string>) => (length === 0 ? [] : [`  ${what}: ${length}`])
@@ -60,10 +64,12 @@ const fail = Command.make(
       Options.withDefault("refuse")
     ),
     percent: Options.integer("percent").pipe(
+      Options.withPseudoName("PERCENT"),
       Options.withDescription("In how many calls of a hundred, 1 to 100."),
       Options.withDefault(100)
     ),
     delaySeconds: Options.integer("delay").pipe(
+      Options.withPseudoName("SECONDS"),
       Options.withDescription("Seconds, for --kind delay."),
       Options.withDefault(30)
     ),
@@ -107,7 +113,11 @@ const edit = Command.make(
       ])
     }).pipe(
       Effect.catchTags({
-        NotFound: () => new Refused({ message: `The shop of ${store} holds no record of ${entity}.` }),
+        NotFound: () =>
+          new Refused({
+            code: errorCode.NotFound,
+            message: `The shop of ${store} holds no record of ${entity}.`
+          }),
         ValidationFailed: ({ issues }) =>
           new Refused({
             message: issues.map(({ message, path }) => `${path === "store" ? "--store" : key}: ${message}`).join("; ")

@@ -8,7 +8,8 @@ import { account, answer, json, Refused, reasonOf } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(
-  Options.withDescription("Domain of a store; without it all stores on which the entity lives."),
+  Options.withPseudoName("DOMAIN"),
+  Options.withDescription("Domain or id of a store; without it all stores on which the entity lives."),
   Options.optional
 )
 
@@ -76,11 +77,12 @@ export const publishCommand = Command.make(
       const failures = results.flatMap(whyNot)
       const arrived = results.filter(({ outcome }) => outcome !== "failed" && outcome !== "refused")
       if (json || arrived.length > 0) yield* answer(json, { entity_id, results }, arrived.map(lineOf))
-      if (failures.length > 0) return yield* new Refused({ message: failures.join("; ") })
+      if (failures.length > 0) return yield* new Refused({ message: failures.join("; "), isAnswered: true })
     }).pipe(
       Effect.catchTags({
         NotFound: () => missing(account, entity, store),
-        ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") }),
+        ValidationFailed: ({ issues }) =>
+          new Refused({ message: issues.map(({ message }) => message).join("; "), details: issues }),
         PimLocked: () => lockedBy(account)
       }),
       withAdmin

@@ -2,12 +2,13 @@ import { Socket } from "@effect/platform"
 import { Cause, Effect, Layer, Option, Predicate } from "effect"
 import { adminClientOf, databaseOf, loggerOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
 /** The database that the settings name, and the log as they ask for it. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
-    Effect.provide(use(config), Layer.provideMerge(databaseOf(config), loggerOf(config)))
+    Effect.provide(use(config), Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config)))
   )
 
 /** The process that carries the command out was told to stop, or died. */
@@ -17,6 +18,7 @@ const isCutOff = (cause: Cause.Cause<unknown>) => {
 }
 
 const cutOff = new Refused({
+  code: errorCode.Unavailable,
   message: "The process that holds the database ended before it answered: the command may have been carried out or not."
 })
 

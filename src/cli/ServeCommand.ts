@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs"
+import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
+import { join } from "node:path"
 import { Command } from "@effect/cli"
 import { HttpServer } from "@effect/platform"
-import { Console, Effect, Layer, Option, Predicate, Redacted } from "effect"
-import { adminServerOf, serverOf, servicesOf } from "../App.ts"
+import { Console, Duration, Effect, Layer, Option, Predicate, Redacted } from "effect"
+import { adminServerOf, serverOf, servicesOf, watchOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 import { resourceOf } from "../domain/AuthorizationRequest.ts"
@@ -14,6 +15,7 @@ import { makeDemoWithUser } from "../services/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../services/Drops.ts"
 import { layerWorkers } from "../services/Publishing.ts"
 import * as Sweeper from "../services/Sweeper.ts"
+import { Users } from "../services/Users.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
@@ -45,21 +47,37 @@ const waysIn = (accounts: number): ReadonlyArray<string> => {
   ]
 }
 
-const greeting = (baseUrl: string, accounts: number, demo: Option.Option<DemoAccess>) =>
+/** A first command with a key. */
+const tryIt = (baseUrl: string, key: string) =>
+  `Try:                     curl -H "Authorization: Bearer ${key}" "${baseUrl}/api/v1/products?limit=3"`
+
+/** The ways into the demo. */
+const secretsOf = (baseUrl: string, { email, key, link }: DemoAccess): ReadonlyArray<string> => [
+  `Sign in as:              ${email}`,
+  `Set its password:        ${link} (works once, for a day)`,
+  `Demo key (shown once):   ${key}`,
+  tryIt(baseUrl, key)
+]
+
+/**
+ * Keeps the secrets of a first start in a file that this user alone may read; its path. What is not printed on a terminal is
+ * collected in logs, as a rule, where a key must not be.
+ */
+const keepSecrets = (dataDirectory: string, lines: ReadonlyArray<string>) =>
+  Effect.sync(() => {
+    const path = join(dataDirectory, "first-start.txt")
+    rmSync(path, { force: true })
+    writeFileSync(path, `${lines.join("\n")}\n`, { flag: "wx", mode: 0o600 })
+    return path
+  })
+
+const greeting = (baseUrl: string, ways: ReadonlyArray<string>) =>
   [
     `The catalog is served at ${baseUrl}`,
     `Documentation:           ${baseUrl}${documentationPath}`,
     `Pages to sign in to:     ${baseUrl}/`,
     `Agents connect to:       ${resourceOf(baseUrl)}`,
-    ...Option.match(demo, {
-      onNone: () => waysIn(accounts),
-      onSome: ({ email, key, link }) => [
-        `Sign in as:              ${email}`,
-        `Set its password:        ${link} (works once, for a day)`,
-        `Demo key (shown once):   ${key}`,
-        `Try:                     curl -H "Authorization: Bearer ${key}" "${baseUrl}/api/v1/products?limit=3"`
-      ]
-    })
+    ...ways
   ].join("\n")
 
 /** After the address is bound: a start that fails must not have shown, and lost, the only key. */
@@ -70,12 +88,24 @@ const Greeting = (config: AppConfig) =>
       const { length: accounts } = yield* (yield* Accounts).list
       const demo = yield* firstStart(config, accounts)
       const baseUrl = Option.getOrElse(config.baseUrl, () => listeningOn(address))
+      yield* (yield* Users).keepServiceAddress(baseUrl)
       const shown = Option.map(demo, ({ invitation, key }) => ({
         key: Redacted.value(key.token),
         email: invitation.email,
         link: setPasswordLink(baseUrl, Redacted.value(invitation.token))
       }))
-      yield* Console.log(greeting(baseUrl, accounts, shown))
+      const ways = yield* Option.match(shown, {
+        onNone: () => Effect.succeed(waysIn(accounts)),
+        onSome: (access) =>
+          process.stdout.isTTY
+            ? Effect.succeed(secretsOf(baseUrl, access))
+            : Effect.map(keepSecrets(config.dataDirectory, secretsOf(baseUrl, access)), (path) => [
+                `Sign in as:              ${access.email}`,
+                `Password link and key:   in ${path} (only this user may read it; delete it afterwards)`,
+                tryIt(baseUrl, "KEY")
+              ])
+      })
+      yield* Console.log(greeting(baseUrl, ways))
     })
   )
 
@@ -100,10 +130,22 @@ const tryAddress = (config: AppConfig) =>
         server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
       })
 
+/** Finalizers that wait for what is stuck must not keep the process. */
+const endsAtLatest = Duration.seconds(20)
+
+const watching = (config: AppConfig) =>
+  Effect.tapError(watchOf(config), ({ message }) =>
+    Effect.zipRight(
+      Effect.logError(message),
+      Effect.sync(() => setTimeout(() => process.exit(1), Duration.toMillis(endsAtLatest)).unref())
+    )
+  )
+
 const serve = (config: AppConfig) =>
   Layer.launch(
     Layer.mergeAll(Greeting(config), Sweeper.layer, layerWorkers, dropsWorker).pipe(Layer.provide(serverOf(config)))
   ).pipe(
+    Effect.raceFirst(watching(config)),
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )

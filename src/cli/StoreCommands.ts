@@ -52,28 +52,39 @@ const flags: Readonly<Record<string, string>> = {
 
 /** What does not fit, by the flags that gave it where one did. */
 const byFlag = ({ issues }: ValidationFailed) =>
-  new Refused({ message: issues.map(({ message, path }) => `${flags[path] ?? path}: ${message}`).join("; ") })
+  new Refused({
+    message: issues.map(({ message, path }) => `${flags[path] ?? path}: ${message}`).join("; "),
+    details: issues
+  })
 
 const link = Command.make(
   "link",
   {
     domain,
     name: Options.text("name").pipe(
+      Options.withPseudoName("NAME"),
       Options.withDescription("What the store is called; its domain by default."),
       Options.optional
     ),
     platform: Options.text("platform").pipe(
+      Options.withPseudoName("PLATFORM"),
       Options.withDescription(
         "none (the default): known by its files alone; shopify: asked with a token of its own; demo: a shop of our own making."
       ),
       Options.optional
     ),
     primaryLocale: Options.text("locale").pipe(
+      Options.withPseudoName("LOCALE"),
       Options.withDescription("Its main language; en by default."),
       Options.optional
     ),
-    currency: Options.text("currency").pipe(Options.withDescription("ISO 4217; USD by default."), Options.optional),
+    currency: Options.text("currency").pipe(
+      Options.withPseudoName("CODE"),
+      Options.withDescription("ISO 4217; USD by default."),
+      Options.optional
+    ),
     tokenFile: Options.text("token-file").pipe(
+      Options.withPseudoName("FILE"),
       Options.withDescription(
         "File with the Admin API access token of a Shopify store, - for stdin. The store is asked with it first; it is kept encrypted. Linking again with a new token replaces it."
       ),

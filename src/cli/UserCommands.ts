@@ -1,12 +1,16 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import type { User } from "../domain/User.ts"
 import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
-const email = Options.text("email").pipe(Options.withDescription("E-mail of the user."))
+const email = Options.text("email").pipe(
+  Options.withPseudoName("EMAIL"),
+  Options.withDescription("E-mail of the user.")
+)
 
 const invite = Command.make("invite", { account, email, json }, ({ account, email, json }) =>
   Effect.gen(function* () {
@@ -26,7 +30,10 @@ const disable = Command.make("disable", { account, email, json }, ({ account, em
       `${email} is signed out and cannot sign in any more; connections that they allowed open nothing.`
     ])
   }).pipe(
-    Effect.catchTag("NotFound", () => new Refused({ message: `--email: the account has no user ${email}` })),
+    Effect.catchTag(
+      "NotFound",
+      () => new Refused({ code: errorCode.NotFound, message: `--email: the account has no user ${email}` })
+    ),
     withAdmin
   )
 ).pipe(Command.withDescription("Sign a user out for good."))

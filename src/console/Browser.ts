@@ -8,6 +8,7 @@ import { ownOrigins } from "../http/BaseUrl.ts"
 import { readForm, readFormData } from "../http/Body.ts"
 import type { SentFile } from "../services/Imports.ts"
 import { type Sessions, sessionLife } from "../services/Sessions.ts"
+import { deviceSeconds } from "../services/SignIns.ts"
 import { fieldNames } from "./Fields.ts"
 import { paths } from "./Paths.ts"
 
@@ -34,7 +35,10 @@ export interface Visitor extends SignedIn {
 const isSecure = (baseUrl: string) => baseUrl.startsWith("https:")
 
 /** A name that a browser takes over https only from this host itself. */
-const cookieName = (baseUrl: string) => (isSecure(baseUrl) ? "__Host-catalog_session" : "catalog_session")
+const nameOn = (baseUrl: string, name: string) => (isSecure(baseUrl) ? `__Host-${name}` : name)
+const cookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_session")
+const noteCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_note")
+const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
 
 /** As unknown to anybody else as the cookie it is made of, and not the one that is kept of it. */
 const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
@@ -72,6 +76,39 @@ export const keepSession = (
   HttpServerResponse.unsafeSetCookie(response, cookieName(baseUrl), Redacted.value(token), {
     ...cookieOptions(baseUrl),
     maxAge: Duration.seconds(sessionLife.wholeSeconds)
+  })
+
+/** The address whose note this browser has not seen yet. */
+export const unseenNoteOf = (baseUrl: string, request: Request): string | undefined =>
+  request.cookies[noteCookieName(baseUrl)]
+
+/** How long a browser has to follow a redirect to the page with its note. */
+const noteSeconds = 60
+
+/** Lets the browser show the note of this address once; undefined: it was shown. */
+export const keepNote = (
+  response: HttpServerResponse.HttpServerResponse,
+  baseUrl: string,
+  address: string | undefined
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeSetCookie(response, noteCookieName(baseUrl), address ?? "", {
+    ...cookieOptions(baseUrl),
+    maxAge: address === undefined ? Duration.zero : Duration.seconds(noteSeconds)
+  })
+
+/** The token by which a browser is known where somebody signed in before. */
+export const deviceOf = (baseUrl: string, request: Request): string | undefined =>
+  request.cookies[deviceCookieName(baseUrl)]
+
+/** Lets the browser keep the token by which it is known at the next sign-in. */
+export const keepDevice = (
+  response: HttpServerResponse.HttpServerResponse,
+  baseUrl: string,
+  token: Redacted.Redacted
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeSetCookie(response, deviceCookieName(baseUrl), Redacted.value(token), {
+    ...cookieOptions(baseUrl),
+    maxAge: Duration.seconds(deviceSeconds)
   })
 
 export const dropSession = (
@@ -143,7 +180,7 @@ export interface Upload {
 const tooLarge = new PageRefused({
   status: 413,
   title: "The file is too large",
-  message: `This page takes files of up to ${uploadMegabytes} MB. Whoever runs this service takes larger ones with \`catalog import csv\`.`,
+  message: `This page takes files of up to ${uploadMegabytes} MB. Split the file, or ask whoever runs this service to import it.`,
   next: { path: paths.imports, name: "To the imports" }
 })
 

@@ -1,10 +1,12 @@
 import { Effect } from "effect"
 import { resourceOf } from "../domain/AuthorizationRequest.ts"
+import { NotFound } from "../domain/Errors.ts"
 import { ConnectionId } from "../domain/Ids.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
 import { Connections } from "../services/Connections.ts"
 import type { Sessions } from "../services/Sessions.ts"
+import { ConfirmPage } from "./ConfirmPage.tsx"
 import { ConnectionsPage } from "./ConnectionsPage.tsx"
 import { html, seeOther } from "./Html.ts"
 import { paths } from "./Paths.ts"
@@ -13,7 +15,9 @@ import { idOf, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   show: ["GET", paths.connections, refuseOnPage],
+  askDisconnect: ["GET", paths.disconnect, refuseOnPage],
   disconnect: ["POST", paths.disconnect, refuseOnPage],
+  askDisconnectAll: ["GET", paths.disconnectAll, refuseOnPage],
   disconnectAll: ["POST", paths.disconnectAll, refuseOnPage]
 } as const
 
@@ -41,6 +45,39 @@ export const connectionList: Surface<BaseUrl | Sessions | Connections> = surface
               connections={list}
               resource={resourceOf(baseUrl)}
               note={noteOf(queryOf(request).get("ended"))}
+            />
+          )
+        )
+      ),
+      askDisconnect: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(ConnectionId, queryOf(request))
+          const connection = (yield* connections.list(visitor.accountId)).find((each) => each.id === id)
+          if (connection === undefined) return yield* new NotFound()
+          if (connection.endedAt !== null) return seeOther(paths.connections)
+          return html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.connections}
+              title={`Disconnect ${connection.clientName}?`}
+              question={`Its next call is refused. To connect it again, ${connection.clientName} has to ask you once more.`}
+              action={paths.disconnect}
+              id={connection.id}
+              button="Disconnect"
+            />
+          )
+        })
+      ),
+      askDisconnectAll: asVisitor((visitor) =>
+        Effect.succeed(
+          html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.connections}
+              title="Disconnect every connection?"
+              question="The next call of each of them is refused. You stay signed in here, and API keys go on working."
+              action={paths.disconnectAll}
+              button="Disconnect all"
             />
           )
         )

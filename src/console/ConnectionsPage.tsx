@@ -1,7 +1,7 @@
 import type { Connection, EndReason } from "../domain/Connection.ts"
 import { tierWords } from "../domain/Tier.ts"
 import type { Visitor } from "./Browser.ts"
-import { CsrfField, Frame, Note, Time } from "./Frame.tsx"
+import { Frame, Note, Time } from "./Frame.tsx"
 import { paths } from "./Paths.ts"
 
 const endWords: Readonly<Record<EndReason, string>> = {
@@ -79,8 +79,7 @@ export const ConnectionsPage = ({
                   <h3>{connection.clientName}</h3>
                   <Details connection={connection} />
                 </div>
-                <form method="post" action={paths.disconnect}>
-                  <CsrfField csrf={visitor.csrf} />
+                <form method="get" action={paths.disconnect}>
                   <input type="hidden" name="id" value={connection.id} />
                   <button type="submit" class="danger" aria-label={`Disconnect ${connection.clientName}`}>
                     Disconnect
@@ -95,8 +94,7 @@ export const ConnectionsPage = ({
         <section aria-labelledby="all">
           <h2 id="all">Revoke all</h2>
           <p>Every connection above ends at once. You stay signed in here, and API keys go on working.</p>
-          <form method="post" action={paths.disconnectAll}>
-            <CsrfField csrf={visitor.csrf} />
+          <form method="get" action={paths.disconnectAll}>
             <button type="submit" class="danger">
               Disconnect all
             </button>

@@ -11,7 +11,7 @@ import { seeOther } from "./Html.ts"
 import { importReviews } from "./ImportReviews.tsx"
 import { keys } from "./Keys.tsx"
 import { paths } from "./Paths.ts"
-import { refuseOnPage } from "./Refusals.tsx"
+import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
 import { signIn } from "./SignIn.tsx"
 import { storeList } from "./StoreList.tsx"
 import { stylesheet } from "./Style.ts"
@@ -23,16 +23,23 @@ const style = HttpServerResponse.text(stylesheet, {
 })
 
 /** What all pages need: the start, and how they look. */
-const common: Surface<BaseUrl | Sessions> = surfaceOf(
-  { home: ["GET", paths.home, refuseOnPage], style: ["GET", paths.stylesheet, refuseOnPage] },
-  Effect.map(makeVisits, ({ asVisitor }) => ({
-    home: asVisitor(() => Effect.succeed(seeOther(paths.stores))),
-    style: () => Effect.succeed(style)
-  }))
-)
+const common: Surface<BaseUrl | Sessions> = {
+  refuseAddress,
+  ...surfaceOf(
+    { home: ["GET", paths.home, refuseOnPage], style: ["GET", paths.stylesheet, refuseOnPage] },
+    Effect.map(makeVisits, ({ asVisitor }) => ({
+      home: asVisitor(() => Effect.succeed(seeOther(paths.stores))),
+      style: () => Effect.succeed(style)
+    }))
+  )
+}
 
-/** The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. */
-export const pages = beside(
-  beside(beside(common, signIn), beside(keys, connectionList)),
-  beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
-)
+/**
+ * The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. `trustedProxies`: how many
+ * proxies in front are believed about where a sign-in comes from.
+ */
+export const pages = (settings: { readonly trustedProxies: number }) =>
+  beside(
+    beside(beside(common, signIn(settings)), beside(keys, connectionList)),
+    beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
+  )

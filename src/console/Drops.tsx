@@ -24,10 +24,10 @@ import { idInPath, idOf, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   list: ["GET", paths.drops, refuseOnPage],
-  create: ["POST", paths.drops, refuseOnPage],
+  create: ["POST", paths.drops, refuseOnPage, "batch"],
   write: ["GET", paths.newDrop, refuseOnPage],
   show: ["GET", paths.drop, refuseOnPage],
-  cancel: ["POST", paths.cancelDrop, refuseOnPage]
+  cancel: ["POST", paths.cancelDrop, refuseOnPage, "batch"]
 } as const
 
 /** Said after a form of our own, whatever the address asks for. */

@@ -4,19 +4,21 @@ import { paths } from "./Paths.ts"
 
 const start: NextPage = { path: paths.home, name: "To the start page" }
 
-/** `requestId`: of a request whose cause was logged under it; `next`: where it goes on. */
+/** `requestId`: of a request whose cause was logged under it; `next`: where it goes on; `withSections`: as of a Frame. */
 export const ErrorPage = ({
   message,
   next = start,
   requestId,
-  title
+  title,
+  withSections = false
 }: {
   readonly title: string
   readonly message: string
   readonly requestId?: string | undefined
   readonly next?: NextPage | undefined
+  readonly withSections?: boolean
 }) => (
-  <Frame title={title} narrow>
+  <Frame title={title} narrow withSections={withSections}>
     <div class="sheet">
       <p>{message}</p>
       {requestId !== undefined && (

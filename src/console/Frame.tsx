@@ -35,7 +35,8 @@ const Navigation = ({ current }: { readonly current: string | undefined }) => (
 
 /**
  * The frame that all pages share. `visitor`: who is signed in; `current`: the section that the page is, none where a page
- * leads elsewhere; `returnTo`: where whoever signs in as somebody else goes on; `narrow`: for a page that is one form.
+ * leads elsewhere; `returnTo`: where whoever signs in as somebody else goes on; `narrow`: for a page that is one form;
+ * `withSections`: whether it leads to the sections, which ask whoever is not signed in to sign in.
  */
 export const Frame = ({
   children,
@@ -43,13 +44,15 @@ export const Frame = ({
   narrow = false,
   returnTo = paths.home,
   title,
-  visitor
+  visitor,
+  withSections = visitor !== undefined && current !== undefined
 }: {
   readonly title: string
   readonly visitor?: Visitor | undefined
   readonly current?: string
   readonly returnTo?: string
   readonly narrow?: boolean
+  readonly withSections?: boolean
   readonly children: ComponentChildren
 }): VNode => (
   <html lang="en">
@@ -67,7 +70,7 @@ export const Frame = ({
       <header class="site">
         <div>
           <span class="brand">Catalog</span>
-          {visitor !== undefined && current !== undefined && <Navigation current={current} />}
+          {withSections && <Navigation current={current} />}
           {visitor !== undefined && (
             <div class="who">
               <span>

@@ -17,7 +17,7 @@ import { decoded, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   show: ["GET", paths.health, refuseOnPage],
-  scan: ["POST", paths.scanHealth, refuseOnPage],
+  scan: ["POST", paths.scanHealth, refuseOnPage, "scan"],
   issues: ["GET", paths.healthIssues, refuseOnPage]
 } as const
 

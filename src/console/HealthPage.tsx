@@ -81,6 +81,10 @@ const Numbers = ({
 }) => {
   const { affected, by_field, by_section, by_store, checked, on_no_store, score } = result
   const { name } = dimensionWords[dimension]
+  const recommended =
+    "by_level" in result
+      ? result.by_level?.find(({ checked, level }) => level === "recommended" && checked > 0)
+      : undefined
   // The list behind a number of all stores is that of all stores.
   const shownStore = isPerStore(dimension) ? storeId : undefined
   return (
@@ -95,6 +99,14 @@ const Numbers = ({
           : `${grouped(affected)} of ${entities(checked)} ${affected === 1 ? "has" : "have"} an issue.`}
         {on_no_store > 0 && ` ${grouped(on_no_store)} more on no store, so not checked.`}
       </p>
+      {recommended !== undefined && (
+        <p>
+          Recommended fields: <strong>{recommended.score}</strong> of 100.{" "}
+          {recommended.affected === 0
+            ? `None of ${entities(recommended.checked)} lacks one.`
+            : `${grouped(recommended.affected)} of ${entities(recommended.checked)} ${recommended.affected === 1 ? "lacks" : "lack"} one.`}
+        </p>
+      )}
       <Chart
         name={`${name}: issues`}
         labelled="List of issues"

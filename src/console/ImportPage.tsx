@@ -1,5 +1,6 @@
 import {
   type ConflictDecision,
+  columnsNotKept,
   type ImportConflict,
   type ImportRun,
   isRemovalToConfirm,
@@ -82,9 +83,8 @@ const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArra
 
 /** What a summary says beside its counts, a sentence each. */
 const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArray<string> => {
-  const { answer, beside, ignored_columns, images, unlinked, variants } = summary
-  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
-  const named = filled.slice(0, mostColumns).map(({ filled_cells, name }) => `${name} (${filled_cells})`)
+  const { answer, beside, images, unlinked, unpublished, variants } = summary
+  const { more, named } = columnsNotKept(summary, mostColumns)
   return [
     `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
     ...(beside === null
@@ -103,10 +103,15 @@ const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArr
           `Not in the store any more: ${counted(unlinked, "entity", "entities")}. Accepting takes them from the store; here they stay.`
         ]),
     ...answerOf(storeDomain, answer),
-    ...(filled.length === 0
+    ...(unpublished === 0
       ? []
       : [
-          `Columns that are not kept, with their filled cells: ${named.join(", ")}${filled.length > named.length ? ` and ${filled.length - named.length} more` : ""}.`
+          `Active but not published to the online store: ${counted(unpublished, "product")}. Accepting imports them as drafts.`
+        ]),
+    ...(named.length === 0
+      ? []
+      : [
+          `Columns that are not kept, with their filled cells: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. A publish leaves them as they are in the shop.`
         ])
   ]
 }
@@ -157,6 +162,35 @@ const Summary = ({ run }: { readonly run: ImportRun }) => {
     </section>
   )
 }
+
+/** The problems of a file that was refused; of a single one the error says all. */
+const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
+  count < 2 ? null : (
+    <section aria-labelledby="problems">
+      <h2 id="problems">{counted(count, "problem")} in the file</h2>
+      <table class="sheet" aria-labelledby="problems">
+        <thead>
+          <tr>
+            <th scope="col">Line</th>
+            <th scope="col">Column</th>
+            <th scope="col">Problem</th>
+          </tr>
+        </thead>
+        <tbody>
+          {problems.map(({ column, line, reason }, index) => (
+            <tr key={index}>
+              <td data-label="Line" class="number">
+                {line ?? ""}
+              </td>
+              <td data-label="Column">{column ?? ""}</td>
+              <td data-label="Problem">{reason}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {count > problems.length && <p>And {(count - problems.length).toLocaleString("en")} more.</p>}
+    </section>
+  )
 
 /** Entities that leave the store, of which a page names at most so many. */
 export const maxRemovals = 100
@@ -296,6 +330,7 @@ export const ImportPage = ({
       )}
       {(phase === "fetching" || phase === "applying") && <Working run={run} />}
       <Facts run={run} />
+      <Problems {...run.summary} />
       {isRead(run) && <Summary run={run} />}
       <Removals run={run} removals={removals} />
       {phase === "reviewing" ? (

@@ -21,12 +21,12 @@ import { idOf, makeVisits, queryOf } from "./Visits.ts"
 
 const routes = {
   list: ["GET", paths.imports, refuseOnPage],
-  upload: ["POST", paths.imports, refuseOnPage],
+  upload: ["POST", paths.imports, refuseOnPage, "batch"],
   show: ["GET", paths.import, refuseOnPage],
   decide: ["POST", paths.decideConflicts, refuseOnPage],
   decideAll: ["POST", paths.decideAllConflicts, refuseOnPage],
   accept: ["POST", paths.acceptImport, refuseOnPage],
-  discard: ["POST", paths.discardImport, refuseOnPage]
+  discard: ["POST", paths.discardImport, refuseOnPage, "batch"]
 } as const
 
 /** Said after a form of our own, whatever the address asks for. */

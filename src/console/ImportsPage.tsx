@@ -58,7 +58,7 @@ const Upload = ({
         <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
         <label>
           {`Shopify export (CSV, up to ${uploadMegabytes} MB)`}
-          <input type="file" name="file" accept=".csv,text/csv" required />
+          <input type="file" name="file" accept=".csv,.tsv,.txt,text/csv" required />
         </label>
         <button type="submit">Read the file</button>
       </form>

@@ -1,3 +1,4 @@
+import { Array as Arr } from "effect"
 import { dimensionOf, HealthDimension, type HealthIssue, type HealthIssuePage, sectionsOf } from "../domain/Health.ts"
 import type { StoreId } from "../domain/Ids.ts"
 import type { Store } from "../domain/Store.ts"
@@ -5,11 +6,12 @@ import type { Visitor } from "./Browser.ts"
 import { grouped } from "./Chart.tsx"
 import { Frame, Time } from "./Frame.tsx"
 import { Field, issuesPath } from "./HealthPage.tsx"
-import { dimensionWords, sectionWords } from "./HealthWords.ts"
+import { dimensionWords, reasonWords, sectionWords } from "./HealthWords.ts"
+import { EntityLink } from "./Naming.tsx"
 import { paths } from "./Paths.ts"
 import { StoreChoice } from "./StoreChoice.tsx"
-import { Table } from "./Table.tsx"
-import { EntityName, ShortValue, StoreName } from "./Wording.tsx"
+import { type Row, Table } from "./Table.tsx"
+import { EntityName, Key, ShortValue, StoreName, Text } from "./Wording.tsx"
 
 /** What narrows the list. */
 export interface IssueFilters {
@@ -118,6 +120,67 @@ const Pages = ({
   )
 }
 
+/** The entity of an issue: of a variant its product and SKU too. */
+const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
+  <>
+    <EntityName id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
+    {issue.product_id !== undefined && (
+      <span class="quiet">
+        {" of "}
+        <EntityLink id={issue.product_id} kind="product" title={issue.product_title ?? ""} />
+        {issue.sku !== undefined && issue.sku !== "" && (
+          <>
+            , SKU <Text>{issue.sku}</Text>
+          </>
+        )}
+      </span>
+    )}
+  </>
+)
+
+/** What is wrong with an issue, by field where fields have reasons of their own. */
+const wordsOf = ({ fields, reasons = [] }: HealthIssue, wrong: string): string => {
+  const own = reasons.map(({ reason }) => `${reasonWords[reason]}.`)
+  return [...(fields.length > reasons.length || fields.length === 0 ? [`${wrong}.`] : []), ...own].join(" ")
+}
+
+/** One row for each SKU on the page, with the variants that have it. */
+const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray<Store>): ReadonlyArray<Row> =>
+  Object.entries(Arr.groupBy(issues, ({ sku = "" }) => `SKU ${sku}`)).map(([key, [first, ...others]]) => {
+    const shown = [...new Map([first, ...others].map((issue) => [issue.entity_id, issue])).values()]
+    const elsewhere = (first.duplicates ?? []).filter(
+      (other) => !shown.some((issue) => issue.entity_id === other.entity_id)
+    )
+    const rest = (first.duplicates_count ?? 0) + 1 - shown.length - elsewhere.length
+    return {
+      key,
+      cells: [
+        <Key key="sku">{first.sku ?? ""}</Key>,
+        <ul key="variants">
+          {[...shown, ...elsewhere].map(({ entity_id, product_id, product_title, title }) => (
+            <li key={entity_id}>
+              <EntityLink id={entity_id} kind="variant" title={title} />
+              {product_id !== undefined && (
+                <span class="quiet">
+                  {" of "}
+                  <EntityLink id={product_id} kind="product" title={product_title ?? ""} />
+                </span>
+              )}
+            </li>
+          ))}
+          {rest > 0 && <li>{grouped(rest)} more</li>}
+        </ul>,
+        <ul key="stores">
+          {[...new Set([first, ...others].map(({ store_id }) => store_id))].map((id) => (
+            <li key={id}>
+              <StoreName id={id} stores={stores} />
+            </li>
+          ))}
+        </ul>
+      ]
+    }
+  })
+
 /** `rows`: of all pages together; `last`: the last page; `locales`: what may be chosen of the translation sections. */
 export const IssuesPage = ({
   filters,
@@ -161,17 +224,21 @@ export const IssuesPage = ({
           {page.data.length > 0 && (
             <Table
               name={`${name}, page ${page.page} of ${last}`}
-              columns={["Entity", "Store", ...(hasLocales ? ["Language"] : []), "Fields", "What is wrong"]}
-              rows={page.data.map((issue) => ({
-                key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
-                cells: [
-                  <EntityName key="entity" id={issue.entity_id} kind={issue.entity_type} title={issue.title} />,
-                  <StoreName key="store" id={issue.store_id} stores={stores} />,
-                  ...(hasLocales ? [issue.locale ?? ""] : []),
-                  <Fields key="fields" issue={issue} />,
-                  `${wrong}.`
-                ]
-              }))}
+              {...(page.section === "structure-duplicate-sku"
+                ? { columns: ["SKU", "Variants", "Stores"], rows: duplicateRows(page.data, stores) }
+                : {
+                    columns: ["Entity", "Store", ...(hasLocales ? ["Language"] : []), "Fields", "What is wrong"],
+                    rows: page.data.map((issue) => ({
+                      key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
+                      cells: [
+                        <IssueEntity key="entity" issue={issue} />,
+                        <StoreName key="store" id={issue.store_id} stores={stores} />,
+                        ...(hasLocales ? [issue.locale ?? ""] : []),
+                        <Fields key="fields" issue={issue} />,
+                        wordsOf(issue, wrong)
+                      ]
+                    }))
+                  })}
             />
           )}
           {rows > 0 && page.data.length === 0 && <p>The list does not reach so far.</p>}

@@ -1,6 +1,6 @@
 import { Clock, Effect, Either, Redacted } from "effect"
 import type { Parameters } from "../domain/AuthorizationRequest.ts"
-import { ValidationFailed } from "../domain/Errors.ts"
+import { NotFound, ValidationFailed } from "../domain/Errors.ts"
 import { ApiKeyId } from "../domain/Ids.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
@@ -9,6 +9,7 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { mintId } from "../services/Identifiers.ts"
 import type { Sessions } from "../services/Sessions.ts"
 import type { Visitor } from "./Browser.ts"
+import { ConfirmPage } from "./ConfirmPage.tsx"
 import { html, seeOther } from "./Html.ts"
 import { emptyKeyForm, type KeyForm, KeysPage, type KeysPageContent } from "./KeysPage.tsx"
 import { paths } from "./Paths.ts"
@@ -18,6 +19,7 @@ import { idOf, makeVisits, queryOf } from "./Visits.ts"
 const routes = {
   show: ["GET", paths.keys, refuseOnPage],
   create: ["POST", paths.keys, refuseOnPage],
+  askRevoke: ["GET", paths.revokeKey, refuseOnPage],
   revoke: ["POST", paths.revokeKey, refuseOnPage]
 } as const
 
@@ -92,6 +94,25 @@ export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
             onRight: ({ name, token }) =>
               show(visitor, { form: emptyKeyForm, created: { name, token: Redacted.value(token) } })
           })
+        })
+      ),
+      askRevoke: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(ApiKeyId, queryOf(request))
+          const key = (yield* apiKeys.list(visitor.accountId)).find((each) => each.id === id)
+          if (key === undefined) return yield* new NotFound()
+          if (key.revokedAt !== null) return seeOther(paths.keys)
+          return html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.keys}
+              title={`Revoke the key ${key.name}?`}
+              question={`Programs that use the key ending in ${key.lastFour} are refused from then on. A revoked key cannot be made good again.`}
+              action={paths.revokeKey}
+              id={key.id}
+              button="Revoke the key"
+            />
+          )
         })
       ),
       revoke: withForm((visitor, form) =>

@@ -20,15 +20,7 @@ const stateOf = (key: ApiKey, now: Timestamp) =>
 
 const accessOf = ({ scopes }: ApiKey) => (scopes.includes("pim:write") ? "Read and write" : "Read")
 
-const Key = ({
-  apiKey,
-  now,
-  visitor
-}: {
-  readonly apiKey: ApiKey
-  readonly now: Timestamp
-  readonly visitor: Visitor
-}) => {
+const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp }) => {
   const state = stateOf(apiKey, now)
   return (
     <li class="sheet">
@@ -62,8 +54,7 @@ const Key = ({
         </dl>
       </div>
       {state === "active" && (
-        <form method="post" action={paths.revokeKey}>
-          <CsrfField csrf={visitor.csrf} />
+        <form method="get" action={paths.revokeKey}>
           <input type="hidden" name="id" value={apiKey.id} />
           <button type="submit" class="danger" aria-label={`Revoke the key ${apiKey.name}`}>
             Revoke
@@ -171,7 +162,7 @@ export const KeysPage = ({
         ) : (
           <ul class="records">
             {[...keys].reverse().map((apiKey) => (
-              <Key key={apiKey.id} apiKey={apiKey} now={now} visitor={visitor} />
+              <Key key={apiKey.id} apiKey={apiKey} now={now} />
             ))}
           </ul>
         )}

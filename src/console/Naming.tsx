@@ -64,9 +64,9 @@ export const actorName = ({ kind, name }: HistoryActor): string => {
 
 const statusWords: Readonly<Record<PublishStatus, { readonly name: string; readonly tone: string }>> = {
   never_published: { name: "Never published", tone: "idle" },
-  pending: { name: "Pending", tone: "wait" },
+  pending: { name: "Being published", tone: "wait" },
   published: { name: "Published", tone: "good" },
-  failed: { name: "Failed", tone: "bad" }
+  failed: { name: "Failed to publish", tone: "bad" }
 }
 
 /** A state in a word, that no colour is needed to read. */
@@ -84,7 +84,7 @@ export const PublishStateOf = ({
 }) => (
   <>
     <State {...statusWords[status]} />
-    {pendingPublish && status !== "never_published" && <span class="quiet"> Draft not published</span>}
+    {pendingPublish && status !== "never_published" && <span class="quiet"> Waiting to be published</span>}
   </>
 )
 

@@ -30,7 +30,7 @@ const Refused = ({ refused }: { readonly refused: AskedPending["refused"] }) => 
       ))}
     </ul>
     {refused.length > mostReasons && (
-      <p class="quiet">{`And ${(refused.length - mostReasons).toLocaleString("en")} more, which stay pending.`}</p>
+      <p class="quiet">{`And ${(refused.length - mostReasons).toLocaleString("en")} more, which go on waiting.`}</p>
     )}
   </>
 )
@@ -77,7 +77,7 @@ export const PublishStorePage = ({
           </>
         )}
         {underWay > 0 && (
-          <p>{`${underWay.toLocaleString("en")} ${underWay === 1 ? "is" : "are"} on the way to the store already.`}</p>
+          <p>{`${underWay.toLocaleString("en")} ${underWay === 1 ? "is" : "are"} being published already.`}</p>
         )}
         {waiting > 0 && place !== null && (
           <>

@@ -55,6 +55,19 @@ export const refuseOnPage: Refuse = (error, requestId) => {
   return html(page, { status, headers: headersOf(error) })
 }
 
+/** How a browser is told that an address leads nowhere. */
+export const refuseAddress: Refuse = (error, requestId) =>
+  error._tag === "NotFound"
+    ? html(
+        <ErrorPage
+          title="There is no such page"
+          message="This address leads nowhere: it may be mistyped, or from an older version."
+          withSections
+        />,
+        { status: errorCodes.NotFound.status }
+      )
+    : refuseOnPage(error, requestId)
+
 /** A page's own refusal. */
 export const refusedPage = ({ message, next, status, title }: PageRefused) =>
   html(<ErrorPage title={title} message={message} next={next} />, { status })

@@ -50,9 +50,6 @@ export const SignInPage = ({
         <button type="submit">Sign in</button>
       </div>
     </form>
-    <p class="quiet">
-      No password yet, or lost it? Whoever runs this service makes a one-time link with{" "}
-      <code>catalog user invite --email</code>.
-    </p>
+    <p class="quiet">No password yet, or lost it? Ask whoever runs this service for a link to set one.</p>
   </Frame>
 )

@@ -20,7 +20,7 @@ const routes = {
   show: ["GET", paths.stores, refuseOnPage],
   refresh: ["POST", paths.refreshStore, refuseOnPage],
   pending: ["GET", paths.publishStore, refuseOnPage],
-  publish: ["POST", paths.publishStore, refuseOnPage]
+  publish: ["POST", paths.publishStore, refuseOnPage, "batch"]
 } as const
 
 /** Failures that the page lists. */

@@ -1,4 +1,3 @@
-import type { HealthSection } from "../domain/Health.ts"
 import type { StoreId } from "../domain/Ids.ts"
 import { holderOf, type ImportRun } from "../domain/Import.ts"
 import type { FailedPublication } from "../domain/PublicationRecord.ts"
@@ -18,27 +17,35 @@ const platformWords: Readonly<Record<Platform, string>> = {
 
 /** How many entities of a store are where; what is out of step with it leads to the list of those. */
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
+  const isFilesOnly = store.platform === "none"
   const figures: ReadonlyArray<{
     readonly name: string
     readonly count: number
     readonly isBad?: boolean
-    readonly section?: HealthSection
-  }> = [
-    { name: "published", count: counts.published },
-    { name: "pending", count: counts.pending },
-    { name: "failed", count: counts.failed, isBad: counts.failed > 0, section: "sync-failed" },
-    { name: "never published", count: counts.neverPublished, section: "sync-never-published" },
-    { name: "with a draft to publish", count: counts.pendingPublish, section: "sync-pending" }
-  ]
+    readonly path?: string
+  }> = isFilesOnly
+    ? // Nothing can be published to a store without a platform: nothing waits for it.
+      [{ name: "entities", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
+    : [
+        { name: "published", count: counts.published },
+        { name: "being published", count: counts.pending },
+        { name: "waiting to be published", count: counts.pendingPublish, path: publishStoreOf(store.id) },
+        { name: "failed to publish", count: counts.failed, isBad: counts.failed > 0, path: "#failures" },
+        {
+          name: "never published",
+          count: counts.neverPublished,
+          path: issuesPath("sync-never-published", { storeId: store.id })
+        }
+      ]
   return (
-    <ul class="tally" aria-label="Entities by the state of their last publish">
-      {figures.map(({ count, isBad = false, name, section }) => (
+    <ul class="tally" aria-label="Entities by how they stand with the store">
+      {figures.map(({ count, isBad = false, name, path }) => (
         <li key={name} class={isBad ? "bad" : undefined}>
           <strong>{count.toLocaleString("en")}</strong>{" "}
-          {section === undefined || count === 0 ? (
+          {path === undefined || count === 0 ? (
             name
           ) : (
-            <a href={issuesPath(section, { storeId: store.id })} aria-label={`${name}: ${store.name}`}>
+            <a href={path} aria-label={`${name}: ${store.name}`}>
               {name}
             </a>
           )}
@@ -60,8 +67,8 @@ const PublishAll = ({
 }) =>
   store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
     <p>
-      <a href={publishStoreOf(store.id)} aria-label={`Publish all that is pending: ${store.name}`}>
-        Publish all that is pending
+      <a href={publishStoreOf(store.id)} aria-label={`Publish all changes: ${store.name}`}>
+        Publish all changes
       </a>
     </p>
   )
@@ -96,44 +103,52 @@ const Refresh = ({
   )
 }
 
-const Failures = ({ failures }: { readonly failures: ReadonlyArray<FailedPublication> }) => (
+/** `total`: how many there are, of which the newest are listed. */
+const Failures = ({
+  failures,
+  total
+}: {
+  readonly failures: ReadonlyArray<FailedPublication>
+  readonly total: number
+}) => (
   <section aria-labelledby="failures">
-    <h2 id="failures">What stores did not take</h2>
+    <h2 id="failures">Failed to publish</h2>
     {failures.length === 0 ? (
-      <p class="quiet">Nothing: no publish of the last 30 days has failed for good.</p>
+      <p class="quiet">Nothing: no entity's last publish to a store has failed.</p>
     ) : (
-      <table class="sheet" aria-labelledby="failures">
-        <thead>
-          <tr>
-            <th scope="col">Entity</th>
-            <th scope="col">Store</th>
-            <th scope="col">When</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {failures.map(({ attempts, entityId, entityType, error, finishedAt, id, storeDomain, title }) => (
-            <tr key={id}>
-              <th scope="row">
-                <EntityLink id={entityId} kind={entityType} title={title} />
-              </th>
-              <td data-label="Store">
-                <Domain name={storeDomain} />
-              </td>
-              <td data-label="When">
-                <Time at={finishedAt} />
-              </td>
-              <td data-label="Why">
-                {error.message}{" "}
-                <span class="quiet">
-                  (<code>{error.code}</code>
-                  {attempts > 1 ? `, tried ${attempts} times` : ""})
-                </span>
-              </td>
+      <>
+        {total > failures.length && <p>{`The newest ${failures.length} of ${total.toLocaleString("en")}:`}</p>}
+        <table class="sheet" aria-labelledby="failures">
+          <thead>
+            <tr>
+              <th scope="col">Entity</th>
+              <th scope="col">Store</th>
+              <th scope="col">When</th>
+              <th scope="col">Why</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {failures.map(({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => (
+              <tr key={`${entityId} ${storeId}`}>
+                <th scope="row">
+                  <EntityLink id={entityId} kind={entityType} title={title} />
+                </th>
+                <td data-label="Store">
+                  <Domain name={storeDomain} />
+                </td>
+                <td data-label="When">{finishedAt === null ? "More than 30 days ago" : <Time at={finishedAt} />}</td>
+                <td data-label="Why">
+                  {error.message}{" "}
+                  <span class="quiet">
+                    (<code>{error.code}</code>
+                    {attempts !== null && attempts > 1 ? `, tried ${attempts} times` : ""})
+                  </span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </>
     )}
   </section>
 )
@@ -168,9 +183,7 @@ export const StoresPage = ({
       <section aria-labelledby="linked">
         <h2 id="linked">Linked stores</h2>
         {stores.length === 0 ? (
-          <p class="quiet">
-            There is none yet. Whoever runs this service links one with <code>catalog store link</code>.
-          </p>
+          <p class="quiet">There is none yet. Ask whoever runs this service to link one.</p>
         ) : (
           <ul class="records">
             {stores.map((store) => (
@@ -213,7 +226,7 @@ export const StoresPage = ({
           </ul>
         )}
       </section>
-      <Failures failures={failures} />
+      <Failures failures={failures} total={[...counts.values()].reduce((total, { failed }) => total + failed, 0)} />
     </Frame>
   )
 }

@@ -10,15 +10,17 @@ import type { Handler } from "../http/Surface.ts"
 import { Sessions } from "../services/Sessions.ts"
 import {
   formOf,
+  keepNote,
   localPath,
   ownFormOf,
   ownUploadOf,
   PageRefused,
   type Upload,
+  unseenNoteOf,
   type Visitor,
   visitorOf
 } from "./Browser.ts"
-import { fieldNames } from "./Fields.ts"
+import { fieldNames, noteNames } from "./Fields.ts"
 import { seeOther } from "./Html.ts"
 import { paths } from "./Paths.ts"
 import { refusedPage } from "./Refusals.tsx"
@@ -81,6 +83,30 @@ const toSignIn = (request: Request, baseUrl: string) => {
   return seeOther(`${paths.signIn}?${new URLSearchParams(query)}`)
 }
 
+/** An address without what came of a form before; undefined: it says nothing of that. */
+const withoutNote = (address: string): string | undefined => {
+  const { path, query } = splitTarget(address)
+  const parameters = new URLSearchParams(query)
+  if (!noteNames.some((name) => parameters.has(name))) return undefined
+  for (const name of noteNames) parameters.delete(name)
+  return parameters.size === 0 ? path : `${path}?${parameters}`
+}
+
+/** After a form, the page that it leads to may say what came of it. */
+const leavingNote = (response: HttpServerResponse.HttpServerResponse, baseUrl: string) => {
+  const [address = ""] = (response.headers.location ?? "").split("#")
+  return withoutNote(address) === undefined ? response : keepNote(response, baseUrl, address)
+}
+
+/** A page says once what came of a form: opened again, it may be over, so its address is left for the one without. */
+const showingNoteOnce = <R>(request: Request, baseUrl: string, answer: Page<R>): Page<R> => {
+  const plain = withoutNote(request.originalUrl)
+  if (plain === undefined) return answer
+  return unseenNoteOf(baseUrl, request) === request.originalUrl
+    ? Effect.map(answer, (response) => keepNote(response, baseUrl, undefined))
+    : Effect.succeed(seeOther(plain))
+}
+
 /** A page whose own refusals are pages too. */
 export const page =
   (answer: (request: Request) => Page): Handler =>
@@ -104,7 +130,12 @@ export const makeVisits = Effect.gen(function* () {
         visitorOf(sessions, baseUrl, request),
         Option.match({
           onNone: () => Effect.succeed(toSignIn(request, baseUrl)),
-          onSome: (visitor) => actingAs(visitor)(answer(visitor, request))
+          onSome: (visitor) => {
+            const answered = actingAs(visitor)(answer(visitor, request))
+            return request.method === "GET"
+              ? showingNoteOnce(request, baseUrl, answered)
+              : Effect.map(answered, (response) => leavingNote(response, baseUrl))
+          }
         })
       )
     )

@@ -1,21 +1,28 @@
 import { FileSystem } from "@effect/platform"
 import type { SystemError } from "@effect/platform/Error"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { SqlClient } from "@effect/sql"
+import type { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { PgClient } from "@effect/sql-pg"
 import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
 import { btree_gin } from "@electric-sql/pglite/contrib/btree_gin"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
 import { createPgConfig } from "@electric-sql/pglite/node-postgres"
-import { Clock, Data, Effect, Layer, Option, Redacted, Runtime, Schema, type Scope } from "effect"
+import { Clock, Data, Duration, Effect, Layer, Option, Redacted, Runtime, Schedule, Schema } from "effect"
 import pg from "pg"
 import { Unavailable } from "../domain/Errors.ts"
+import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
+import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
+import { ServerPools, WatchedClient } from "./ServerPools.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
-export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly message: string }> {}
+export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
+  readonly message: string
+  /** Whether it may be about to start. */
+  readonly isStarting?: boolean
+}> {}
 
 /** The server speaks an older SQL than the statements here are written in. */
 export class DatabaseTooOld extends Data.TaggedError("DatabaseTooOld")<{ readonly version: string }> {
@@ -24,12 +31,22 @@ export class DatabaseTooOld extends Data.TaggedError("DatabaseTooOld")<{ readonl
   }
 }
 
+/** How a server is used. */
+export interface ServerOptions {
+  readonly url: Redacted.Redacted
+  readonly deadlines?: Deadlines | undefined
+  readonly poolSizes?: PoolSizes | undefined
+  readonly shares?: Shares | undefined
+  /** How long a server that is starting is waited for. Not at all when absent. */
+  readonly startPatience?: Duration.Duration | undefined
+  /** One pool of so many connections for all work, instead of `poolSizes`: for tests and tools. */
+  readonly maxConnections?: number | undefined
+}
+
 /** `url`: a PostgreSQL server; without one, the embedded database in `dataDirectory`. */
-export interface Settings {
+export interface Settings extends Omit<ServerOptions, "url"> {
   readonly url: Option.Option<Redacted.Redacted>
   readonly dataDirectory: string
-  /** Connections to the server, at most; 10 when absent. */
-  readonly maxConnections?: number | undefined
 }
 
 export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
@@ -54,7 +71,7 @@ const statementName = (text: string): string | undefined => {
 }
 
 /** Parses and plans a text with parameters once a connection instead of once a call. */
-class PreparingClient extends pg.Client {
+class PreparingClient extends WatchedClient {
   // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; one shape is changed, the others pass.
   override query(...args: ReadonlyArray<any>): any {
     const [text, values, ...rest] = args
@@ -87,29 +104,53 @@ const types: pg.CustomTypesConfig = {
     oid === int8 ? Number : oid === int8Array ? parseInt8Array : pg.types.getTypeParser(oid, format)
 }
 
-const openPool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
+const closing = (pool: { readonly end: () => Promise<void> }) =>
+  Effect.promise(() => pool.end()).pipe(
+    Effect.interruptible,
+    Effect.timeoutOption("2 seconds"),
+    // A test's clock must not keep it from ending.
+    Effect.withClock(Clock.make())
+  )
+
+/** An idle connection that breaks leaves its pool by itself; without a listener it would end the process. */
+const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error) => {
+  Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
+})
+
+const openPools = ({
+  deadlines = defaultDeadlines,
+  maxConnections,
+  poolSizes = defaultPoolSizes,
+  shares = defaultShares,
+  url
+}: ServerOptions) =>
   Effect.acquireRelease(
-    Effect.map(Effect.runtime<never>(), (runtime) => {
-      const pool = new pg.Pool({ ...config, types })
-      // An idle connection that breaks leaves the pool by itself; without a listener it would end the process.
-      pool.on("error", (error) => {
-        Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
-      })
-      return pool
-    }),
-    (pool) =>
-      Effect.promise(() => pool.end()).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption("2 seconds"),
-        // A test's clock must not keep it from ending.
-        Effect.withClock(Clock.make())
-      )
+    Effect.map(
+      noteLost,
+      (onLost) =>
+        new ServerPools({
+          session: {
+            connectionString: Redacted.value(url),
+            Client: PreparingClient,
+            types,
+            application_name: "catalog",
+            // A timer set at every release would cost more than the connections that it closes.
+            idleTimeoutMillis: 0
+          },
+          deadlines,
+          sizes: maxConnections ?? poolSizes,
+          shares,
+          onLost
+        })
+    ),
+    closing
   )
 
 /** The pool is open already: nothing can fail when the client is made. */
-const layerFromPool = (pool: pg.Pool): Layer.Layer<Database> =>
+const layerFromPool = (pool: pg.Pool | ServerPools): Layer.Layer<Database> =>
   Layer.merge(
-    Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool) })),
+    // `ServerPools` has what @effect/sql-pg uses of a pool.
+    Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
     Layer.succeed(DirectQuery, DirectQuery.onPool(pool))
   )
 
@@ -129,42 +170,78 @@ const placeOf = (url: Redacted.Redacted) =>
       })
   }).pipe(Effect.map(({ database, host, port }) => `the database ${database} at ${host}:${port}`))
 
+/** What a server says, or the way to it, that is about to start: it is worth another attempt. */
+const startingCodes: ReadonlySet<string | undefined> = new Set([
+  "53300", // too many connections: of the processes that are being replaced
+  "57P01",
+  "57P02",
+  "57P03", // the database system is starting up
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT"
+])
+
+const isStarting = (cause: unknown): boolean => {
+  const { code, message } = cause as { readonly code?: string; readonly message?: string }
+  return startingCodes.has(code) || message?.startsWith("Connection terminated") === true
+}
+
+/** Whether a connection of its own, made afresh, answers. */
+export const connectsAfresh = (url: Redacted.Redacted): Effect.Effect<boolean> =>
+  Effect.promise(async () => {
+    const client = new pg.Client({ connectionString: Redacted.value(url), connectionTimeoutMillis: 3_000 })
+    // It is told by what the promises below come to.
+    client.on("error", () => {})
+    try {
+      await client.connect()
+      await client.query({ text: "SELECT 1", query_timeout: 3_000 } as pg.QueryConfig)
+      return true
+    } catch {
+      return false
+    } finally {
+      void client.end()
+    }
+  })
+
 const VersionRows = Schema.NonEmptyArray(Schema.Struct({ number: Schema.Int, version: Schema.String }))
 
-const openServer = (options: { readonly url: Redacted.Redacted; readonly maxConnections?: number | undefined }) =>
+const openServer = (options: ServerOptions) =>
   Effect.gen(function* () {
     const place = yield* placeOf(options.url)
-    const pool = yield* openPool({
-      connectionString: Redacted.value(options.url),
-      Client: PreparingClient,
-      max: options.maxConnections,
-      application_name: "catalog",
-      // Bounds both a new connection and the wait for a free one.
-      connectionTimeoutMillis: 5_000,
-      // A timer set at every release would cost more than the connections that it closes.
-      idleTimeoutMillis: 0,
-      keepAlive: true,
-      // Part of the start-up packet: no round trip.
-      statement_timeout: 30_000,
-      // Statements here are short; compiling one took 180 ms where an estimate without statistics was high.
-      options: "-c timezone=UTC -c jit=off"
-    })
-    // A rollback that was itself cancelled leaves its transaction open: such a connection must not be used again.
-    pool.on("release", (_, client) => {
-      if (client.getTransactionStatus() === "T" || client.getTransactionStatus() === "E") {
-        void client.end()
-      }
-    })
-    const unreachable = (reason: string) => new DatabaseUnreachable({ message: `Cannot reach ${place}: ${reason}` })
+    const pool = yield* openPools(options)
+    const unreachable = (reason: string, isStarting: boolean) =>
+      new DatabaseUnreachable({ message: `Cannot reach ${place}: ${reason}`, isStarting })
+    const { startPatience = Duration.zero } = options
     const result = yield* Effect.tryPromise({
       try: () =>
-        pool.query(
-          "SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version"
-        ),
-      catch: (error) => unreachable(reasonOf(error))
+        new Promise<pg.QueryResult>((resolve, reject) => {
+          pool.query(
+            "SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version",
+            [],
+            (error, result) => (error ? reject(error) : resolve(result))
+          )
+        }),
+      catch: (error) => unreachable(reasonOf(error), isStarting(error))
     }).pipe(
       Effect.disconnect,
-      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => unreachable("no answer within 5 s") })
+      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => unreachable("no answer within 5 s", true) }),
+      Effect.tapError((error) =>
+        error.isStarting === true && Duration.greaterThan(startPatience, Duration.zero)
+          ? Effect.logWarning(`${error.message}; trying again for up to ${Duration.format(startPatience)} in all`)
+          : Effect.void
+      ),
+      Effect.retry({
+        while: (error) => error.isStarting === true,
+        schedule: Schedule.exponential("500 millis").pipe(
+          Schedule.union(Schedule.spaced("5 seconds")),
+          Schedule.intersect(Schedule.elapsed.pipe(Schedule.whileOutput(Duration.lessThan(startPatience))))
+        )
+      })
     )
     const [server] = yield* Effect.orDie(Schema.decodeUnknown(VersionRows)(result.rows))
     if (server.number < 150_000) {
@@ -185,18 +262,24 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
     )
     yield* Effect.promise(() => lite.exec("SET timezone = 'UTC'"))
     // One session: it is never dropped for idleness, and a statement waits for it as long as it takes.
-    const pool = yield* openPool({ ...createPgConfig(lite), Client: EmbeddedClient, max: 1, idleTimeoutMillis: 0 })
+    const pool = yield* Effect.acquireRelease(
+      Effect.map(noteLost, (onLost) =>
+        new pg.Pool({ ...createPgConfig(lite), types, Client: EmbeddedClient, max: 1, idleTimeoutMillis: 0 }).on(
+          "error",
+          onLost
+        )
+      ),
+      closing
+    )
     return layerFromPool(pool)
   })
 
 /**
- * A PostgreSQL server, through a pool that survives its restarts. Statements end after 30 s, a wait for a connection
- * after 5 s. Answers within about 5 s whether the server can be used.
+ * A PostgreSQL server, through pools that survive its restarts; every wait is bounded (`Deadlines`). Answers within about 5 s
+ * whether the server can be used.
  */
-export const layerServer = (options: {
-  readonly url: Redacted.Redacted
-  readonly maxConnections?: number | undefined
-}): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld> => Layer.unwrapScoped(openServer(options))
+export const layerServer = (options: ServerOptions): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld> =>
+  Layer.unwrapScoped(openServer(options))
 
 /** The first start takes seconds: whoever waits is told why. */
 const announceCreation = (dataDirectory: string) =>
@@ -254,7 +337,7 @@ export const layer = (
 ): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld | EmbeddedLock.DatabaseInUse> =>
   Option.match(settings.url, {
     onNone: () => layerEmbedded(settings),
-    onSome: (url) => layerServer({ url, maxConnections: settings.maxConnections })
+    onSome: (url) => layerServer({ ...settings, url })
   })
 
 /** A question that readiness asks: an answer within 2 s, or `Unavailable`. */
@@ -267,9 +350,3 @@ export const withinReadiness = <A, R>(question: Effect.Effect<A, SqlError, R>): 
       Effect.zipRight(Effect.logDebug("The database does not answer", error), Effect.fail(new Unavailable()))
     )
   )
-
-/** Whether the database answers, asked for at most 2 s. */
-export const ping: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`SELECT 1`
-}).pipe(withinReadiness)

@@ -2,6 +2,9 @@ import { dirname, resolve } from "node:path"
 import { FileSystem } from "@effect/platform"
 import type { PlatformError } from "@effect/platform/Error"
 import { Data, Effect, Option, Random, Schema, type Scope } from "effect"
+import { inUse, lockPath, startTokenOf } from "./LockFile.ts"
+
+export { lockPath } from "./LockFile.ts"
 
 /**
  * Another process, or this one, already has the embedded database of this directory open. `socket`: where that process
@@ -13,7 +16,7 @@ export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
   readonly socket: Option.Option<string>
 }> {
   override get message() {
-    return `The database in ${this.dataDirectory} is in use by process ${this.pid}: stop that process, or choose another DATA_DIR.`
+    return inUse(this.dataDirectory, this.pid)
   }
 }
 
@@ -31,23 +34,6 @@ const Holder = Schema.parseJson(
 )
 type Holder = typeof Holder.Type
 
-/** The lock file of a data directory. */
-export const lockPath = (dataDirectory: string): string => `${dataDirectory}/catalog.lock`
-
-/** Boot and start time of a process, from /proc; none where the system does not tell. */
-const startTokenOf = (pid: number) =>
-  Effect.gen(function* () {
-    const files = yield* FileSystem.FileSystem
-    const boot = yield* files.readFileString("/proc/sys/kernel/random/boot_id")
-    const stat = yield* files.readFileString(`/proc/${pid}/stat`)
-    // The command in parentheses may hold spaces and parentheses: fields count from the last one. State is the third
-    // field of the line, the start time the twenty-second (proc(5)).
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-    const start = fields[19]
-    // A process that only waits to be reaped holds nothing any more.
-    return start === undefined ? Option.none() : Option.some(fields[0] === "Z" ? "ended" : `${boot.trim()}:${start}`)
-  }).pipe(Effect.orElseSucceed(() => Option.none<string>()))
-
 /** Signal 0 only asks. EPERM: it runs, under another user. */
 const answersSignals = (pid: number) =>
   Effect.try({ try: () => process.kill(pid, 0), catch: (error) => (error as NodeJS.ErrnoException).code }).pipe(
@@ -55,11 +41,12 @@ const answersSignals = (pid: number) =>
   )
 
 const lives = (holder: Holder) =>
-  Effect.flatMap(startTokenOf(holder.pid), (now) =>
-    Option.isSome(now) && holder.startToken !== null
-      ? Effect.succeed(now.value === holder.startToken)
+  Effect.suspend(() => {
+    const now = startTokenOf(holder.pid)
+    return now !== undefined && holder.startToken !== null
+      ? Effect.succeed(now === holder.startToken)
       : answersSignals(holder.pid)
-  )
+  })
 
 const isAlready = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"
 const isAbsent = (error: PlatformError) => error._tag === "SystemError" && error.reason === "NotFound"
@@ -177,7 +164,7 @@ export const acquire = (
       const token = yield* newToken
       const lock = lockPath(dataDirectory)
       const own = recordPath(dataDirectory, token)
-      const startToken = Option.getOrNull(yield* startTokenOf(process.pid))
+      const startToken = startTokenOf(process.pid) ?? null
       yield* write(own, { pid: process.pid, startToken, token, socket: Option.none() })
       const holder = yield* Effect.ensuring(claim(lock, own), Effect.ignore(files.remove(own, { force: true })))
       if (Option.isSome(holder)) {

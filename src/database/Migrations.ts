@@ -1,11 +1,12 @@
-import { fileURLToPath } from "node:url"
 import { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Migrator, SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Data, Effect, Layer, Option, Record } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import { Unavailable } from "../domain/Errors.ts"
+import { packageRoot } from "../PackageRoot.ts"
 import { withinReadiness } from "./Database.ts"
+import { Workload } from "./Deadlines.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
 
 /** Every migration, in the order of running; only ever added to. */
@@ -37,11 +38,14 @@ export const names: ReadonlyArray<string> = [
   "0025_connections",
   "0026_connection_ends",
   "0027_drops_in_history",
-  "0038_import_actors"
+  "0032_sign_in_devices",
+  "0033_lost_attempts",
+  "0036_unlisted_products",
+  "0038_import_actors",
+  "0042_service_address"
 ]
 
-/** Where the files are, two levels above this one: from src/ and from dist/ alike. */
-export const directory = fileURLToPath(new URL("../../migrations/", import.meta.url))
+export const directory = `${packageRoot}/migrations/`
 
 /** The schema could not be brought up to date; nothing of the attempt remains. `message` names the file at fault. */
 export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ readonly message: string }> {}
@@ -73,6 +77,7 @@ export const runFrom = (
     const sql = yield* SqlClient.SqlClient
     // A migration takes as long as it takes, and so does the wait for another process that runs it.
     yield* sql`SET LOCAL statement_timeout = 0`
+    yield* sql`SET LOCAL lock_timeout = 0`
     yield* sql`SELECT pg_advisory_xact_lock(${lockKey})`
     // The shape is the Migrator's. It would look for the table by a statement that fails, which ends a transaction.
     yield* sql`
@@ -89,6 +94,7 @@ export const runFrom = (
     return ran.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`)
   }).pipe(
     (migrations) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(migrations)),
+    Effect.provideService(Workload, "migration"),
     // A commit that fails is a defect too.
     Effect.catchSomeDefect((defect) =>
       defect instanceof MigrationFailed || isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none()
@@ -106,23 +112,47 @@ export const runFrom = (
  */
 export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = runFrom(directory, names)
 
-/** The migrations that the database lacks. Waits for a process that is running them. */
-export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+/** The migrations that the database has. Waits for a process that is running them. */
+const applied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables =
     yield* sql`SELECT FROM pg_catalog.pg_tables WHERE tablename = ${table} AND schemaname = current_schema()`
-  if (tables.length === 0) {
-    return names
-  }
-  const rows = yield* sql`SELECT to_char(migration_id, 'FM0000') || '_' || name AS name FROM ${sql(table)}`
-  const applied = new Set(rows.map((row) => row.name))
-  return names.filter((name) => !applied.has(name))
+  if (tables.length === 0) return []
+  const rows = yield* sql`
+    SELECT to_char(migration_id, 'FM0000') || '_' || name AS name FROM ${sql(table)} ORDER BY migration_id`
+  return rows.map(({ name }) => String(name))
 })
 
-/** Whether the schema is the one that this code expects, asked for at most 2 s. Forward only: once true, always true. */
-export const isCurrent: Effect.Effect<boolean, Unavailable, SqlClient.SqlClient> = withinReadiness(
-  Effect.map(pending, (missing) => missing.length === 0)
+/** The migrations that the database lacks. */
+export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.SqlClient> = Effect.map(
+  applied,
+  (there) => names.filter((name) => !there.includes(name))
 )
 
-/** Brings the schema up to date when it is built. */
-export const layer: Layer.Layer<never, MigrationFailed, SqlClient.SqlClient> = Layer.effectDiscard(run)
+/** Why the schema is not the one that this code expects; undefined: it is. */
+const misfitOf = (there: ReadonlyArray<string>): string | undefined => {
+  const missing = names.filter((name) => !there.includes(name))
+  const newer = there.filter((name) => !names.includes(name))
+  if (newer.length > 0)
+    return `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that made it.`
+  return missing.length > 0
+    ? `The database schema is older than this version of the service: it lacks ${missing.join(", ")}.`
+    : undefined
+}
+
+/** Unavailable, with the reason: the schema is older or newer than this code, or nobody answers within 2 s. */
+export const current: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Effect.flatMap(
+  withinReadiness(applied),
+  (there) => {
+    const reason = misfitOf(there)
+    return reason === undefined ? Effect.void : Effect.fail(new Unavailable({ reason }))
+  }
+)
+
+/** Brings the schema up to date when it is built; of one that is newer than this code it warns. */
+export const layer: Layer.Layer<never, MigrationFailed, SqlClient.SqlClient> = Layer.effectDiscard(
+  Effect.zipRight(
+    run,
+    Effect.catchAll(current, ({ message }) => Effect.logWarning(message))
+  )
+)

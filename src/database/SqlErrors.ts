@@ -61,10 +61,13 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
 export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
+  "25P03": "unavailable", // idle in transaction session timeout: this process was held up
+  "25P04": "unavailable", // transaction timeout
   "40001": "retry", // serialization failure
   "40P01": "retry", // deadlock detected
   "42501": "unavailable", // insufficient privilege: the operator's to mend (REVOKE CONNECT, say), not the request's
   "55000": "unavailable", // not in prerequisite state: a database that accepts no connections
+  "55P03": "unavailable", // lock not available: the wait for a lock took too long
   "57014": "unavailable", // query canceled: the statement's time ran out
   "57P01": "unavailable", // admin shutdown
   "57P02": "unavailable", // crash shutdown

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Cause, Context, Effect, Layer, Option, Schedule } from "effect"
+import { Workload } from "./Deadlines.ts"
 import { classify, dieUnavailable, isSqlError } from "./SqlErrors.ts"
 
 const sqlErrorIn = (cause: Cause.Cause<unknown>): Option.Option<SqlError> =>
@@ -24,6 +25,12 @@ const settle = (cause: Cause.Cause<unknown>): Effect.Effect<never> =>
     }
   })
 
+/** The transaction of a request is a write; other work stays what it is. */
+const asWrite = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Workload, (workload) =>
+    workload === "request" ? Effect.provideService(effect, Workload, "write") : effect
+  )
+
 /**
  * Runs a program in one database transaction: all of its writes are visible together, or none.
  *
@@ -43,9 +50,11 @@ export class Transaction extends Context.Tag("catalog/Transaction")<
         Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (outer) =>
           Option.isSome(outer)
             ? sql.withTransaction(effect).pipe(Effect.catchIf(isSqlError, Effect.die))
-            : sql
-                .withTransaction(effect)
-                .pipe(Effect.sandbox, Effect.retry({ while: mayRepeat, schedule: repeats }), Effect.catchAll(settle))
+            : asWrite(
+                sql
+                  .withTransaction(effect)
+                  .pipe(Effect.sandbox, Effect.retry({ while: mayRepeat, schedule: repeats }), Effect.catchAll(settle))
+              )
         )
     }))
   )

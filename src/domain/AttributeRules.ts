@@ -23,7 +23,7 @@ const readOnlyKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
 
 /** Built-in keys whose values are of a closed list. */
 const choices: Readonly<Partial<Record<EntityKind, Readonly<Record<string, ReadonlyArray<string>>>>>> = {
-  product: { status: ["active", "draft", "archived"] }
+  product: { status: ["active", "draft", "archived", "unlisted"] }
 }
 
 const nouns: Readonly<Record<EntityKind, string>> = {
@@ -110,6 +110,9 @@ const ruleOf = (type: string, value: string, rules = valueRules): string | undef
         .flatMap((rule) => (rule === undefined ? [] : [`each item ${rule}`]))[0]
   })
 }
+
+/** Why a value that is not empty does not fit a type; none when it does, or when the type is not ours to check. */
+export const valueRule = (type: string, value: string): string | undefined => ruleOf(type, value)
 
 /** The same, but of an address only its form: what a database can tell of one too. */
 const formRules: ValueRules = new Map(valueRules).set("url", (value) =>

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { singleLineText } from "./Attribute.ts"
 import { RecordId, StoreId } from "./Ids.ts"
 import { Timestamp } from "./Timestamp.ts"
 
@@ -52,25 +53,30 @@ export const definedTypes = (
 ): Readonly<Record<string, string>> =>
   Object.fromEntries(definitions.filter(({ ownerType }) => ownerType === kind).map(({ key, type }) => [key, type]))
 
-/** A metafield that an export has values of: of how many products, or variants. */
+/** A metafield that an export has a column of. */
 export const ExportedMetafield = Schema.Struct({
   ownerType: Schema.Literal("product", "variant"),
   /** `namespace.key` */
   key: Schema.String,
+  /** Its name in the header; `""` when the header has none. */
+  name: Schema.optionalWith(Schema.String, { default: () => "" }),
+  /** The type that all of its values have. */
+  type: Schema.optionalWith(Schema.String, { default: () => singleLineText }),
+  /** How many products, or variants, have a value. */
   count: Schema.Int
 })
 export type ExportedMetafield = typeof ExportedMetafield.Type
 
 /** The definition of a metafield that only an export knows. `platform_id` is `""`: no platform has said it. */
-export const definitionOf = ({ count, key, ownerType }: ExportedMetafield): PlatformMetafieldDefinition => {
+export const definitionOf = ({ count, key, name, ownerType, type }: ExportedMetafield): PlatformMetafieldDefinition => {
   const dot = key.indexOf(".")
   return {
     owner_type: ownerType,
     namespace: key.slice(0, dot),
     key: key.slice(dot + 1),
-    name: key.slice(dot + 1),
+    name: name || key.slice(dot + 1),
     description: null,
-    type: "single_line_text_field",
+    type,
     validations: [],
     platform_id: "",
     metafields_count: count

@@ -80,10 +80,12 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
   message: Schema.String
 }) {}
 
-/** The database cannot be reached. */
-export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {}) {
+/** The database cannot be reached or did not answer in time. `reason`: a sentence, where there is more to say than that. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
+  reason: Schema.optional(Schema.String)
+}) {
   override get message() {
-    return "The service cannot reach its database at the moment; retry with exponential backoff."
+    return this.reason ?? "The service cannot reach its database at the moment; retry with exponential backoff."
   }
 }
 

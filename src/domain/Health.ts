@@ -67,16 +67,55 @@ export const CompletenessRules = Schema.Struct({
 }).annotations({ identifier: "CompletenessRules" })
 export type CompletenessRules = typeof CompletenessRules.Type
 
+/** Which stores divergence compares. */
+export const DivergenceRules = Schema.Struct({
+  texts: Schema.Literal("same_language", "all").annotations({
+    description: "Texts are compared among the stores of one primary language, or among all stores."
+  }),
+  prices: Schema.Literal("same_currency", "all").annotations({
+    description: "Prices are compared among the stores of one currency, or among all stores."
+  })
+}).annotations({ identifier: "DivergenceRules" })
+export type DivergenceRules = typeof DivergenceRules.Type
+
+export const StructureRules = Schema.Struct({
+  zero_price: Schema.Literal("issue", "allowed").annotations({
+    description:
+      "Whether a price of 0 on an active product is an issue; `allowed` is for catalogs that give things away."
+  })
+}).annotations({ identifier: "StructureRules" })
+export type StructureRules = typeof StructureRules.Type
+
+const defaultDivergence: DivergenceRules = { texts: "same_language", prices: "same_currency" }
+const defaultStructure: StructureRules = { zero_price: "issue" }
+
+/** All rules of an account. Rules that were saved before divergence and structure had some get the defaults. */
+export const HealthRules = Schema.Struct({
+  ...CompletenessRules.fields,
+  divergence: Schema.optionalWith(DivergenceRules, { default: () => defaultDivergence }),
+  structure: Schema.optionalWith(StructureRules, { default: () => defaultStructure })
+}).annotations({ identifier: "HealthRules" })
+export type HealthRules = typeof HealthRules.Type
+
 /** Of an account that has none of its own. */
-export const defaultRules: CompletenessRules = {
+export const defaultRules: HealthRules = {
   product: {
     required: ["title", "description_html", "vendor", "product_type"],
     recommended: ["tags", "seo_title", "seo_description"]
   },
   variant: { required: ["sku", "price"], recommended: ["barcode"] },
   collection: { required: ["title"], recommended: ["seo_title", "seo_description"] },
-  media: { required: ["url"], recommended: ["alt"] }
+  media: { required: ["url"], recommended: ["alt"] },
+  divergence: defaultDivergence,
+  structure: defaultStructure
 }
+
+export const completenessLevels = ["required", "recommended"] as const
+export type CompletenessLevel = (typeof completenessLevels)[number]
+
+/** The kinds of which the rules name a field at this level. */
+export const kindsWith = (level: CompletenessLevel, rules: CompletenessRules): ReadonlyArray<EntityKind> =>
+  EntityKind.literals.filter((kind) => rules[kind][level].length > 0)
 
 /** Built-in keys of all kinds, each where it is defined first. */
 const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
@@ -111,9 +150,9 @@ const count = (description: string) => Schema.Int.annotations({ description })
 /** What every result begins with. */
 const head = {
   checked: count(
-    "Entities that were looked at: those of the kinds that the dimension is about that live on a store; for divergence on two."
+    "Entities that were looked at: those of the kinds that the dimension is about that live on a store; for divergence on two, for sync on a store with a platform, for completeness those of kinds with a required field."
   ),
-  affected: count("Those of them with an issue."),
+  affected: count("Those of them with an issue; for completeness, with a required field empty."),
   score: count("100 x (checked - affected) / checked, rounded down; 100 when nothing was checked."),
   on_no_store: count("Entities of the same kinds that live on no store: they are not checked and have no issues."),
   by_store: Schema.Array(
@@ -129,6 +168,9 @@ const head = {
   )
 }
 
+/** A member that results of earlier versions lack: the last scan may be older than the program. */
+const addedLater = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
 const entitiesIn = (section: HealthSection) => count(`Entities in ${section}.`)
 
 const SyncResult = Schema.Struct({
@@ -142,6 +184,16 @@ const CompletenessResult = Schema.Struct({
   ...head,
   required: entitiesIn("completeness-required"),
   recommended: entitiesIn("completeness-recommended"),
+  by_level: addedLater(
+    Schema.Array(
+      Schema.Struct({
+        level: Schema.Literal(...completenessLevels),
+        checked: count("Entities of the kinds with a field of this level that live on a store."),
+        affected: count("Those of them with such a field empty."),
+        score: count("As above, of this level.")
+      })
+    )
+  ).annotations({ description: "First `required`, which is the score of the dimension, then `recommended`." }),
   rules: CompletenessRules.annotations({ description: "The rules that the scan went by." })
 }).annotations({ identifier: "CompletenessHealth" })
 
@@ -158,12 +210,14 @@ const StructureResult = Schema.Struct({
   no_variants: entitiesIn("structure-no-variants"),
   duplicate_sku: entitiesIn("structure-duplicate-sku"),
   empty_collection: entitiesIn("structure-empty-collection"),
-  invalid_value: entitiesIn("structure-invalid-value")
+  invalid_value: entitiesIn("structure-invalid-value"),
+  rules: addedLater(StructureRules).annotations({ description: "The rules that the scan went by." })
 }).annotations({ identifier: "StructureHealth" })
 
 const DivergenceResult = Schema.Struct({
   ...head,
-  compared: count("Entities of all kinds on two or more stores: the same as `checked`.")
+  compared: count("Entities of all kinds on two or more stores: the same as `checked`."),
+  rules: addedLater(DivergenceRules).annotations({ description: "The rules that the scan went by." })
 }).annotations({ identifier: "DivergenceHealth" })
 
 const TranslationsResult = Schema.Struct({
@@ -221,6 +275,27 @@ export const mostShownCharacters = 200
 export const FieldValue = Schema.Struct({ field: Schema.String, value: Schema.String })
 export type FieldValue = typeof FieldValue.Type
 
+/** Most entities with the same SKU that an issue lists. */
+export const maxDuplicates = 10
+
+/** Another variant with the same SKU. */
+export const DuplicateVariant = Schema.Struct({
+  entity_id: EntityId,
+  title: Schema.String,
+  product_id: EntityId,
+  product_title: Schema.String
+}).annotations({ identifier: "DuplicateVariant" })
+export type DuplicateVariant = typeof DuplicateVariant.Type
+
+/** Why a value that fits its type is an issue all the same. */
+export const IssueReason = Schema.Struct({
+  field: Schema.String,
+  reason: Schema.Literal("zero_price").annotations({
+    description: "`zero_price`: the price of an active product is 0."
+  })
+}).annotations({ identifier: "IssueReason" })
+export type IssueReason = typeof IssueReason.Type
+
 /** One entity on one store, in a translation section in one language, and what is wrong with it. */
 export const HealthIssue = Schema.Struct({
   entity_id: EntityId,
@@ -230,11 +305,31 @@ export const HealthIssue = Schema.Struct({
   fields: fields(
     "The affected fields, in definition order; `variant_ids`, `media_ids` and `members` are relationships."
   ),
+  attribute_keys: Schema.optionalWith(Schema.Array(Schema.NullOr(Schema.String)), { exact: true }).annotations({
+    description:
+      "In the translation sections, where `fields` are the platform's names: the attribute that each of them is, in the same order; null where it is none."
+  }),
   locale: Schema.optionalWith(Schema.String, { exact: true }).annotations({
     description: "In the translation sections."
   }),
   values: Schema.optionalWith(Schema.Array(FieldValue), { exact: true }).annotations({
     description: `In the section divergence: what the store says, cut at ${mostShownCharacters} characters.`
+  }),
+  sku: Schema.optionalWith(Schema.String, { exact: true }).annotations({
+    description: "Of a variant: its canonical SKU, at present; in the section structure-duplicate-sku as of the scan."
+  }),
+  product_id: Schema.optionalWith(EntityId, { exact: true }).annotations({ description: "Of a variant." }),
+  product_title: Schema.optionalWith(Schema.String, { exact: true }).annotations({
+    description: "Of a variant: the title of its product, at present."
+  }),
+  duplicates: Schema.optionalWith(Schema.Array(DuplicateVariant), { exact: true }).annotations({
+    description: `In the section structure-duplicate-sku: the other variants with this SKU by entity_id, at most ${maxDuplicates}.`
+  }),
+  duplicates_count: Schema.optionalWith(Schema.Int, { exact: true }).annotations({
+    description: "In the section structure-duplicate-sku: all other variants with this SKU."
+  }),
+  reasons: Schema.optionalWith(Schema.Array(IssueReason), { exact: true }).annotations({
+    description: "In the section structure-invalid-value: fields whose value fits its type, and why they are listed."
   })
 }).annotations({ identifier: "HealthIssue" })
 export type HealthIssue = typeof HealthIssue.Type

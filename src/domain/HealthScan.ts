@@ -1,22 +1,28 @@
 import { Option } from "effect"
 import { type Aggregate, publishable, type VersionState } from "./Aggregate.ts"
 import { type Attributes, EntityKind, titleOf, valueOf } from "./Attribute.ts"
-import { fitsItsType, isWritable } from "./AttributeRules.ts"
+import { fitsItsType } from "./AttributeRules.ts"
+import { type Comparison, differingStores, divergentFields, effectiveValue } from "./Divergence.ts"
 import { isEmptyValue } from "./Emptiness.ts"
 import {
-  type CompletenessRules,
   compareAnyFields,
   compareFields,
+  completenessLevels,
   type FieldValue,
   fieldType,
   type HealthDimension,
+  type HealthIssue,
   type HealthResult,
+  type HealthRules,
   type HealthSection,
   isPerStore,
+  kindsWith,
+  maxDuplicates,
   mostShownCharacters,
   sectionsOf
 } from "./Health.ts"
 import type { EntityId, StoreId } from "./Ids.ts"
+import type { Store } from "./Store.ts"
 
 // What a scan finds, as plain functions: the memory twin runs these, the database says the same in sets, and random catalogs
 // through both agree on every number and row.
@@ -43,9 +49,9 @@ export interface TranslatedValue {
 export interface ScannedCatalog {
   /** With their versions on linked stores only. */
   readonly aggregates: ReadonlyArray<Aggregate>
-  /** Linked ones, by domain, with the languages that each sells in. */
-  readonly stores: ReadonlyArray<{ readonly id: StoreId; readonly locales: ReadonlyArray<string> }>
-  readonly rules: CompletenessRules
+  /** Linked ones, by domain. */
+  readonly stores: ReadonlyArray<Pick<Store, "id" | "platform" | "locales" | "primary_locale" | "currency">>
+  readonly rules: HealthRules
   readonly sources: ReadonlyArray<TranslatableSource>
   readonly translations: ReadonlyArray<TranslatedValue>
 }
@@ -60,19 +66,18 @@ export interface Finding {
   readonly locale: string | null
   readonly fields: ReadonlyArray<string>
   readonly values: ReadonlyArray<FieldValue> | null
+  /** Members that only some sections have. */
+  readonly more?: Pick<HealthIssue, "sku" | "duplicates" | "duplicates_count" | "reasons">
 }
 
 /** The entities that a dimension looks at. */
 export const populationOf = (
   dimension: HealthDimension,
-  rules: CompletenessRules
+  rules: HealthRules
 ): { readonly kinds: ReadonlyArray<EntityKind>; readonly leastStores: number } => {
   switch (dimension) {
     case "completeness":
-      return {
-        kinds: EntityKind.literals.filter((kind) => rules[kind].required.length + rules[kind].recommended.length > 0),
-        leastStores: 1
-      }
+      return { kinds: kindsWith("required", rules), leastStores: 1 }
     case "media":
       return { kinds: ["product", "media"], leastStores: 1 }
     case "divergence":
@@ -111,23 +116,26 @@ export const unpublishedFields = (
   ])
 }
 
-/** The effective value of a key on a store. */
-const valueOn = (aggregate: Aggregate, version: VersionState, key: string): string =>
-  version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
+/**
+ * Whether a dimension looks at entities on this store. A store without a platform cannot be published to: nothing there is
+ * in step or out of step.
+ */
+export const isScanned = (dimension: HealthDimension, { platform }: Pick<Store, "platform">): boolean =>
+  dimension !== "sync" || platform !== "none"
 
-/** Whether an entity's stores disagree about a writable field. */
-export const isDivergent = (aggregate: Aggregate, key: string): boolean =>
-  isWritable(aggregate.kind, key) &&
-  new Set(aggregate.versions.map((version) => valueOn(aggregate, version, key))).size > 1
+/** Whether an entity on these stores is checked: of the account (storeId null), or of one store. */
+export const isChecked = (
+  storeIds: ReadonlyArray<StoreId>,
+  leastStores: number,
+  scanned: ReadonlySet<StoreId>,
+  storeId: StoreId | null
+): boolean =>
+  storeId === null
+    ? storeIds.filter((id) => scanned.has(id)).length >= leastStores
+    : scanned.has(storeId) && storeIds.includes(storeId)
 
-/** The writable fields on which an entity's stores disagree. */
-export const divergentFields = (aggregate: Aggregate): ReadonlyArray<string> => {
-  const overridden = new Set(aggregate.versions.flatMap(({ overrides }) => Object.keys(overrides)))
-  return sortedFields(
-    aggregate.kind,
-    [...overridden].filter((key) => isDivergent(aggregate, key))
-  )
-}
+/** A price of nothing, in any notation of a decimal number. */
+const isZero = (value: string): boolean => /^-?0+(?:\.0+)?$/.test(value)
 
 const cut = (value: string) => {
   const characters = [...value]
@@ -140,43 +148,83 @@ const row = (
   section: HealthSection,
   storeId: StoreId,
   fields: ReadonlyArray<string>,
-  more: Partial<Pick<Finding, "locale" | "values">> = {}
+  more: Partial<Pick<Finding, "locale" | "values" | "more">> = {}
 ): Rows => (fields.length === 0 ? [] : [{ section, storeId, fields, locale: null, values: null, ...more }])
 
 /** What the aggregates say of each other. */
 interface Surroundings {
   readonly variantsOf: (id: EntityId) => ReadonlyArray<Aggregate>
   readonly usedMedia: ReadonlySet<EntityId>
-  /** SKUs that several variants have. */
-  readonly sharedSkus: ReadonlySet<string>
+  readonly productOf: (variant: Aggregate) => Aggregate | undefined
+  /** The other variants with the SKU of a variant, by id; none where it has no SKU. */
+  readonly duplicatesOf: (variant: Aggregate) => ReadonlyArray<Aggregate>
+  readonly comparison: Comparison
 }
 
-const surroundingsOf = ({ aggregates }: ScannedCatalog): Surroundings => {
+const surroundingsOf = ({ aggregates, rules, stores }: ScannedCatalog): Surroundings => {
   const variants = new Map<EntityId, Array<Aggregate>>()
-  const skus = new Map<string, number>()
+  const skus = new Map<string, Array<Aggregate>>()
+  const products = new Map(aggregates.flatMap((each) => (each.kind === "product" ? [[each.id, each]] : [])))
   for (const aggregate of aggregates) {
     if (aggregate.parentId === null) continue
     variants.set(aggregate.parentId, [...(variants.get(aggregate.parentId) ?? []), aggregate])
     const sku = valueOf(aggregate.attributes, "sku")
-    skus.set(sku, (skus.get(sku) ?? 0) + 1)
+    if (!isEmptyValue("single_line_text_field", sku)) skus.set(sku, [...(skus.get(sku) ?? []), aggregate])
   }
   for (const siblings of variants.values())
     siblings.sort((left, right) => (left.position ?? 0) - (right.position ?? 0) || (left.id < right.id ? -1 : 1))
   return {
     variantsOf: (id) => variants.get(id) ?? [],
     usedMedia: new Set(aggregates.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))),
-    sharedSkus: new Set(
-      [...skus].flatMap(([sku, bearers]) => (bearers > 1 && !isEmptyValue("single_line_text_field", sku) ? [sku] : []))
-    )
+    productOf: ({ parentId }) => (parentId === null ? undefined : products.get(parentId)),
+    duplicatesOf: ({ attributes, id }) =>
+      (skus.get(valueOf(attributes, "sku")) ?? [])
+        .filter((other) => other.id !== id)
+        .sort((left, right) => (left.id < right.id ? -1 : 1)),
+    comparison: { stores: new Map(stores.map((store) => [store.id, store])), rules: rules.divergence }
   }
+}
+
+const duplicateSku = (variant: Aggregate, { duplicatesOf, productOf }: Surroundings): NonNullable<Finding["more"]> => {
+  const others = duplicatesOf(variant)
+  return {
+    sku: valueOf(variant.attributes, "sku"),
+    duplicates: others.slice(0, maxDuplicates).flatMap((other) => {
+      const product = productOf(other)
+      return product === undefined
+        ? []
+        : [
+            {
+              entity_id: other.id,
+              title: titleOf(other.kind, other.attributes),
+              product_id: product.id,
+              product_title: titleOf(product.kind, product.attributes)
+            }
+          ]
+    }),
+    duplicates_count: others.length
+  }
+}
+
+/** Whether a store would sell a variant of an active product for nothing. */
+const isFreeOn = (variant: Aggregate, version: VersionState, { productOf }: Surroundings): boolean => {
+  const product = productOf(variant)
+  if (product === undefined || !isZero(effectiveValue(variant, version, "price"))) return false
+  const there = product.versions.find(({ storeId }) => storeId === version.storeId)
+  return (
+    (there === undefined ? valueOf(product.attributes, "status") : effectiveValue(product, there, "status")) ===
+    "active"
+  )
 }
 
 /** The rows of one entity, by dimension. */
 const rowsOf: Readonly<
   Record<HealthDimension, (aggregate: Aggregate, catalog: ScannedCatalog, around: Surroundings) => Rows>
 > = {
-  sync: (aggregate, _, { variantsOf }) =>
+  sync: (aggregate, { stores }, { variantsOf }) =>
     aggregate.versions.flatMap((version): Rows => {
+      const store = stores.find(({ id }) => id === version.storeId)
+      if (store === undefined || !isScanned("sync", store)) return []
       const sections: ReadonlyArray<HealthSection> = [
         ...(version.lastPublishStatus === "failed" ? (["sync-failed"] as const) : []),
         ...(version.pendingPublish ? (["sync-pending"] as const) : []),
@@ -191,7 +239,9 @@ const rowsOf: Readonly<
       const missing = (fields: ReadonlyArray<string>) =>
         sortedFields(
           aggregate.kind,
-          fields.filter((field) => isEmptyValue(fieldType(aggregate.kind, field), valueOn(aggregate, version, field)))
+          fields.filter((field) =>
+            isEmptyValue(fieldType(aggregate.kind, field), effectiveValue(aggregate, version, field))
+          )
         )
       return [
         ...row("completeness-required", version.storeId, missing(rules[aggregate.kind].required)),
@@ -208,20 +258,24 @@ const rowsOf: Readonly<
       // No field of its own is wrong.
       if (!usedMedia.has(aggregate.id))
         return [{ section: "media-unused", storeId: version.storeId, fields: [], locale: null, values: null }]
-      return isEmptyValue("single_line_text_field", valueOn(aggregate, version, "alt"))
+      return isEmptyValue("single_line_text_field", effectiveValue(aggregate, version, "alt"))
         ? row("media-alt-missing", version.storeId, ["alt"])
         : []
     }),
-  structure: (aggregate, _, { sharedSkus, variantsOf }) => {
+  structure: (aggregate, { rules }, around) => {
     const { attributes, kind } = aggregate
     return aggregate.versions.flatMap((version) => {
       const values = Object.entries({ ...attributes, ...version.overrides })
+      const free =
+        kind === "variant" && rules.structure.zero_price === "issue" && isFreeOn(aggregate, version, around)
+          ? [{ field: "price", reason: "zero_price" as const }]
+          : []
       return [
-        ...(kind === "product" && variantsOf(aggregate.id).length === 0
+        ...(kind === "product" && around.variantsOf(aggregate.id).length === 0
           ? row("structure-no-variants", version.storeId, ["variant_ids"])
           : []),
-        ...(kind === "variant" && sharedSkus.has(valueOf(attributes, "sku"))
-          ? row("structure-duplicate-sku", version.storeId, ["sku"])
+        ...(kind === "variant" && around.duplicatesOf(aggregate).length > 0
+          ? row("structure-duplicate-sku", version.storeId, ["sku"], { more: duplicateSku(aggregate, around) })
           : []),
         ...(kind === "collection" && aggregate.members.length === 0
           ? row("structure-empty-collection", version.storeId, ["members"])
@@ -229,25 +283,29 @@ const rowsOf: Readonly<
         ...row(
           "structure-invalid-value",
           version.storeId,
-          sortedFields(
-            kind,
-            values.flatMap(([key, value]) => (fitsItsType(kind, key, value) ? [] : [key]))
-          )
+          sortedFields(kind, [
+            ...values.flatMap(([key, value]) => (fitsItsType(kind, key, value) ? [] : [key])),
+            ...free.map(({ field }) => field)
+          ]),
+          free.length === 0 ? {} : { more: { reasons: free } }
         )
       ]
     })
   },
-  divergence: (aggregate) => {
-    const divergent = divergentFields(aggregate)
-    return divergent.length === 0
-      ? []
-      : aggregate.versions.flatMap((version) => {
-          const fields = divergent.filter(
-            (key) => valueOn(aggregate, version, key) !== valueOf(aggregate.attributes, key)
-          )
-          const values = fields.map((field) => ({ field, value: cut(valueOn(aggregate, version, field)) }))
-          return row("divergence", version.storeId, fields, { values })
-        })
+  divergence: (aggregate, _, { comparison }) => {
+    const divergent = divergentFields(aggregate, comparison).map((key) => ({
+      key,
+      storeIds: differingStores(aggregate, key, comparison)
+    }))
+    return aggregate.versions.flatMap((version) => {
+      const fields = divergent.flatMap(({ key, storeIds }) =>
+        storeIds.has(version.storeId) && effectiveValue(aggregate, version, key) !== valueOf(aggregate.attributes, key)
+          ? [key]
+          : []
+      )
+      const values = fields.map((field) => ({ field, value: cut(effectiveValue(aggregate, version, field)) }))
+      return row("divergence", version.storeId, fields, { values })
+    })
   },
   translations: (aggregate, { sources, stores, translations }) =>
     aggregate.kind !== "product" && aggregate.kind !== "collection"
@@ -292,9 +350,7 @@ export const findingsOf = (
   storeId: Option.Option<StoreId>
 ): ReadonlyArray<Finding> => {
   const around = surroundingsOf(catalog)
-  const { kinds } = populationOf(dimension, catalog.rules)
   return catalog.aggregates
-    .filter(({ kind }) => kinds.includes(kind))
     .flatMap((aggregate) =>
       rowsOf[dimension](aggregate, catalog, around).map((found) => ({
         entityId: aggregate.id,
@@ -310,8 +366,11 @@ export const findingsOf = (
 /** What a scan counted, of the account or of one store; nothing is in an order yet, and what is none may be missing. */
 export interface Counts {
   readonly checked: number
+  /** Of completeness: with a required field empty. */
   readonly affected: number
   readonly onNoStore: number
+  /** Completeness alone: entities of kinds with a recommended field. */
+  readonly recommendedChecked: number
   readonly byStore: ReadonlyMap<StoreId, { readonly checked: number; readonly affected: number }>
   /** Entities by field. */
   readonly byField: ReadonlyMap<string, number>
@@ -331,7 +390,7 @@ export const resultOf = (
   dimension: HealthDimension,
   counts: Counts,
   storeIds: ReadonlyArray<StoreId>,
-  rules: CompletenessRules
+  { divergence, structure, ...rules }: HealthRules
 ): HealthResult => {
   const { affected, byField, byLocale, bySection, byStore, checked, onNoStore } = counts
   const entities = (section: HealthSection) => bySection.get(section)?.entities ?? 0
@@ -359,6 +418,16 @@ export const resultOf = (
         ...head,
         required: entities("completeness-required"),
         recommended: entities("completeness-recommended"),
+        by_level: completenessLevels.map((level) => {
+          const checkedOfLevel = level === "required" ? checked : counts.recommendedChecked
+          const affectedOfLevel = entities(`completeness-${level}`)
+          return {
+            level,
+            checked: checkedOfLevel,
+            affected: affectedOfLevel,
+            score: scoreOf(checkedOfLevel, affectedOfLevel)
+          }
+        }),
         rules
       }
     case "media":
@@ -375,10 +444,11 @@ export const resultOf = (
         no_variants: entities("structure-no-variants"),
         duplicate_sku: entities("structure-duplicate-sku"),
         empty_collection: entities("structure-empty-collection"),
-        invalid_value: entities("structure-invalid-value")
+        invalid_value: entities("structure-invalid-value"),
+        rules: structure
       }
     case "divergence":
-      return { ...head, compared: checked }
+      return { ...head, compared: checked, rules: divergence }
     case "translations":
       return {
         ...head,
@@ -406,24 +476,32 @@ export const countsOf = (
 ): Counts => {
   const { kinds, leastStores } = populationOf(dimension, catalog.rules)
   const { usedMedia } = surroundingsOf(catalog)
+  const scanned = new Set(catalog.stores.filter((store) => isScanned(dimension, store)).map(({ id }) => id))
   const asked = catalog.aggregates.filter(({ kind }) => kinds.includes(kind))
-  const checked = asked.filter(
-    ({ storeIds }) => storeIds.length >= leastStores && (Option.isNone(storeId) || storeIds.includes(storeId.value))
-  )
+  const checkedOf = (aggregates: ReadonlyArray<Aggregate>, of: StoreId | null) =>
+    aggregates.filter(({ storeIds }) => isChecked(storeIds, leastStores, scanned, of))
+  const checked = checkedOf(asked, Option.getOrNull(storeId))
+  const recommended = kindsWith("recommended", catalog.rules)
   const nowhere = Option.isSome(storeId) ? [] : asked.filter(({ storeIds }) => storeIds.length === 0)
   const idOf = ({ entityId }: Finding) => entityId
-  const affectedBy = countBy(findings, (finding) => [finding.storeId], idOf)
+  const scored =
+    dimension === "completeness" ? findings.filter(({ section }) => section === "completeness-required") : findings
+  const affectedBy = countBy(scored, (finding) => [finding.storeId], idOf)
   const entitiesBy = countBy(findings, ({ section }) => [section], idOf)
   const rowsBy = (section: HealthSection) => findings.filter((finding) => finding.section === section).length
   return {
     checked: checked.length,
-    affected: new Set(findings.map(idOf)).size,
+    affected: new Set(scored.map(idOf)).size,
     onNoStore: nowhere.length,
+    recommendedChecked: checkedOf(
+      catalog.aggregates.filter(({ kind }) => recommended.includes(kind)),
+      Option.getOrNull(storeId)
+    ).length,
     byStore: new Map(
       catalog.stores.map(({ id }) => [
         id,
         {
-          checked: checked.filter(({ storeIds }) => storeIds.includes(id)).length,
+          checked: scanned.has(id) ? checked.filter(({ storeIds }) => storeIds.includes(id)).length : 0,
           affected: affectedBy.get(id) ?? 0
         }
       ])

@@ -3,6 +3,7 @@ import { EntityKind } from "./Attribute.ts"
 import { ExportedMetafield } from "./Definition.ts"
 import { HistoryActor } from "./History.ts"
 import { EntityId, ImportId, StoreId } from "./Ids.ts"
+import { ImportProblem } from "./ImportedProduct.ts"
 import { MirrorSummary } from "./Mirror.ts"
 import { Timestamp } from "./Timestamp.ts"
 
@@ -35,7 +36,8 @@ export type StoreAnswer = typeof StoreAnswer.Type
  * file; of a refresh the store's variants and files. `collections` and `files` are those that a refresh brings by
  * themselves; `unlinked`, entities that the store does not hold any more; `beside`, what it has beside its catalog, null of a
  * file. `metafields`, those that a file has columns of. `ignored_columns` are not kept, with how many of
- * their cells say something.
+ * their cells say something. `problems`: the first of a file that was refused, `problem_count` how many there are.
+ * `unpublished`: active products that are not published to the online store, which are imported as drafts.
  */
 export const ImportSummary = Schema.Struct({
   ...counts,
@@ -49,8 +51,28 @@ export const ImportSummary = Schema.Struct({
   metafields: Schema.optionalWith(Schema.Array(ExportedMetafield), { default: () => [] }),
   /** Of an export for a store with a platform, once it is applied; else null. */
   answer: Schema.optionalWith(Schema.NullOr(StoreAnswer), { default: () => null }),
-  ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int }))
+  ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int })),
+  problems: Schema.optionalWith(Schema.Array(ImportProblem), { default: () => [] }),
+  problem_count: laterCount,
+  unpublished: laterCount
 })
+
+/** Columns of a product export that are not kept and mean most to a merchant: they are named first. */
+const tellingColumns = ["Product Category", "Cost per item", "Gift Card", "Variant Inventory Policy"]
+
+/** The columns with values that are not kept, the telling ones first: as many as are named, and how many more there are. */
+export const columnsNotKept = (
+  { ignored_columns }: ImportSummary,
+  most: number
+): { readonly named: ReadonlyArray<string>; readonly more: number } => {
+  const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
+  const isTelling = ({ name }: { readonly name: string }) => tellingColumns.includes(name)
+  const ordered = [...filled.filter(isTelling), ...filled.filter((column) => !isTelling(column))]
+  return {
+    named: ordered.slice(0, most).map(({ filled_cells, name }) => `${name} (${filled_cells})`),
+    more: Math.max(0, filled.length - most)
+  }
+}
 export type ImportSummary = typeof ImportSummary.Type
 
 export const nothingPlanned: ImportSummary = {
@@ -64,7 +86,10 @@ export const nothingPlanned: ImportSummary = {
   images: 0,
   metafields: [],
   answer: null,
-  ignored_columns: []
+  ignored_columns: [],
+  problems: [],
+  problem_count: 0,
+  unpublished: 0
 }
 
 /** An import of one store's catalog, and what became of it. */

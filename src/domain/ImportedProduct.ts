@@ -30,7 +30,10 @@ export type ImportedImage = typeof ImportedImage.Type
 export const ImportedProduct = Schema.Struct({
   /** First of its lines in the file, from 1. */
   line: Schema.Int,
+  /** In lower case, as Shopify keeps handles. */
   handle: Schema.String,
+  /** As the file spells it, where that is another one. */
+  writtenHandle: Schema.optionalWith(Schema.String, { exact: true }),
   values: ImportedValues,
   /** In the order of the file. */
   variants: Schema.Array(ImportedVariant),
@@ -40,17 +43,54 @@ export const ImportedProduct = Schema.Struct({
 export type ImportedProduct = typeof ImportedProduct.Type
 
 /**
- * A file that cannot be imported, and the first place in it that says why: the line on which the record or cell begins,
- * from 1, and the column by its header; null when it is about the file as a whole, or about the whole line.
+ * A reason why a file cannot be imported: the line on which the record or cell begins, from 1, and the column by its header;
+ * null when it is about the file as a whole, or about the whole line.
  */
-export class ImportFileRejected extends Schema.TaggedError<ImportFileRejected>()("ImportFileRejected", {
+export const ImportProblem = Schema.Struct({
   line: Schema.NullOr(Schema.Int),
   column: Schema.NullOr(Schema.String),
   reason: Schema.String
+})
+export type ImportProblem = typeof ImportProblem.Type
+
+/** The problem on one line. */
+export const problemText = ({ column, line, reason }: ImportProblem): string =>
+  line === null ? reason : `Line ${line}${column === null ? "" : `, column ${quoted(column)}`}: ${reason}`
+
+/** Problems of one file that are kept; the others are counted. */
+export const maxProblems = 100
+
+/** A file that cannot be imported. */
+export class ImportFileRejected extends Schema.TaggedError<ImportFileRejected>()("ImportFileRejected", {
+  /** The first ones, in the order in which they were found. */
+  problems: Schema.NonEmptyArray(ImportProblem),
+  /** How many there are in all. */
+  count: Schema.Int
 }) {
+  /** A file with one problem. */
+  static readonly at = (line: number | null, column: string | null, reason: string) =>
+    new ImportFileRejected({ problems: [{ line, column, reason }], count: 1 })
+
   override get message() {
-    const column = this.column === null ? "" : `, column ${quoted(this.column)}`
-    return this.line === null ? this.reason : `Line ${this.line}${column}: ${this.reason}`
+    const first = problemText(this.problems[0])
+    return this.count === 1 ? first : `The file has ${this.count} problems. The first: ${first}`
+  }
+}
+
+/** Collects the problems of a file while it is read on: the first ones, and how many there are. */
+export class ImportProblems {
+  private readonly first: Array<ImportProblem> = []
+  count = 0
+
+  add(problem: ImportProblem): void {
+    this.count += 1
+    if (this.first.length < maxProblems) this.first.push(problem)
+  }
+
+  /** Null while there are none. */
+  get rejected(): ImportFileRejected | null {
+    const [first, ...others] = this.first
+    return first === undefined ? null : new ImportFileRejected({ problems: [first, ...others], count: this.count })
   }
 }
 

@@ -4,6 +4,7 @@ export const prefixes = {
   refresh: "pim_rt_",
   code: "pim_ac_",
   session: "pim_se_",
+  device: "pim_de_",
   passwordLink: "pim_pl_",
   form: "pim_cf_"
 } as const

@@ -56,17 +56,17 @@ export const PublicationRecord = Schema.Struct({
 })
 export type PublicationRecord = typeof PublicationRecord.Type
 
-/** A publish that failed, and nobody asked for another one since. */
+/** An entity whose last publish on a store failed. */
 export const FailedPublication = Schema.Struct({
-  id: PublicationId,
   entityId: EntityId,
   entityType: EntityKind,
   /** The entity's name here. */
   title: Schema.String,
   storeId: StoreId,
   storeDomain: Schema.String,
-  attempts: Schema.Int,
-  finishedAt: Timestamp,
+  /** Attempts of that publish, and when it ended; null: its record was deleted after 30 days. */
+  attempts: Schema.NullOr(Schema.Int),
+  finishedAt: Schema.NullOr(Timestamp),
   error: PublishError
 })
 export type FailedPublication = typeof FailedPublication.Type

@@ -3,17 +3,26 @@ import type { Aggregate, VersionState } from "./Aggregate.ts"
 import { type Attributes, type EntityKind, typeOf, valueOf } from "./Attribute.ts"
 import { attributeIssues, textIssues } from "./AttributeRules.ts"
 import { CatalogChange, type Locked } from "./CatalogChange.ts"
+import {
+  type ComparedBy,
+  type Comparison,
+  comparedByOf,
+  disagreeingGroups,
+  effectiveValue,
+  layersOf
+} from "./Divergence.ts"
 import { isEmptyValue } from "./Emptiness.ts"
-import { isDivergent } from "./HealthScan.ts"
 import { EntityId, inAnyCase, nilUuid, StoreId } from "./Ids.ts"
 
 /** Most operations of one batch. */
 export const mostOperations = 500
 
-/** A value for a field that is empty on a store. */
+/** A value for a field that is empty, canonically or on a store. */
 export const FillOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
-  store_id: inAnyCase(StoreId),
+  store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
+    description: "Left out: fills the canonical value."
+  }),
   field: Schema.String,
   value: Schema.String.annotations({ description: "What to write; it must not be empty." })
 }).annotations({ identifier: "FillOperation" })
@@ -27,7 +36,7 @@ export const ReconcileOperation = Schema.Struct({
     description: "The store whose value the others adopt. Exactly one of this and `value`."
   }),
   value: Schema.optionalWith(Schema.String, { exact: true }).annotations({
-    description: "The value that all stores adopt; it may be empty. Exactly one of this and `winner_store_id`."
+    description: "The value that all of them adopt; it may be empty. Exactly one of this and `winner_store_id`."
   }),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
     description: "Narrows a `value` to one store."
@@ -56,7 +65,7 @@ const error = Schema.optionalWith(OperationError, { exact: true }).annotations({
 
 export const FillResult = Schema.Struct({
   entity_id: EntityId,
-  store_id: StoreId,
+  store_id: Schema.NullOr(StoreId).annotations({ description: "As in the operation; null: the canonical value." }),
   field: Schema.String,
   ok: Schema.Boolean.annotations({ description: "Whether the operation could be carried out." }),
   filled: Schema.Boolean.annotations({
@@ -75,6 +84,9 @@ export const ReconcileResult = Schema.Struct({
   ok: Schema.Boolean.annotations({ description: "Whether the operation could be carried out." }),
   patched_store_ids: Schema.Array(StoreId).annotations({
     description: "The stores whose version was written, by domain."
+  }),
+  unchanged: Schema.optionalWith(Schema.Literal(true), { exact: true }).annotations({
+    description: "Where `ok` is true and nothing was written: the stores agree already."
   }),
   error
 }).annotations({ identifier: "ReconcileResult" })
@@ -129,45 +141,53 @@ class Working {
     const next =
       value === null ? others : { ...others, [key]: { value, type: typeOf(this.kind, key, layersOf(aggregate)) } }
     this.changes.push(CatalogChange.SetOverrides({ entityId: aggregate.id, storeId, values: { [key]: value } }))
-    const current = this.aggregates.get(aggregate.id) ?? aggregate
-    this.aggregates.set(aggregate.id, {
+    this.update(aggregate, (current) => ({
       ...current,
       versions: current.versions.map((version) =>
         version.storeId === storeId ? { ...version, overrides: next } : version
       )
-    })
+    }))
+  }
+
+  /** Writes the canonical value. */
+  writeCanonical(aggregate: Aggregate, key: string, value: string): void {
+    this.changes.push(CatalogChange.SetAttributes({ entityId: aggregate.id, values: { [key]: value } }))
+    const type = typeOf(this.kind, key, layersOf(aggregate))
+    this.update(aggregate, (current) => ({
+      ...current,
+      attributes: { ...current.attributes, [key]: { value, type } }
+    }))
+  }
+
+  private update(aggregate: Aggregate, how: (current: Aggregate) => Aggregate): void {
+    this.aggregates.set(aggregate.id, how(this.aggregates.get(aggregate.id) ?? aggregate))
   }
 }
 
-const layersOf = ({ attributes, versions }: Aggregate): ReadonlyArray<Attributes> => [
-  attributes,
-  ...versions.map(({ overrides }) => overrides)
-]
-
-const effectiveValue = (aggregate: Aggregate, version: VersionState, key: string) =>
-  version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
-
 /**
- * Fills what is empty on a store at the moment of writing, as that store's override. A field that somebody filled meanwhile
- * stays as it is (`ok`, not `filled`). A later operation sees what an earlier one did.
+ * Fills what is empty at the moment of writing: on a store as its override, without a store the canonical value. A field that
+ * is filled stays as it is (`ok`, not `filled`). A later operation sees what an earlier one did.
  */
 export const decideFills =
   (kind: EntityKind, operations: ReadonlyArray<FillOperation>) =>
   (locked: Locked): Remedy<FillResult> => {
     const working = new Working(kind, locked)
     const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
-      const target = { entity_id, store_id, field }
+      const target = { entity_id, store_id: store_id ?? null, field }
       const failed = (error: OperationError): FillResult => ({ ...target, ok: false, filled: false, error })
       const aggregate = working.find(entity_id)
       const version = aggregate?.versions.find(({ storeId }) => storeId === store_id)
-      if (aggregate === undefined || version === undefined) return failed(absent)
+      if (aggregate === undefined || (store_id !== undefined && version === undefined)) return failed(absent)
       const layers = layersOf(aggregate)
       const wrong = misfitOf(kind, field, value, layers)
       if (wrong !== undefined) return failed(wrong)
       const type = typeOf(kind, field, layers)
       if (isEmptyValue(type, value)) return failed(misfit("value", `must not be empty: ${emptyHint(type)}`))
-      if (!isEmptyValue(type, effectiveValue(aggregate, version, field))) return { ...target, ok: true, filled: false }
-      working.write(aggregate, version, field, value)
+      const current =
+        version === undefined ? valueOf(aggregate.attributes, field) : effectiveValue(aggregate, version, field)
+      if (!isEmptyValue(type, current)) return { ...target, ok: true, filled: false }
+      if (version === undefined) working.writeCanonical(aggregate, field, value)
+      else working.write(aggregate, version, field, value)
       return { ...target, ok: true, filled: true }
     })
     return { changes: working.changes, results }
@@ -178,13 +198,20 @@ const emptyHint = (type: string) =>
 
 const nowhere = StoreId.make(nilUuid)
 
+const severalGroups = (by: ComparedBy) =>
+  misfit("value", `the stores disagree in more than one ${by}; name the store to write, or one winner for each ${by}`)
+
 /**
- * Makes a field equal on an entity's stores where they disagree at the moment of writing. A store whose value is that
- * already is left alone; one whose new value is the canonical one inherits it again. A later operation sees what an earlier
- * one did.
+ * Makes a field equal on the stores that disagree about it at the moment of writing, as a scan of divergence finds them: texts
+ * within a language, prices within a currency. A winner's value goes to the stores of its own group only, so that no text
+ * reaches a store of another language. A value without a store is written where one group disagrees; where several do, it
+ * would fit one of them at most and is refused.
+ *
+ * A store whose value is that already is left alone; one whose new value is the canonical one inherits it again. A later
+ * operation sees what an earlier one did.
  */
 export const decideReconciles =
-  (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>) =>
+  (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, comparison: Comparison) =>
   (locked: Locked): Remedy<ReconcileResult> => {
     const working = new Working(kind, locked)
     const results = operations.map((operation): ReconcileResult => {
@@ -206,12 +233,17 @@ export const decideReconciles =
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
       const wrong = misfitOf(kind, field, value, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
-      if (!isDivergent(aggregate, field)) return { ...target, ok: true, patched_store_ids: [] }
+      const disagreeing = disagreeingGroups(aggregate, field, comparison)
+      const groups = version === undefined ? disagreeing : disagreeing.filter((group) => group.includes(version))
+      if (groups.length > 1) return failed(severalGroups(comparedByOf(aggregate, field, comparison.rules)))
       const next = value === valueOf(aggregate.attributes, field) ? null : value
-      const patched = aggregate.versions.filter(
-        (other) =>
-          (store_id === undefined || other.storeId === store_id) && effectiveValue(aggregate, other, field) !== value
-      )
+      const patched = groups
+        .flat()
+        .filter(
+          (other) =>
+            (store_id === undefined || other.storeId === store_id) && effectiveValue(aggregate, other, field) !== value
+        )
+      if (patched.length === 0) return { ...target, ok: true, patched_store_ids: [], unchanged: true }
       for (const other of patched) working.write(aggregate, other, field, next)
       return { ...target, ok: true, patched_store_ids: patched.map(({ storeId }) => storeId) }
     })

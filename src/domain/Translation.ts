@@ -1,10 +1,25 @@
 import { Schema } from "effect"
+import { builtInFields, type EntityKind } from "./Attribute.ts"
+import { isMetafieldKey } from "./AttributeRules.ts"
 import { StoreId } from "./Ids.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** The kinds of entities that are translated. */
 export const TranslatedKind = Schema.Literal("product", "collection")
 export type TranslatedKind = typeof TranslatedKind.Type
+
+/** Our keys of fields that platforms call otherwise. */
+const attributeKeys: ReadonlyMap<string, string> = new Map([
+  ["body_html", "description_html"],
+  ["meta_title", "seo_title"],
+  ["meta_description", "seo_description"]
+])
+
+/** Our key of a field, by the platform's name of it; null: it is no attribute of the kind. */
+export const attributeKeyOf = (kind: EntityKind, key: string): string | null => {
+  const ours = attributeKeys.get(key) ?? key
+  return Object.hasOwn(builtInFields[kind], ours) || isMetafieldKey(ours) ? ours : null
+}
 
 /** A value in another language. `outdated`: the source's digest is not the one the translation was made from. */
 export const Translation = Schema.Struct({
@@ -15,7 +30,7 @@ export const Translation = Schema.Struct({
     description: "Digest of the source that it was made from; null where the platform does not keep it."
   }),
   updated_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "Translation" })
+})
 export type Translation = typeof Translation.Type
 
 const field = {
@@ -36,14 +51,14 @@ const PlatformTranslatableField = Schema.Struct(field)
 export const TranslatableField = Schema.Struct({
   ...field,
   store_ids: Schema.Array(StoreId).annotations({ description: "The stores whose source this is, by domain." })
-}).annotations({ identifier: "TranslatableField" })
+})
 export type TranslatableField = typeof TranslatableField.Type
 
 /** By locale, then by store. */
 export const Translations = Schema.Struct({
   locale: Schema.String,
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(Translation) }))
-}).annotations({ identifier: "Translations" })
+})
 export type Translations = typeof Translations.Type
 
 /** What the stores of an entity say about it in other languages than their main one. */
@@ -52,6 +67,51 @@ export interface EntityTranslations {
   readonly data: ReadonlyArray<Translations>
   /** By key, then by the first of the stores that share the source. */
   readonly translatable_fields: ReadonlyArray<TranslatableField>
+}
+
+const AttributeKey = Schema.NullOr(Schema.String).annotations({
+  description: "The attribute that the field is, as entities list it; null where it is none."
+})
+
+/** A translation as answers give it. */
+const KeyedTranslation = Schema.Struct({
+  ...Translation.fields,
+  attribute_key: AttributeKey
+}).annotations({ identifier: "Translation" })
+
+/** A translatable field as answers give it. */
+export const KeyedTranslatableField = Schema.Struct({
+  ...TranslatableField.fields,
+  attribute_key: AttributeKey
+}).annotations({ identifier: "TranslatableField" })
+
+/** Translations as answers give them. */
+export const KeyedTranslations = Schema.Struct({
+  locale: Schema.String,
+  stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(KeyedTranslation) }))
+}).annotations({ identifier: "Translations" })
+
+/** `EntityTranslations` with our keys beside the platforms'. */
+export interface KeyedEntityTranslations {
+  readonly data: ReadonlyArray<typeof KeyedTranslations.Type>
+  readonly translatable_fields: ReadonlyArray<typeof KeyedTranslatableField.Type>
+}
+
+export const withAttributeKeys = (
+  kind: TranslatedKind,
+  { data, translatable_fields }: EntityTranslations
+): KeyedEntityTranslations => {
+  const keyed = <Field extends { readonly key: string }>(field: Field) => ({
+    ...field,
+    attribute_key: attributeKeyOf(kind, field.key)
+  })
+  return {
+    data: data.map(({ locale, stores }) => ({
+      locale,
+      stores: stores.map(({ store_id, translations }) => ({ store_id, translations: translations.map(keyed) }))
+    })),
+    translatable_fields: translatable_fields.map(keyed)
+  }
 }
 
 /** What one store says about one product or collection in one other language. */

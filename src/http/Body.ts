@@ -29,6 +29,19 @@ const findBadText = (value: unknown): string | undefined => {
   return undefined
 }
 
+/** Takes members that are null out of a value: they are absent. */
+const dropNulls = (value: unknown): void => {
+  if (typeof value !== "object" || value === null) return
+  if (Array.isArray(value)) {
+    for (const item of value) dropNulls(item)
+    return
+  }
+  for (const [key, member] of Object.entries(value)) {
+    if (member === null) Reflect.deleteProperty(value, key)
+    else dropNulls(member)
+  }
+}
+
 /** Of this type, in UTF-8, unless it says otherwise of itself. */
 export const isOfType = (headers: Headers.Headers, expected: string) => {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";")
@@ -82,8 +95,8 @@ const readOfType = (
   })
 
 /**
- * A request's body as a JSON value: size, type, UTF-8, depth, syntax and text are checked in this order, and the first that
- * does not hold is the answer.
+ * A request's body as a JSON value without members that are null: size, type, UTF-8, depth, syntax and text are checked in
+ * this order, and the first that does not hold is the answer.
  */
 export const readJson = (
   request: HttpServerRequest.HttpServerRequest,
@@ -94,7 +107,9 @@ export const readJson = (
     if (isTooDeep(text)) return yield* refuse(`is nested deeper than ${depthLimit} levels`)
     const value = yield* parse(text)
     const bad = findBadText(value)
-    return bad === undefined ? value : yield* refuse(bad)
+    if (bad !== undefined) return yield* refuse(bad)
+    dropNulls(value)
+    return value
   })
 
 /** A percent sign that starts no escape, or escapes that are no UTF-8, would be read as something else. */

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto"
-import { type HttpApp, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Option } from "effect"
+import { type HttpApp, HttpServerRequest, HttpServerResponse, UrlParams } from "@effect/platform"
+import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect, type Fiber, FiberId, Option, Runtime } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { MethodNotAllowed } from "../api/RequestErrors.ts"
+import type { BoundName } from "../api/TimeBound.ts"
+import { rewatch, unwatch, type Watch, watch } from "../database/Deadlines.ts"
 import type { Credential } from "../domain/ApiKey.ts"
-import { Forbidden, NotFound, Unauthorized } from "../domain/Errors.ts"
+import { Forbidden, type Issue, Unauthorized, Unavailable } from "../domain/Errors.ts"
 import type { AccountId } from "../domain/Ids.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
@@ -13,11 +15,12 @@ import { AnswerCache, type RememberedAnswer } from "./AnswerCache.ts"
 import { readJson, withJson } from "./Body.ts"
 import { letPass } from "./Caller.ts"
 import { etagOf, isKnown } from "./Conditional.ts"
-import { answerFailure } from "./Envelope.ts"
+import { answerFailure, errorResponse } from "./Envelope.ts"
 import { rateHeaders } from "./RateHeaders.ts"
-import { misfitOf, splitTarget } from "./RequestHead.ts"
+import { RequestDeadlines } from "./RequestDeadlines.ts"
+import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
-import { nameRequest, type Refuse } from "./Surface.ts"
+import { nameRequest, type Passing, type Refuse } from "./Surface.ts"
 
 const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorization" }
 
@@ -30,21 +33,26 @@ const tokenOf = (header: string | undefined) => (header === undefined ? undefine
 interface Passage {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly id: string
+  /** What a surface beside the API knows of it. */
+  passing: Passing | undefined
+  /** Until when it is answered. */
+  watching: Watch | undefined
+  bound: BoundName
   /** How the surface beside the API that is asked says that something failed; undefined: it is the API. */
   refuse: Refuse | undefined
   /** The window of the credential, once it is known. */
   standing: Standing | undefined
   /** The answer, where it is known without asking. */
   known: RememberedAnswer | undefined
-  /** Whose answer it is, and the account's version before it is read; set where it may be remembered. */
-  reading: { readonly accountId: AccountId; readonly version: number } | undefined
+  /** What is wrong with the body or the parameters, once the route and they are known. */
+  misfits: (() => ReadonlyArray<Issue>) | undefined
+  /** Whose answer it is, its target, and the account's version before it is read; set where it may be remembered. */
+  reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
 }
 
-/** The route of a method on a path, or why there is none. */
-const routeOf = (methods: Methods | undefined, method: string): Route | NotFound | MethodNotAllowed =>
-  methods === undefined
-    ? new NotFound()
-    : (methods.get(method) ?? new MethodNotAllowed({ allow: [...methods.keys()].sort() }))
+/** The parameters of a target, as the router reads them. */
+const parametersOf = (target: string) =>
+  UrlParams.toRecord(UrlParams.fromInput(new URLSearchParams(splitTarget(target).query)))
 
 /** What holds for every method of a path. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
@@ -107,10 +115,18 @@ const give = (
   if (!isFresh && known.contentSecurityPolicy !== undefined)
     headers.push("content-security-policy", known.contentSecurityPolicy)
   const response = toServerResponse(request)
+  // It was late, and was answered.
+  if (response.writableEnded) return given
   response.writeHead(isFresh ? 304 : 200, headers)
   response.end(isFresh ? undefined : known.body)
   return given
 }
+
+/** Whether somebody typed an address or followed a link; programs that use the API are answered in its envelope. */
+const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest) =>
+  (method === "GET" || method === "HEAD") &&
+  headers.accept?.includes("text/html") === true &&
+  !/^\/(?:api|mcp)(?:[/?]|$)/.test(originalUrl)
 
 /** What every other answer leaves with: the rate headers and its id. */
 const leave = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
@@ -126,42 +142,60 @@ const given = HttpServerResponse.empty({ status: 200 })
  *
  * Written as few flat steps: it runs for every request, and each step of a generator costs one of its microseconds.
  */
-export const makeGate = (routes: RouteTable) =>
+export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const budget = yield* RateBudget
     const cache = new AnswerCache()
+    const bounds = yield* RequestDeadlines
+    const runtime = yield* Effect.runtime()
 
     return <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R> => {
       type Answer = HttpApp.Default<E | ApiError, R>
 
+      const extend = (passage: Passage, bound: BoundName) => {
+        passage.bound = bound
+        if (passage.watching !== undefined) rewatch(passage.watching, bounds[bound])
+      }
+
       const admit = (passage: Passage, methods: Methods | undefined, credential: Option.Option<Credential>): Answer => {
         const { request } = passage
-        const route = routeOf(methods, request.method)
-        if ("_tag" in route) return route
+        if (methods === undefined) return routes.missing(request.method, splitTarget(request.originalUrl).path)
+        const route = methods.get(request.method)
+        if (route === undefined) return new MethodNotAllowed({ allow: [...methods.keys()].sort() })
+        if (route.bound !== undefined) extend(passage, route.bound)
         if (!route.authenticated) return app
         if (Option.isNone(credential)) return new Unauthorized()
         const { accountId, accountVersion, keyId, scopes } = credential.value
         if (route.scope !== undefined && !scopes.includes(route.scope)) return new Forbidden({ scope: route.scope })
+        const target = withoutBlanks(request.originalUrl)
         if (route.method === "GET" && !route.isLive) {
-          passage.known = cache.find(accountId, request.originalUrl, accountVersion)
+          passage.known = cache.find(accountId, target, accountVersion)
           if (passage.known !== undefined) return Effect.succeed(given)
-          passage.reading = { accountId, version: accountVersion }
+          passage.reading = { accountId, target, version: accountVersion }
         }
         letPass(request, { _tag: "Key", accountId, keyId })
-        return route.bodyLimitBytes === undefined
+        if (route.bodyLimitBytes !== undefined)
+          return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
+            passage.misfits = () =>
+              (route.misfits?.(value) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
+            return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
+          })
+        passage.misfits = () => route.misfits?.(parametersOf(target)) ?? []
+        return target === request.originalUrl
           ? app
-          : Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) =>
-              Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
-            )
+          : Effect.provideService(app, HttpServerRequest.HttpServerRequest, request.modify({ url: target }))
       }
 
       const pass = (passage: Passage): Answer => {
         const { request } = passage
-        const methods = routes(splitTarget(request.originalUrl).path)
+        const methods = routes.find(splitTarget(request.originalUrl).path)
         const any = anyOf(methods)
-        passage.refuse = any?.refuse
-        if (passage.refuse !== undefined) nameRequest(request, passage.id)
+        passage.refuse = methods === undefined && isOfBrowser(request) ? refuseAddress : any?.refuse
+        if (passage.refuse !== undefined) {
+          passage.passing = { id: passage.id, extend: (bound) => extend(passage, bound), refuse: passage.refuse }
+          nameRequest(request, passage.passing)
+        }
         const misfit = misfitOf(request)
         if (misfit !== undefined) return misfit
         const token = any?.authenticated === false ? undefined : tokenOf(request.headers.authorization)
@@ -176,29 +210,65 @@ export const makeGate = (routes: RouteTable) =>
         })
       }
 
+      /**
+       * Answers a request that is late, on Node's own response: whatever holds its fiber up does not hold up the answer. The
+       * fiber is told to end. A body that is still coming in is Node's to bound.
+       */
+      const watchOver = (passage: Passage, fiber: Fiber.RuntimeFiber<unknown, unknown>) => {
+        const { id, request } = passage
+        passage.watching = watch(bounds[passage.bound], () => {
+          const response = toServerResponse(request)
+          if (response.writableEnded || response.destroyed) return
+          const incoming = toIncomingMessage(request)
+          if (!incoming.complete && incoming.readableFlowing === true) return watchOver(passage, fiber)
+          const late = new Unavailable()
+          const refused =
+            passage.passing === undefined
+              ? leave(passage, errorResponse(late, id), passage.standing ?? Runtime.runSync(runtime, budget.untouched))
+              : HttpServerResponse.setHeader(passage.passing.refuse(late, id), "x-request-id", id)
+          response.writeHead(refused.status, refused.headers)
+          response.end(bytesOf(refused))
+          fiber.unsafeInterruptAsFork(FiberId.none)
+          Runtime.runFork(
+            runtime,
+            Effect.annotateLogs(
+              Effect.logWarning(`${request.method} was not answered within ${bounds[passage.bound]} ms`),
+              { requestId: id, path: splitTarget(request.originalUrl).path }
+            )
+          )
+        })
+      }
+
       /** Keeps a 200 in mind: for this request's own way out and, where it may be, for those after it. */
       const note = (passage: Passage, response: HttpServerResponse.HttpServerResponse) => {
-        const { reading, request } = passage
+        const { reading } = passage
         if (passage.known !== undefined) return
         passage.known = answerOf(response, reading?.version ?? 0)
         if (passage.known !== undefined && reading !== undefined)
-          cache.remember(reading.accountId, request.originalUrl, passage.known)
+          cache.remember(reading.accountId, reading.target, passage.known)
       }
 
-      return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      return Effect.withFiberRuntime((fiber) => {
+        const request = fiber.currentContext.unsafeMap.get(HttpServerRequest.HttpServerRequest.key)
         const passage: Passage = {
           request,
           id: `req_${randomUUID()}`,
+          passing: undefined,
+          watching: undefined,
+          bound: "usual",
           refuse: undefined,
           standing: undefined,
           known: undefined,
+          misfits: undefined,
           reading: undefined
         }
+        watchOver(passage, fiber)
         return Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
-          (cause) => answerFailure(passage.id, passage.refuse)(cause)
+          (cause) => answerFailure(passage.id, passage.refuse, passage.misfits)(cause)
         ).pipe(
           Effect.flatMap((response) => {
+            if (passage.watching !== undefined) unwatch(passage.watching)
             if (passage.refuse !== undefined)
               return Effect.succeed(HttpServerResponse.setHeader(response, "x-request-id", passage.id))
             note(passage, response)

@@ -21,11 +21,20 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
       Readiness,
       Effect.gen(function* () {
         const closing = yield* Ref.make(false)
+        const last = yield* Ref.make<string | undefined>(undefined)
         const context = yield* Effect.context<R>()
+        /** Once for each change, however often it is asked. */
+        const note = (reason: string | undefined) =>
+          Effect.flatMap(Ref.getAndSet(last, reason), (before) => {
+            if (before === reason) return Effect.void
+            return reason === undefined ? Effect.logInfo("Ready again") : Effect.logWarning(`Not ready: ${reason}`)
+          })
+        const ask = Effect.provide(dependencies, context).pipe(
+          Effect.tap(() => note(undefined)),
+          Effect.tapError(({ message }) => note(message))
+        )
         return {
-          check: Effect.flatMap(Ref.get(closing), (closed) =>
-            closed ? new Unavailable() : Effect.provide(dependencies, context)
-          ),
+          check: Effect.flatMap(Ref.get(closing), (closed) => (closed ? new Unavailable() : ask)),
           close: Ref.set(closing, true)
         }
       })

@@ -12,6 +12,7 @@ import {
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
+import { Workload } from "../database/Deadlines.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Programs } from "../services/Programs.ts"
 import { RateBudget } from "../services/RateBudget.ts"
@@ -27,8 +28,10 @@ import { PingHandlers } from "./handlers/PingHandlers.ts"
 import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
 import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
+import { RequestDeadlines } from "./RequestDeadlines.ts"
+import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
-import { nothingBeside, type Surface } from "./Surface.ts"
+import { nothingBeside, type Refuse, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
@@ -46,13 +49,13 @@ const Api = HttpApiBuilder.api(RestApi).pipe(
 )
 
 /** The gate sees unknown routes and defects only from here. */
-const gateOf = (besides: ReadonlyArray<Route>) =>
-  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides])))
+const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>
+  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress))
 
 /** Spans of every request would cost a third of its time. */
-const serve = ({ layer, routes }: Surface) =>
+const serve = ({ layer, refuseAddress, routes }: Surface) =>
   HttpApiBuilder.serve().pipe(
-    Layer.provide([gateOf(routes), Documents, Health, layer]),
+    Layer.provide([gateOf(routes, refuseAddress), Documents, Health, layer]),
     Layer.provide(Api),
     Layer.provide(
       HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
@@ -63,6 +66,9 @@ const serve = ({ layer, routes }: Surface) =>
 
 /** The router copies its whole context several times a request: what is not needed stays out of it. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve>>>) => typeof context = Context.pick(
+  // What a fiber of a request does.
+  Workload,
+  RequestDeadlines,
   ApiKeys,
   Programs,
   RateBudget,
@@ -75,12 +81,13 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
 )
 
 /** The API and a surface beside it, on whatever HttpServer is provided. */
-export const serveWith = <R>({ layer, routes }: Surface<R>) =>
+export const serveWith = <R>({ layer, refuseAddress, routes }: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const context = yield* Effect.context<R>()
-      const served = serve({ routes, layer: Layer.provide(layer, Layer.succeedContext(context)) })
+      const served = serve({ routes, refuseAddress, layer: Layer.provide(layer, Layer.succeedContext(context)) })
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
+        Effect.provideService(Workload, "request"),
         // Made here: a service that a test puts over the usual one is the handlers' too.
         Effect.provideServiceEffect(Programs, Programs.make)
       )
@@ -174,7 +181,8 @@ export const layer = <R = never>({
       const server = makeServer(patience)
       answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       let inFlight = 0
-      server.on("request", (_request, response) => {
+      server.on("request", (request, response) => {
+        toOriginForm(request)
         inFlight += 1
         response.once("close", () => {
           inFlight -= 1

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { HeadersTooLarge, UriTooLong } from "../api/RequestErrors.ts"
@@ -24,9 +25,36 @@ export const splitTarget = (target: string): { readonly path: string; readonly q
   return mark === -1 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
+/** Whether a parameter of a query has no value, or white space alone. The query is decodable. */
+const isBlank = (parameter: string) => {
+  const mark = parameter.indexOf("=")
+  if (mark === -1 || mark === parameter.length - 1) return true
+  const value = parameter.slice(mark + 1)
+  return /^[+%]/.test(value) && decodeURIComponent(value.replaceAll("+", " ")).trim() === ""
+}
+
+/** A target without its blank parameters: those are absent. */
+export const withoutBlanks = (target: string): string => {
+  const { path, query } = splitTarget(target)
+  if (query === "") return target
+  const given = query.split("&")
+  const kept = given.filter((parameter) => !isBlank(parameter))
+  return kept.length === given.length ? target : `${path}${kept.length === 0 ? "" : `?${kept.join("&")}`}`
+}
+
+const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i
+
+/** An absolute target is its path here, and its authority stands for what Host says (RFC 9112, 3.2.2). */
+export const toOriginForm = (request: IncomingMessage): void => {
+  const [, authority, rest = "/"] = absoluteForm.exec(request.url ?? "") ?? []
+  if (authority === undefined) return
+  request.url = rest.startsWith("/") ? rest : `/${rest}`
+  request.headers.host = authority
+}
+
 export const notOriginForm = ValidationFailed.at(
   "",
-  "The request target must be a path: an absolute address is for proxies."
+  "The request target must be a path, or an absolute http or https address."
 )
 
 /** What must hold of a request before anything of it is believed; undefined when it does. */

@@ -1,9 +1,16 @@
 import { HttpApi } from "@effect/platform"
-import { Context, Option } from "effect"
+import { Context, Option, type Schema } from "effect"
 import { Authentication, RequiredScope } from "../api/Authentication.ts"
 import { BodyLimit } from "../api/BodyLimit.ts"
 import { Live } from "../api/Live.ts"
+
+import { misfitsIn } from "../api/Misfits.ts"
+
+import { type BoundName, TimeBound } from "../api/TimeBound.ts"
+
 import type { AnyScope } from "../domain/ApiKeyToken.ts"
+import type { Issue, NotFound } from "../domain/Errors.ts"
+import { makeNoRoute } from "./NoRoute.ts"
 import type { Refuse } from "./Surface.ts"
 
 /** What is known of a route before its handler runs. */
@@ -21,13 +28,21 @@ export interface Route {
   readonly refuse?: Refuse
   /** Whether its answers may change while the account's version stands: they are never given from memory. */
   readonly isLive: boolean
+  /** What is wrong with the body, or where it reads none with the parameters, in words; undefined: it takes neither. */
+  readonly misfits?: ((given: unknown) => ReadonlyArray<Issue>) | undefined
+  /** How long its requests may take; undefined: the usual time. */
+  readonly bound?: BoundName | undefined
 }
 
 /** The routes of one path by method. HEAD is there where GET is. */
 export type Methods = ReadonlyMap<string, Route>
 
-/** Finds the routes of a raw path, as sent, without the query; undefined when no path matches exactly. */
-export type RouteTable = (rawPath: string) => Methods | undefined
+export interface RouteTable {
+  /** The routes of a raw path, as sent, without the query; undefined when no path matches exactly. */
+  readonly find: (rawPath: string) => Methods | undefined
+  /** Why a method on such a path is not found. */
+  readonly missing: (method: string, rawPath: string) => NotFound
+}
 
 /** 1 MiB: decisions on request bodies. An endpoint may take more (`BodyLimit`). */
 const bodyLimitBytes = 1_048_576
@@ -47,7 +62,14 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
           payloads.size === 0
             ? undefined
             : Option.getOrElse(Context.getOption(mergedAnnotations, BodyLimit), () => bodyLimitBytes),
-        isLive: Option.isSome(Context.getOption(mergedAnnotations, Live))
+        isLive: Option.isSome(Context.getOption(mergedAnnotations, Live)),
+        bound: Option.getOrUndefined(Context.getOption(mergedAnnotations, TimeBound)),
+        misfits: Option.getOrUndefined(
+          Option.map(
+            Option.orElse(endpoint.payloadSchema, () => endpoint.urlParamsSchema),
+            (schema) => misfitsIn(schema as unknown as Schema.Schema.AnyNoContext)
+          )
+        )
       })
     }
   })
@@ -99,7 +121,7 @@ export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
     place.methods.set(route.method, route)
     if (route.method === "GET") place.methods.set("HEAD", route)
   }
-  return (rawPath) => {
+  const find: RouteTable["find"] = (rawPath) => {
     // The router behind us would cut the path at these.
     if (rawPath.includes(";") || rawPath.includes("#")) return undefined
     let place: Node | undefined = root
@@ -109,4 +131,5 @@ export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
     }
     return place.methods.size === 0 ? undefined : place.methods
   }
+  return { find, missing: makeNoRoute(routes) }
 }

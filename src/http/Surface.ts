@@ -9,6 +9,7 @@ import {
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Layer, Struct } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
+import type { BoundName } from "../api/TimeBound.ts"
 import type { Route } from "./RouteTable.ts"
 
 /** How a surface says that something failed. */
@@ -23,6 +24,8 @@ export interface Surface<R = never> {
   readonly routes: ReadonlyArray<Route>
   /** Adds the routes to the router. */
   readonly layer: Layer.Layer<never, never, R>
+  /** How a browser is told that an address leads nowhere; in the envelope where no surface says it. */
+  readonly refuseAddress?: Refuse | undefined
 }
 
 export const nothingBeside: Surface = { routes: [], layer: Layer.empty }
@@ -30,11 +33,20 @@ export const nothingBeside: Surface = { routes: [], layer: Layer.empty }
 /** Two surfaces as one. */
 export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1 | R2> => ({
   routes: [...one.routes, ...other.routes],
-  layer: Layer.merge(one.layer, other.layer)
+  layer: Layer.merge(one.layer, other.layer),
+  refuseAddress: one.refuseAddress ?? other.refuseAddress
 })
 
-/** A route of a surface, and how it says that something failed: the same for all methods of a path. */
-export type SurfaceRoute = readonly [method: HttpMethod.HttpMethod, path: `/${string}`, refuse: Refuse]
+/**
+ * A route of a surface, and how it says that something failed: the same for all methods of a path. `bound`: how long its
+ * requests may take, where that is not the usual time.
+ */
+export type SurfaceRoute = readonly [
+  method: HttpMethod.HttpMethod,
+  path: `/${string}`,
+  refuse: Refuse,
+  bound?: BoundName
+]
 
 /** What answers a route. What it fails with is said as the route says it. */
 export type Handler = (
@@ -49,7 +61,7 @@ export const surfaceOf = <Name extends string, R>(
   const names = Struct.keys(routes)
   return {
     routes: names.map((name) => {
-      const [method, path, refuse] = routes[name]
+      const [method, path, refuse, bound] = routes[name]
       return {
         method,
         path,
@@ -57,6 +69,7 @@ export const surfaceOf = <Name extends string, R>(
         scope: undefined,
         bodyLimitBytes: undefined,
         isLive: false,
+        bound,
         refuse
       }
     }),
@@ -76,13 +89,25 @@ export const surfaceOf = <Name extends string, R>(
   }
 }
 
-/** The ids of the requests to surfaces, which some say in their answers' bodies. */
-const ids = new WeakMap<IncomingMessage, string>()
-
-export const nameRequest = (request: HttpServerRequest.HttpServerRequest, id: string): void => {
-  ids.set(toIncomingMessage(request), id)
+/** What the gate and a surface tell each other of a request. */
+export interface Passing {
+  readonly id: string
+  /** Gives the request the time of another bound, from now on. */
+  readonly extend: (bound: BoundName) => void
+  /** How the surface says that the request was not answered in time, once it knows more than its route's `refuse`. */
+  refuse: Refuse
 }
 
+/** Beside the requests, not in their contexts, which would cost more. */
+const passings = new WeakMap<IncomingMessage, Passing>()
+
+export const nameRequest = (request: HttpServerRequest.HttpServerRequest, passing: Passing): void => {
+  passings.set(toIncomingMessage(request), passing)
+}
+
+/** A request that passed the gate to a surface. */
+export const passingOf = (request: HttpServerRequest.HttpServerRequest): Passing | undefined =>
+  passings.get(toIncomingMessage(request))
+
 /** The id of a request that passed the gate. */
-export const requestIdOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  ids.get(toIncomingMessage(request)) ?? ""
+export const requestIdOf = (request: HttpServerRequest.HttpServerRequest): string => passingOf(request)?.id ?? ""

@@ -112,7 +112,7 @@ export const makeCalls = Effect.gen(function* () {
   /** What a call that failed comes to; what the service says of REST's names is said of the connector's. */
   const failed = (derived: DerivedTool, args: unknown, requestId: string) => (cause: Cause.Cause<unknown>) => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-    const error = apiErrorOf(Cause.squash(cause))
+    const error = apiErrorOf(cause)
     const said = error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
     const answer = Effect.succeed(refused(derived, args, said))
     return error._tag === "InternalError"

@@ -11,7 +11,7 @@ import { decodeUtf8, depthLimit, isOfType, isTooDeep, readBytes } from "../http/
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure, headersOf } from "../http/Envelope.ts"
 import { rateHeaders } from "../http/RateHeaders.ts"
-import { type Handler, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
+import { type Handler, passingOf, type Refuse, requestIdOf, surfaceOf } from "../http/Surface.ts"
 import { Connections } from "../services/Connections.ts"
 import { RateBudget, type Standing } from "../services/RateBudget.ts"
 import { toolsByName } from "./Calls.ts"
@@ -327,6 +327,17 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const taken = name === undefined ? undefined : yield* budget.take(spender)
         const standing = taken === undefined ? unspent : Effect.succeed(taken.standing)
         const id = idOf(message.right)
+        const passing = passingOf(request)
+        if (passing !== undefined) {
+          passing.extend(tool?.bound ?? "usual")
+          passing.refuse = (error) => {
+            const { code, status } = errorCodes[error._tag]
+            return HttpServerResponse.setHeaders(
+              answered(status, { rpc: rpc.refused, code, message: error.message }, id, requestId),
+              { ...commonHeaders, ...readable(request.headers) }
+            )
+          }
+        }
         if (taken?.refusal)
           return {
             response: answered(

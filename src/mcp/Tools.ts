@@ -1,6 +1,7 @@
 import { HttpApi } from "@effect/platform"
 import { Context, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import { isRecord, type JsonSchema, type Schemas } from "../api/openapi/OpenApiSchemas.ts"
+import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/Tool.ts"
 import { type Issue, ValidationFailed } from "../domain/Errors.ts"
 import { JsonText } from "../domain/JsonText.ts"
@@ -52,6 +53,8 @@ export interface DerivedTool {
   /** The endpoint's name, and that of its program. */
   readonly endpoint: string
   readonly tool: ToolDefinition
+  /** How long a call may take. */
+  readonly bound: BoundName
   readonly listed: ListedTool
   /** ValidationFailed names every argument that is missing, unknown or does not fit, and what is allowed. */
   readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
@@ -298,6 +301,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   return {
     endpoint: endpoint.name,
     tool,
+    bound: Option.getOrElse(Context.getOption(endpoint.annotations, TimeBound), () => "usual" as const),
     listed: {
       name: tool.name,
       title: tool.title,

@@ -78,6 +78,8 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
     readonly find: (accountId: AccountId, kind: EntityKind, id: EntityId) => Effect.Effect<Option.Option<EntityRecord>>
     /** The kind of an entity; none: the account has no such entity. */
     readonly kindOf: (accountId: AccountId, id: EntityId) => Effect.Effect<Option.Option<EntityKind>>
+    /** Variants with this canonical SKU, by id. */
+    readonly withSku: (accountId: AccountId, sku: string) => Effect.Effect<ReadonlyArray<EntityId>>
     /** Products and collections with this canonical handle, by kind, then id. */
     readonly withHandle: (
       accountId: AccountId,
@@ -263,6 +265,15 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
           ORDER BY kind, id`
       })
 
+      const findWithSku = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: Schema.String, sku: Schema.String }),
+        Result: Schema.Struct({ id: EntityId }),
+        execute: ({ accountId, sku }) => sql`
+          SELECT e.id FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = ${sku}
+          ORDER BY e.id`
+      })
+
       const findRelated = SqlSchema.findAll({
         Request: Schema.Struct({ accountId: Schema.String, id: EntityId, from: Schema.Number, limit: Schema.Number }),
         Result: Schema.Struct({ list: Schema.Literal(...relatedLists), row: Schema.String }),
@@ -358,6 +369,8 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
             )
           ),
         withHandle: (accountId, handle) => orDie(findWithHandle({ accountId, handle })),
+        withSku: (accountId, sku) =>
+          Effect.map(orDie(findWithSku({ accountId, sku })), (rows) => rows.map(({ id }) => id)),
         related: (accountId, id, from, limit) =>
           orDie(
             Effect.map(findRelated({ accountId, id, from, limit: limit + 1 }), (found) => ({
@@ -427,6 +440,14 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
         kindOf: (accountId, id) =>
           Effect.map(Ref.get(store), (state) =>
             Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)
+          ),
+        withSku: (accountId, sku) =>
+          Effect.map(Ref.get(store), (state) =>
+            [...(state.get(accountId)?.entities.values() ?? [])]
+              .flatMap(({ aggregate: { attributes, id, kind } }) =>
+                kind === "variant" && valueOf(attributes, "sku") === sku ? [id] : []
+              )
+              .sort()
           ),
         withHandle: (accountId, handle) =>
           Effect.map(Ref.get(store), (state) =>

@@ -2,21 +2,32 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
 import { planCustom } from "../database/Database.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { EntityKind, titleOf, valueOf } from "../domain/Attribute.ts"
 import {
-  CompletenessRules,
   defaultRules,
   dimensionOf,
   HealthDimension,
   HealthIssue,
+  HealthRules,
   type HealthSection,
-  isPerStore
+  isPerStore,
+  kindsWith
 } from "../domain/Health.ts"
-import { type Counts, type Finding, populationOf, resultOf, type ScannedCatalog, scan } from "../domain/HealthScan.ts"
-import { AccountId, StoreId } from "../domain/Ids.ts"
-import { compareStores } from "../domain/Store.ts"
+import {
+  type Counts,
+  type Finding,
+  isChecked,
+  isScanned,
+  populationOf,
+  resultOf,
+  type ScannedCatalog,
+  scan
+} from "../domain/HealthScan.ts"
+import { AccountId, type EntityId, StoreId } from "../domain/Ids.ts"
+import { compareStores, Platform } from "../domain/Store.ts"
 import { fromMillis, Timestamp } from "../domain/Timestamp.ts"
 import { isOutdated } from "../domain/Translation.ts"
-import { makeHealthScans } from "./HealthScans.ts"
+import { makeHealthScans, makeLinkedStores } from "./HealthScans.ts"
 import { type MemoryAccount, type MemorySnapshot, MemoryStore, noMirror, updateAccount } from "./MemoryStore.ts"
 
 /** What reads or counts all of an account, by design: Plans.test.ts lets a statement with this comment do so. */
@@ -76,10 +87,10 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     readonly issues: (accountId: AccountId, query: IssueQuery) => Effect.Effect<Option.Option<IssueRows>>
     /** Rows that the pages of `issues` deliver together; 0 also where the section was never scanned. */
     readonly countIssues: (accountId: AccountId, filter: IssueFilter) => Effect.Effect<number>
-    readonly rules: (accountId: AccountId) => Effect.Effect<CompletenessRules>
+    readonly rules: (accountId: AccountId) => Effect.Effect<HealthRules>
     /** The same, which nobody else changes until the transaction ends. */
-    readonly lockRules: (accountId: AccountId) => Effect.Effect<CompletenessRules>
-    readonly keepRules: (accountId: AccountId, rules: CompletenessRules) => Effect.Effect<void>
+    readonly lockRules: (accountId: AccountId) => Effect.Effect<HealthRules>
+    readonly keepRules: (accountId: AccountId, rules: HealthRules) => Effect.Effect<void>
     /**
      * Takes away what knows of a store that is being unlinked: its own snapshots, and all of the account, whose dimensions
      * are answered. Waits for scans that run, and keeps others out until the transaction ends.
@@ -92,6 +103,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const found = makeHealthScans(sql)
+      const linkedStores = makeLinkedStores(sql)
       const all = sql.literal(`${planCustom} ${readsAll}`)
 
       const Run = Schema.Struct({ run: Schema.Number })
@@ -127,7 +139,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
 
       const readRules = SqlSchema.findOne({
         Request: AccountId,
-        Result: Schema.Struct({ rules: CompletenessRules }),
+        Result: Schema.Struct({ rules: HealthRules }),
         execute: (accountId) => sql`SELECT rules FROM completeness_rule WHERE account_id = ${accountId}`
       })
       const rulesOf = (accountId: AccountId) =>
@@ -136,7 +148,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       /** An account without rules of its own gets the usual ones: a row that is not there cannot be locked. */
       const lockRules = SqlSchema.single({
         Request: AccountId,
-        Result: Schema.Struct({ rules: CompletenessRules }),
+        Result: Schema.Struct({ rules: HealthRules }),
         execute: (accountId) => sql`
           INSERT INTO completeness_rule (account_id, rules) VALUES (${accountId}, ${JSON.stringify(defaultRules)}::jsonb)
           ON CONFLICT (account_id) DO UPDATE SET rules = completeness_rule.rules
@@ -145,20 +157,24 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
 
       /** One statement, so one moment: the rows are found and written, and what was looked at is counted. */
       const writeRows = SqlSchema.single({
-        Request: Schema.Struct({ ...OfSnapshot.fields, run: Schema.Number, rules: CompletenessRules }),
+        Request: Schema.Struct({ ...OfSnapshot.fields, run: Schema.Number, rules: Schema.typeSchema(HealthRules) }),
         Result: Schema.Struct({
           asOfVersion: Schema.Number,
-          storeIds: Schema.Array(StoreId),
-          groups: Schema.Array(Schema.Struct({ storeIds: Schema.Array(StoreId), entities: Schema.Number })),
+          stores: Schema.Array(Schema.Struct({ id: StoreId, platform: Platform })),
+          groups: Schema.Array(
+            Schema.Struct({ kind: EntityKind, storeIds: Schema.Array(StoreId), entities: Schema.Number })
+          ),
           unusedOnNoStore: Schema.Number
         }),
         execute: ({ accountId, dimension, rules, run, storeId }) => {
           const hasLocales = dimension === "translations"
+          const kinds = new Set([
+            ...populationOf(dimension, rules).kinds,
+            ...(dimension === "completeness" ? kindsWith("recommended", rules) : [])
+          ])
           return sql`
             WITH linked AS MATERIALIZED (
-              SELECT s.id, s.domain FROM store s
-              WHERE s.account_id = ${accountId} AND s.status = 'linked'
-                AND (${storeId}::uuid IS NULL OR s.id = ${storeId})
+              ${linkedStores(accountId, storeId)}
             ), found AS MATERIALIZED (
               -- What is found is narrow, what it is found in is wide: numbering it takes sorts.
               ${found[dimension]({ accountId, rules })}
@@ -180,14 +196,19 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
               FROM found f
             )
             SELECT (SELECT a.version FROM account a WHERE a.id = ${accountId}) AS "asOfVersion",
-                   ARRAY(SELECT l.id FROM linked l ORDER BY l.domain COLLATE "C", l.id) AS "storeIds",
+                   ARRAY(
+                     SELECT json_build_object('id', l.id, 'platform', l.platform)
+                     FROM linked l ORDER BY l.domain COLLATE "C", l.id
+                   ) AS stores,
                    (
-                     SELECT coalesce(json_agg(json_build_object('storeIds', g.store_ids, 'entities', g.entities)), '[]')
+                     SELECT coalesce(json_agg(
+                              json_build_object('kind', g.kind, 'storeIds', g.store_ids, 'entities', g.entities)
+                            ), '[]')
                      FROM (
-                       SELECT e.store_ids, count(*) AS entities
+                       SELECT e.kind, e.store_ids, count(*) AS entities
                        FROM entity e
-                       WHERE e.account_id = ${accountId} AND e.kind = ANY(${populationOf(dimension, rules).kinds}::text[])
-                       GROUP BY e.store_ids
+                       WHERE e.account_id = ${accountId} AND e.kind = ANY(${[...kinds]}::text[])
+                       GROUP BY e.kind, e.store_ids
                      ) g
                    ) AS groups,
                    ${
@@ -216,6 +237,8 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
         }),
         execute: ({ accountId, dimension, run }) => {
           const byStore = isPerStore(dimension)
+          // A recommended field has a share of its own, and does not make an entity incomplete.
+          const scored = dimension === "completeness" ? sql`AND i.section = 'completeness-required'` : sql``
           const rows = sql`health_issue i WHERE i.account_id = ${accountId} AND i.run = ${run}`
           const fields = sql`(
             SELECT DISTINCT i.entity_id, i.store_id, f.name
@@ -224,9 +247,9 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
           ) f`
           return sql`
             SELECT NULL::uuid AS "storeId", 'all' AS what, '' AS name, 0 AS rows, count(DISTINCT i.entity_id) AS entities
-            FROM ${rows}
+            FROM ${rows} ${scored}
             UNION ALL
-            SELECT i.store_id, 'all', '', 0, count(DISTINCT i.entity_id) FROM ${rows} GROUP BY i.store_id
+            SELECT i.store_id, 'all', '', 0, count(DISTINCT i.entity_id) FROM ${rows} ${scored} GROUP BY i.store_id
             UNION ALL
             SELECT NULL, 'section', i.section, count(*), count(DISTINCT i.entity_id) FROM ${rows} GROUP BY i.section
             UNION ALL
@@ -284,29 +307,38 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
           const { run } = yield* draw()
           const written = yield* writeRows({ accountId, dimension, storeId, run, rules })
           const counted = yield* countRows({ accountId, dimension, run })
-          const { leastStores } = populationOf(dimension, rules)
+          const { kinds, leastStores } = populationOf(dimension, rules)
+          const storeIds = written.stores.map(({ id }) => id)
+          const scanned = new Set(written.stores.filter((store) => isScanned(dimension, store)).map(({ id }) => id))
+          const groups = written.groups.filter(({ kind }) => kinds.includes(kind))
+          const checkedOf = (all: typeof groups, scope: StoreId | null) =>
+            all.filter((group) => isChecked(group.storeIds, leastStores, scanned, scope))
+          const entitiesIn = (some: typeof groups) => Arr.reduce(some, 0, (sum, { entities }) => sum + entities)
+          const recommended = kindsWith("recommended", rules)
           const scopes: ReadonlyArray<StoreId | null> =
             storeId === null
-              ? [null, ...(isPerStore(dimension) ? written.storeIds : [])]
-              : written.storeIds.filter((id) => id === storeId)
+              ? [null, ...(isPerStore(dimension) ? storeIds : [])]
+              : storeIds.filter((id) => id === storeId)
           const snapshots = scopes.map((scope) => {
             // A store's scan wrote that store's rows alone: they are all there are.
             const about = counted.filter((row) => row.storeId === (storeId === null ? scope : null))
             const named = (what: string) => about.filter((row) => row.what === what)
-            const checked = written.groups.filter(
-              ({ storeIds }) => storeIds.length >= leastStores && (scope === null || storeIds.includes(scope))
-            )
-            const entitiesIn = (groups: typeof checked) => Arr.reduce(groups, 0, (sum, { entities }) => sum + entities)
+            const checked = checkedOf(groups, scope)
             const counts: Counts = {
               checked: entitiesIn(checked),
               affected: named("all")[0]?.entities ?? 0,
-              onNoStore:
-                scope === null ? entitiesIn(written.groups.filter(({ storeIds }) => storeIds.length === 0)) : 0,
+              onNoStore: scope === null ? entitiesIn(groups.filter(({ storeIds }) => storeIds.length === 0)) : 0,
+              recommendedChecked: entitiesIn(
+                checkedOf(
+                  written.groups.filter(({ kind }) => recommended.includes(kind)),
+                  scope
+                )
+              ),
               byStore: new Map(
-                written.storeIds.map((id) => [
+                storeIds.map((id) => [
                   id,
                   {
-                    checked: entitiesIn(checked.filter(({ storeIds }) => storeIds.includes(id))),
+                    checked: scanned.has(id) ? entitiesIn(checked.filter((group) => group.storeIds.includes(id))) : 0,
                     affected: counted.find((row) => row.storeId === id && row.what === "all")?.entities ?? 0
                   }
                 ])
@@ -316,7 +348,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
               byLocale: new Map(named("locale").map(({ entities, name }) => [name, entities])),
               unusedOnNoStore: written.unusedOnNoStore
             }
-            const result = resultOf(dimension, counts, scope === null ? written.storeIds : [scope], rules)
+            const result = resultOf(dimension, counts, scope === null ? storeIds : [scope], rules)
             return { storeId: scope, result: JSON.stringify(result) }
           })
           const replaced = yield* removeSnapshots({ accountId, dimension, storeId })
@@ -401,8 +433,22 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
                    ARRAY(
                      SELECT jsonb_strip_nulls(jsonb_build_object(
                               'entity_id', i.entity_id, 'entity_type', i.entity_type, 'title', i.title,
-                              'store_id', i.store_id, 'fields', i.fields, 'locale', i.locale, 'values', i.shown
-                            ))
+                              'store_id', i.store_id, 'fields', i.fields, 'locale', i.locale
+                            )
+                            -- The variant as it is now: a scan does not read the products of all that it lists.
+                            || CASE WHEN i.entity_type = 'variant' THEN (
+                              SELECT jsonb_build_object(
+                                'sku', coalesce(e.attributes #>> '{sku,value}', ''), 'product_id', p.id,
+                                'product_title', p.title
+                              )
+                              FROM entity e JOIN entity p ON p.account_id = ${asked.accountId} AND p.id = e.parent_id
+                              WHERE e.account_id = ${asked.accountId} AND e.id = i.entity_id
+                            ) ELSE '{}' END
+                            || CASE jsonb_typeof(i.shown)
+                              WHEN 'array' THEN jsonb_build_object('values', i.shown)
+                              WHEN 'object' THEN i.shown
+                              ELSE '{}'
+                            END)
                      ${rowsOf(asked)}
                        AND ${ordinal} > ${after}::bigint AND ${ordinal} <= ${after}::bigint + ${count}::bigint
                      ORDER BY ${ordinal}
@@ -505,6 +551,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
           const found = find(account, dimension, isPerStore(dimension) ? storeId : null)
           return Option.map(Option.fromNullable(found), (snapshot) => ({
             snapshot,
+            entities: account.entities,
             rows: snapshot.findings.filter(
               (finding) =>
                 finding.section === section &&
@@ -561,12 +608,12 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
         issues: (accountId, { page, pageSize, ...filter }) =>
           Effect.map(
             findRows(accountId, filter),
-            Option.map(({ rows, snapshot: { result, scannedAt } }) => {
+            Option.map(({ entities, rows, snapshot: { result, scannedAt } }) => {
               const after = (page - 1) * pageSize
               return {
                 scannedAt,
                 compared: "compared" in result ? result.compared : null,
-                rows: rows.slice(after, after + pageSize).map(issueOf),
+                rows: rows.slice(after, after + pageSize).map((finding) => issueOf(finding, entities)),
                 hasNext: rows.length > after + pageSize
               }
             })
@@ -593,15 +640,32 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
 const textOf = ({ asOfVersion, dimension, result, scannedAt }: MemorySnapshot): string =>
   JSON.stringify({ dimension, scanned: true, result, scanned_at: scannedAt, as_of_version: asOfVersion })
 
-const issueOf = ({ entityId, entityType, fields, locale, storeId, title, values }: Finding): HealthIssue => ({
+const issueOf = (
+  { entityId, entityType, fields, locale, more, storeId, title, values }: Finding,
+  entities: MemoryAccount["entities"]
+): HealthIssue => ({
   entity_id: entityId,
   entity_type: entityType,
   title,
   store_id: storeId,
   fields,
   ...(locale === null ? {} : { locale }),
-  ...(values === null ? {} : { values })
+  ...(values === null ? {} : { values }),
+  ...(entityType === "variant" ? variantOf(entityId, entities) : {}),
+  ...more
 })
+
+const variantOf = (id: EntityId, entities: MemoryAccount["entities"]) => {
+  const variant = entities.get(id)?.aggregate
+  const product = variant?.parentId ? entities.get(variant.parentId)?.aggregate : undefined
+  return variant === undefined || product === undefined
+    ? {}
+    : {
+        sku: valueOf(variant.attributes, "sku"),
+        product_id: product.id,
+        product_title: titleOf(product.kind, product.attributes)
+      }
+}
 
 /** An account as a scan reads it. */
 const scannedCatalog = ({ entities, health, mirrors, stores }: MemoryAccount): ScannedCatalog => {
@@ -612,7 +676,7 @@ const scannedCatalog = ({ entities, health, mirrors, stores }: MemoryAccount): S
       ...aggregate,
       versions: aggregate.versions.filter(({ storeId }) => stores.has(storeId))
     })),
-    stores: linked.map(({ id, locales }) => ({ id, locales })),
+    stores: linked,
     rules: health.rules ?? defaultRules,
     sources: mirrored.flatMap(({ fields, storeId }) =>
       [...fields.values()].map(({ entityId, field }) => ({

@@ -1,5 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Context, Effect, Layer, type Option, Schema, Struct } from "effect"
+import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../domain/Actor.ts"
 import { StagedChangeJson } from "../domain/CatalogChangeJson.ts"
@@ -167,6 +168,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     ImportsRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const { name: holder } = yield* LeaseHolder
 
       const runColumns = sql`
         i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
@@ -200,7 +202,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         }),
         execute: ({ accountId, id }) => sql`
           UPDATE import_run i
-          SET lease_until = app_now() + interval '60 seconds', takeovers = i.takeovers + 1, updated_at = app_now()
+          SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
           WHERE (i.account_id, i.id) = (
             SELECT e.account_id, e.id FROM import_run e
             WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
@@ -392,11 +394,11 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
       return {
         create: (accountId, run) =>
           sql`
-            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, summary, actor_kind,
-                                    actor_id, actor_name)
+            INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, leased_by, summary,
+                                    actor_kind, actor_id, actor_name)
             VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
-                    app_now() + interval '60 seconds', ${JSON.stringify(nothingPlanned)}::jsonb, ${run.actor.kind},
-                    ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
+                    app_now() + interval '60 seconds', ${holder}, ${JSON.stringify(nothingPlanned)}::jsonb,
+                    ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
         find: (accountId, id) => orDie(find({ accountId, id })),
         list: (accountId) => orDie(list(accountId)),
         move: (accountId, id, { actor, error, leased, phase, summary }) =>
@@ -404,6 +406,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
             UPDATE import_run
             SET phase = ${phase}, updated_at = app_now(),
                 lease_until = CASE WHEN ${leased} THEN app_now() + interval '60 seconds' END,
+                leased_by = CASE WHEN ${leased} THEN ${holder}::text END,
                 summary = coalesce(${summary === undefined ? null : JSON.stringify(summary)}::jsonb, summary),
                 error = coalesce(${error ?? null}::text, error),
                 actor_kind = coalesce(${actor?.kind ?? null}::text, actor_kind),

@@ -3,7 +3,7 @@ import type { Actor } from "../domain/Actor.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
 import type { DropEffect, DropOutcome, DropStatus, PlannedDrop } from "../domain/Drop.ts"
-import type { CompletenessRules } from "../domain/Health.ts"
+import type { HealthRules } from "../domain/Health.ts"
 import type { ScannedSnapshot } from "../domain/HealthScan.ts"
 import type { HistoryActor, HistoryEntry } from "../domain/History.ts"
 import type { AccountId, DropId, EntityId, ImportId, PublicationId, RecordId, StoreId } from "../domain/Ids.ts"
@@ -60,7 +60,7 @@ export interface MemorySnapshot extends ScannedSnapshot {
 
 export interface MemoryHealth {
   /** null: the usual ones. */
-  readonly rules: CompletenessRules | null
+  readonly rules: HealthRules | null
   readonly snapshots: ReadonlyArray<MemorySnapshot>
 }
 

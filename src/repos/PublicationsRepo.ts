@@ -1,6 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind, titleOf } from "../domain/Attribute.ts"
 import { HistoryActor } from "../domain/History.ts"
@@ -55,6 +56,8 @@ export const Claimed = Schema.Struct({
   attempts: Schema.Int,
   /** Those of them that were given back. */
   givenBack: Schema.Int,
+  /** Those of them that ended with their process. */
+  lost: Schema.Int,
   error: Schema.NullOr(PublishError)
 })
 export type Claimed = typeof Claimed.Type
@@ -189,6 +192,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     PublicationsRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const { name: holder } = yield* LeaseHolder
 
       const Content = Schema.Struct({ id: PublicationId, content: PublicationContent })
       const newest = SqlSchema.findOne({
@@ -245,19 +249,26 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         Request: Schema.Struct({ accountId: AccountId, limit: Schema.Int }),
         Result: FailedPublication,
         execute: ({ accountId, limit }) => sql`
-          SELECT p.id, p.entity_id AS "entityId", e.kind AS "entityType", e.title, p.store_id AS "storeId",
-                 s.domain AS "storeDomain", p.attempts, rfc3339(p.finished_at) AS "finishedAt", p.error
-          FROM publication p
-          JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id AND s.status = 'linked'
-          JOIN entity e ON e.account_id = p.account_id AND e.id = p.entity_id
-          WHERE p.account_id = ${accountId} AND p.state = 'failed'
-            AND NOT EXISTS (
-              SELECT FROM publication q
-              WHERE q.account_id = p.account_id AND q.entity_id = p.entity_id AND q.store_id = p.store_id
-                AND q.sequence > p.sequence
-            )
-          ORDER BY p.finished_at DESC, p.sequence DESC
-          LIMIT ${limit}`
+          WITH newest AS (
+            SELECT v.account_id, v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at,
+                   row_number() OVER (ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id) AS place
+            FROM store_version v
+            JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+            LEFT JOIN LATERAL (
+              SELECT f.attempts, f.finished_at, f.sequence
+              FROM publication f
+              WHERE f.account_id = v.account_id AND f.store_id = v.store_id AND f.state = 'failed'
+                AND f.brings @> ARRAY[v.entity_id]
+              ORDER BY f.sequence DESC LIMIT 1
+            ) p ON true
+            WHERE v.account_id = ${accountId} AND v.last_publish_status = 'failed'
+            ORDER BY place LIMIT ${limit}
+          )
+          SELECT n.entity_id AS "entityId", e.kind AS "entityType", e.title, n.store_id AS "storeId",
+                 n.domain AS "storeDomain", n.attempts, rfc3339(n.finished_at) AS "finishedAt", n.last_publish_error AS error
+          FROM newest n
+          JOIN entity e ON e.account_id = n.account_id AND e.id = n.entity_id
+          ORDER BY n.place`
       })
 
       const attempts = SqlSchema.findAll({
@@ -372,7 +383,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
           ), taken AS (
             UPDATE publication p
             SET claim = gen_random_uuid(), lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
-                attempts = p.attempts + 1
+                claimed_by = ${holder}, attempts = p.attempts + 1, lost = p.lost + (p.claim IS NOT NULL)::integer
             FROM chosen c
             WHERE p.account_id = c.account_id AND p.id = c.id
             RETURNING p.*
@@ -387,7 +398,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
           )
           SELECT t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
                  t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
-                 t.attempts, t.given_back AS "givenBack", t.error
+                 t.attempts, t.given_back AS "givenBack", t.lost, t.error
           FROM taken t
           ORDER BY t.sequence`
       })
@@ -708,39 +719,37 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         failures: (accountId, limit) =>
           Effect.map(Ref.get(store), (state) => {
             const account = state.get(accountId)
-            return (account?.publications ?? [])
-              .filter(
-                (each, place, all) =>
-                  !all
-                    .slice(place + 1)
-                    .some((newer) => newer.entityId === each.entityId && newer.storeId === each.storeId)
-              )
-              .reverse()
-              .sort((left, right) => (right.finishedAt ?? 0) - (left.finishedAt ?? 0))
-              .flatMap((each): ReadonlyArray<FailedPublication> => {
-                const storeDomain = account?.stores.get(each.storeId)?.domain
-                const aggregate = account?.entities.get(each.entityId)?.aggregate
-                const { error, finishedAt, state } = each
-                return state !== "failed" ||
-                  error === null ||
-                  finishedAt === null ||
-                  storeDomain === undefined ||
-                  aggregate === undefined
-                  ? []
-                  : [
-                      {
-                        id: each.id,
-                        entityId: each.entityId,
-                        entityType: aggregate.kind,
-                        title: titleOf(aggregate.kind, aggregate.attributes),
-                        storeId: each.storeId,
-                        storeDomain,
-                        attempts: each.attempts.length,
-                        finishedAt: fromMillis(finishedAt),
-                        error
-                      }
-                    ]
+            return [...(account?.entities.values() ?? [])]
+              .flatMap(({ aggregate }) => aggregate.versions.map((version) => ({ aggregate, version })))
+              .flatMap(({ aggregate, version }) => {
+                const { id, kind } = aggregate
+                const { lastPublishError: error, lastPublishStatus, storeId } = version
+                const storeDomain = account?.stores.get(storeId)?.domain
+                if (lastPublishStatus !== "failed" || error === null || storeDomain === undefined) return []
+                const place = account?.publications.findLastIndex(
+                  (each) => each.storeId === storeId && each.state === "failed" && each.brings.includes(id)
+                )
+                const publication = account?.publications[place ?? -1]
+                const finishedAt = publication?.finishedAt ?? null
+                const row: FailedPublication = {
+                  entityId: id,
+                  entityType: kind,
+                  title: titleOf(kind, aggregate.attributes),
+                  storeId,
+                  storeDomain,
+                  attempts: publication?.attempts.length ?? null,
+                  finishedAt: finishedAt === null ? null : fromMillis(finishedAt),
+                  error
+                }
+                return [{ row, finishedAt: finishedAt ?? 0, place: place ?? -1 }]
               })
+              .sort(
+                (left, right) =>
+                  right.finishedAt - left.finishedAt ||
+                  right.place - left.place ||
+                  (left.row.entityId < right.row.entityId ? -1 : 1)
+              )
+              .map(({ row }) => row)
               .slice(0, limit)
           }),
         attempts: (accountId, id) =>
@@ -833,6 +842,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
                 dropId: publication.dropId,
                 attempts: publication.attempts.length + 1,
                 givenBack: publication.givenBack,
+                lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost")
+                  .length,
                 error: publication.error
               }))
               return [all, next]

@@ -6,7 +6,7 @@ import { SignedIn, User } from "../domain/User.ts"
 import { makeForget } from "./Forgetting.ts"
 
 /** Whose attempts are counted. */
-export type AttemptKind = "sign-in" | "registration"
+export type AttemptKind = "sign-in" | "sign-in-address" | "sign-in-device" | "registration"
 
 /** How long a browser stays signed in: after its last request, and in all. */
 export interface SessionLife {
@@ -43,6 +43,9 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     readonly disable: (accountId: AccountId, email: string) => Effect.Effect<boolean>
     /** The user's one link: an older one is good no more. */
     readonly setLink: (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) => Effect.Effect<void>
+    /** Where the service was started last, which links lead to. */
+    readonly serviceAddress: Effect.Effect<Option.Option<string>>
+    readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
     /** The user of a link that is good. */
     readonly findLink: (hash: string) => Effect.Effect<Option.Option<Identity>>
     /** Uses the link up, sets the password, and signs the user's browsers out; none when the link is no longer good. */
@@ -66,8 +69,18 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     ) => Effect.Effect<number>
     /** Forgets the attempts of one that succeeded. */
     readonly forgive: (kind: AttemptKind, subject: string) => Effect.Effect<void>
-    /** Deletes what is over: sessions, links, and attempts older than this. How many rows. */
-    readonly forget: (life: SessionLife, attemptSeconds: number) => Effect.Effect<number>
+    /** Takes one attempt back, which succeeded, and leaves the others counted. */
+    readonly takeBack: (kind: AttemptKind, subject: string) => Effect.Effect<void>
+    /** The e-mail of the user who signed in with this device within so long. */
+    readonly findDevice: (hash: string, lifeSeconds: number) => Effect.Effect<Option.Option<{ readonly email: string }>>
+    /** Keeps a device of the user in place of another of theirs, and no more than the newest so many. */
+    readonly rememberDevice: (
+      accountId: AccountId,
+      id: UserId,
+      device: { readonly hash: string; readonly replaces: string; readonly most: number }
+    ) => Effect.Effect<void>
+    /** Deletes what is over: sessions, links, devices and attempts older than these. How many rows. */
+    readonly forget: (life: SessionLife, attemptSeconds: number, deviceSeconds: number) => Effect.Effect<number>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -117,6 +130,8 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
             RETURNING account_id, user_id
           ), ended AS (
             DELETE FROM session s USING used WHERE s.account_id = used.account_id AND s.user_id = used.user_id
+          ), unknown AS (
+            DELETE FROM sign_in_device d USING used WHERE d.account_id = used.account_id AND d.user_id = used.user_id
           )
           UPDATE app_user u SET password = ${password}
           FROM used
@@ -138,7 +153,21 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
             AND s.created_at > app_now() - make_interval(secs => ${wholeSeconds})`
       })
 
+      const findDevice = SqlSchema.findOne({
+        Request: Schema.Struct({ hash: Schema.String, lifeSeconds: Schema.Number }),
+        Result: Schema.Struct({ email: Schema.String }),
+        execute: ({ hash, lifeSeconds }) => sql`
+          SELECT u.email
+          FROM sign_in_device d
+          JOIN app_user u ON u.account_id = d.account_id AND u.id = d.user_id
+          WHERE d.hash = decode(${hash}, 'hex') AND u.disabled_at IS NULL
+            AND d.signed_in_at > app_now() - make_interval(secs => ${lifeSeconds})`
+      })
+
       const Wait = Schema.Struct({ waitSeconds: Schema.Int })
+      // Begun later than a window from now: the clock was set back meanwhile.
+      const isOpen = (seconds: number) => sql`a.since > app_now() - make_interval(secs => ${seconds})
+        AND a.since < app_now() + make_interval(secs => ${seconds})`
       const attempt = SqlSchema.findOne({
         Request: Schema.Struct({
           kind: Schema.String,
@@ -151,14 +180,15 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
           WITH counted AS (
             INSERT INTO attempt AS a (kind, subject) VALUES (${kind}, decode(${subject}, 'hex'))
             ON CONFLICT (kind, subject) DO UPDATE SET
-              attempts = CASE WHEN a.since > app_now() - make_interval(secs => ${windowSeconds}) THEN a.attempts + 1 ELSE 1 END,
-              since = CASE WHEN a.since > app_now() - make_interval(secs => ${windowSeconds}) THEN a.since ELSE app_now() END
-            WHERE a.attempts < ${most} OR a.since <= app_now() - make_interval(secs => ${windowSeconds})
+              attempts = CASE WHEN ${isOpen(windowSeconds)} THEN a.attempts + 1 ELSE 1 END,
+              since = CASE WHEN ${isOpen(windowSeconds)} THEN a.since ELSE app_now() END
+            WHERE a.attempts < ${most} OR NOT (${isOpen(windowSeconds)})
             RETURNING 0 AS "waitSeconds"
           )
           SELECT "waitSeconds" FROM counted
           UNION ALL
-          SELECT greatest(1, ceil(extract(epoch FROM since + make_interval(secs => ${windowSeconds}) - app_now())))::int
+          SELECT least(${windowSeconds}::int,
+                       greatest(1, ceil(extract(epoch FROM since + make_interval(secs => ${windowSeconds}) - app_now()))))::int
           FROM attempt
           WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND NOT EXISTS (SELECT FROM counted)`
       })
@@ -182,6 +212,8 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
               RETURNING account_id, id
             ), ended AS (
               DELETE FROM session s USING disabled d WHERE s.account_id = d.account_id AND s.user_id = d.id
+            ), unknown AS (
+              DELETE FROM sign_in_device k USING disabled d WHERE k.account_id = d.account_id AND k.user_id = d.id
             ), disconnected AS (
               UPDATE oauth_grant g SET ended_at = app_now(), end_reason = 'user_disabled'
               FROM disabled d
@@ -198,6 +230,16 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
             INSERT INTO password_link (account_id, user_id, hash, expires_at)
             VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
             ON CONFLICT (account_id, user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at`.pipe(
+            Effect.asVoid,
+            orDie
+          ),
+        serviceAddress: sql<{ readonly address: string | null }>`SELECT base_url AS address FROM installation`.pipe(
+          Effect.map(([row]) => Option.fromNullable(row?.address)),
+          orDie
+        ),
+        // A start that changes nothing writes nothing.
+        keepServiceAddress: (baseUrl) =>
+          sql`UPDATE installation SET base_url = ${baseUrl} WHERE base_url IS DISTINCT FROM ${baseUrl}`.pipe(
             Effect.asVoid,
             orDie
           ),
@@ -230,12 +272,32 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
             Effect.asVoid,
             orDie
           ),
-        forget: ({ idleSeconds, wholeSeconds }, attemptSeconds) =>
+        takeBack: (kind, subject) =>
+          sql`
+            UPDATE attempt SET attempts = attempts - 1
+            WHERE kind = ${kind} AND subject = decode(${subject}, 'hex') AND attempts > 0`.pipe(Effect.asVoid, orDie),
+        findDevice: (hash, lifeSeconds) => orDie(findDevice({ hash, lifeSeconds })),
+        rememberDevice: (accountId, id, { hash, most, replaces }) =>
+          sql`
+            WITH added AS (
+              INSERT INTO sign_in_device (account_id, user_id, hash) VALUES (${accountId}, ${id}, decode(${hash}, 'hex'))
+            )
+            DELETE FROM sign_in_device
+            WHERE account_id = ${accountId} AND user_id = ${id} AND (
+              hash = decode(${replaces}, 'hex')
+              OR hash IN (
+                SELECT hash FROM sign_in_device
+                WHERE account_id = ${accountId} AND user_id = ${id}
+                ORDER BY signed_in_at DESC, hash OFFSET ${most - 1}
+              )
+            )`.pipe(Effect.asVoid, orDie),
+        forget: ({ idleSeconds, wholeSeconds }, attemptSeconds, deviceSeconds) =>
           orDie(
             forget({
               session: sql`(t.last_seen_at <= app_now() - make_interval(secs => ${idleSeconds})
                 OR t.created_at <= app_now() - make_interval(secs => ${wholeSeconds}))`,
               password_link: sql`t.expires_at <= app_now()`,
+              sign_in_device: sql`t.signed_in_at <= app_now() - make_interval(secs => ${deviceSeconds})`,
               attempt: sql`t.since <= app_now() - make_interval(secs => ${attemptSeconds})`
             })
           )

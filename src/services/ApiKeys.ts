@@ -52,6 +52,8 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
     readonly revoke: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void, NotFound>
     /** The bearer of a token; none when it is malformed, unknown, expired or revoked. Never a slow hash on this path. */
     readonly authenticate: (token: string) => Effect.Effect<Option.Option<Credential>>
+    /** Looks up a key that does not exist, on the same path as `authenticate`: dies where that would. */
+    readonly probe: Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -115,6 +117,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         revoke: Effect.fn("ApiKeys.revoke")(function* (accountId, id) {
           if (!(yield* access.revokeKey(accountId, id))) return yield* new NotFound()
         }),
+        probe: Effect.asVoid(findCredential(hashOf(""))),
         authenticate: (token) =>
           isWellFormed(token)
             ? Effect.map(findCredential(hashOf(token)), (credential) => {

@@ -47,6 +47,10 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
     ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
     /** NotFound: absent, or of another account. */
     readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
+    /** `withHandle`, and then the variants with this canonical SKU, by id. Nothing has an empty name. */
+    readonly named: (
+      name: string
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
     /** Products and collections with this canonical handle, by kind, then id. */
     readonly withHandle: (
       handle: string
@@ -112,6 +116,15 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
         kindOf: Effect.fnUntraced(function* (id) {
           const { accountId } = yield* CurrentActor
           return yield* known(repo.kindOf(accountId, id))
+        }),
+        named: Effect.fnUntraced(function* (name) {
+          if (name === "") return []
+          const { accountId } = yield* CurrentActor
+          const withSku = yield* repo.withSku(accountId, name)
+          return [
+            ...(yield* repo.withHandle(accountId, name)),
+            ...withSku.map((id) => ({ id, kind: "variant" as const }))
+          ]
         }),
         withHandle: (handle) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
         related: Effect.fnUntraced(function* (id, { cursor, limit }) {

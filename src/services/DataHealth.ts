@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { builtInFields, EntityKind } from "../domain/Attribute.ts"
@@ -6,16 +7,23 @@ import { attributeIssues } from "../domain/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../domain/Errors.ts"
 import {
   type CompletenessRules,
+  completenessLevels,
+  type DivergenceRules,
+  dimensionOf,
   type FieldsToFill,
   HealthDimension,
+  type HealthIssue,
   type HealthIssuePage,
   type HealthOverview,
+  type HealthRules,
   type HealthSection,
   type HealthSnapshot,
-  isPerStore
+  isPerStore,
+  type StructureRules
 } from "../domain/Health.ts"
 import type { AccountId, StoreId } from "../domain/Ids.ts"
 import { JsonText } from "../domain/JsonText.ts"
+import { attributeKeyOf } from "../domain/Translation.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { HealthRepo } from "../repos/HealthRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
@@ -37,6 +45,12 @@ export interface IssuesQuery {
   readonly store_id?: StoreId | undefined
   /** Narrows the translation sections; of the others it is passed over. */
   readonly locale?: string | undefined
+}
+
+/** Rules of divergence and structure, those that are to change. */
+export interface CheckChanges {
+  readonly divergence?: Partial<DivergenceRules> | undefined
+  readonly structure?: Partial<StructureRules> | undefined
 }
 
 interface ScanWork {
@@ -68,13 +82,13 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
     readonly countIssues: (
       query: Omit<IssuesQuery, "page" | "page_size">
     ) => Effect.Effect<number, NotFound, CurrentActor>
-    /** The fields that are looked at for completeness. */
-    readonly rules: Effect.Effect<CompletenessRules, never, CurrentActor>
+    /** The fields that are looked at for completeness, and the rules of divergence and structure. */
+    readonly rules: Effect.Effect<HealthRules, never, CurrentActor>
     /**
      * Other rules, from the next scan on. ValidationFailed: a key that is no attribute of its kind, one that is named twice,
      * or both required and recommended, or more than 50 of a level.
      */
-    readonly setRules: (rules: CompletenessRules) => Effect.Effect<CompletenessRules, ValidationFailed, CurrentActor>
+    readonly setRules: (rules: HealthRules) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
     /**
      * Other rules for one kind; a level that is left out, and all other kinds, stay as they are at the moment of writing.
      * Answers the rules of all kinds. ValidationFailed as for `setRules`.
@@ -82,7 +96,9 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
     readonly changeRules: (
       kind: EntityKind,
       levels: Partial<FieldsToFill>
-    ) => Effect.Effect<CompletenessRules, ValidationFailed, CurrentActor>
+    ) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
+    /** Other rules of divergence and structure; a rule that is left out stays as it is at the moment of writing. */
+    readonly changeChecks: (changes: CheckChanges) => Effect.Effect<HealthRules, never, CurrentActor>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -109,7 +125,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
               return run
             })
           )
-          .pipe(permits.withPermits(1))
+          .pipe(Effect.provideService(Workload, "scan"), permits.withPermits(1))
 
       const scanned = yield* makeSharedRuns<ScanWork>({
         nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,
@@ -123,12 +139,13 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
         return accountId
       })
 
-      const keepRules = Effect.fnUntraced(function* (accountId: AccountId, rules: CompletenessRules) {
+      const writeRules = (accountId: AccountId, rules: HealthRules) =>
+        repo.keepRules(accountId, rules).pipe(Effect.zipRight(raise(accountId)), Effect.as(rules))
+
+      const keepRules = Effect.fnUntraced(function* (accountId: AccountId, rules: HealthRules) {
         const issues = ruleIssues(rules)
         if (issues.length > 0) return yield* new ValidationFailed({ issues })
-        yield* repo.keepRules(accountId, rules)
-        yield* raise(accountId)
-        return rules
+        return yield* writeRules(accountId, rules)
       })
 
       const textOf = (snapshots: ReadonlyMap<HealthDimension, string>, dimension: HealthDimension) =>
@@ -172,7 +189,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
               section,
               scanned: true,
               scanned_at: scannedAt,
-              data: rows,
+              data: dimensionOf(section) === "translations" ? rows.map(withAttributeKeys) : rows,
               page,
               has_next: hasNext,
               ...(compared !== null && { compared })
@@ -195,17 +212,32 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
               keepRules(accountId, { ...before, [kind]: { ...before[kind], ...levels } })
             )
           )
+        }),
+        changeChecks: Effect.fn("DataHealth.changeChecks")(function* ({ divergence, structure }) {
+          const { accountId } = yield* CurrentActor
+          return yield* transaction.run(
+            Effect.flatMap(repo.lockRules(accountId), (before) =>
+              writeRules(accountId, {
+                ...before,
+                divergence: { ...before.divergence, ...divergence },
+                structure: { ...before.structure, ...structure }
+              })
+            )
+          )
         })
       }
     })
   )
 }
 
-const levels = ["required", "recommended"] as const
+const withAttributeKeys = (issue: HealthIssue): HealthIssue => ({
+  ...issue,
+  attribute_keys: issue.fields.map((field) => attributeKeyOf(issue.entity_type, field))
+})
 
 const ruleIssues = (rules: CompletenessRules): ReadonlyArray<Issue> =>
   EntityKind.literals.flatMap((kind) =>
-    levels.flatMap((level) => {
+    completenessLevels.flatMap((level) => {
       const fields = rules[kind][level]
       const path = `${kind}.${level}`
       if (fields.length > mostRuleFields) return [{ path, message: `names more than ${mostRuleFields} fields` }]

@@ -1,10 +1,11 @@
 import { Chunk, Effect, Option, Sink, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { Aggregate } from "../domain/Aggregate.ts"
-import { definedTypes, type ExportedMetafield, type MetafieldType } from "../domain/Definition.ts"
+import { definedTypes, type MetafieldType } from "../domain/Definition.ts"
 import { ValidationFailed } from "../domain/Errors.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../domain/Ids.ts"
-import { type ImportedProduct, ImportFileRejected, quoted } from "../domain/ImportedProduct.ts"
+import type { ImportSummary } from "../domain/Import.ts"
+import { type ImportedProduct, ImportProblems, quoted } from "../domain/ImportedProduct.ts"
 import { planImport } from "../domain/ImportPlan.ts"
 import type { Store } from "../domain/Store.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
@@ -15,21 +16,20 @@ import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 import { UuidSource } from "./Identifiers.ts"
+import { ImportedMetafields, typesOf } from "./ImportedMetafields.ts"
 import { type Compared, ImportStaging, partsAtOnce, type ReportProgress } from "./ImportStaging.ts"
 import { readShopifyCsv, type ShopifyCsvPart } from "./ShopifyCsv.ts"
+import type { InspectedCsv } from "./ShopifyCsvInspection.ts"
 
-/** A Shopify product export that was checked. */
-export interface CheckedFile {
+/** A Shopify product export that was checked. SKUs that several of its products share match nothing. */
+export interface CheckedFile extends InspectedCsv {
   /** Absolute. */
   readonly path: string
-  /** SKUs that name variants of several of its products: none of them is matched by these. */
-  readonly sharedSkus: ReadonlySet<string>
-  readonly metafields: ReadonlyArray<ExportedMetafield>
 }
 
 /**
  * Compares a whole export with the catalog and stages what it will do, in place of what was staged for this import before.
- * ImportFileRejected: the first thing that is wrong with it.
+ * ImportFileRejected: everything in which it does not fit the catalog.
  */
 export const makeImportComparison = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -49,7 +49,8 @@ export const makeImportComparison = Effect.gen(function* () {
       definitions,
       sharedSkus
     }: Pick<CheckedFile, "sharedSkus"> & { readonly definitions: ReadonlyArray<MetafieldType> },
-    taken: ReadonlyMap<EntityId, number>
+    taken: ReadonlyMap<EntityId, number>,
+    problems: ImportProblems
   ) =>
     transaction.run(
       Effect.gen(function* () {
@@ -60,45 +61,17 @@ export const makeImportComparison = Effect.gen(function* () {
         const { byHandle, bySku } = yield* repo.match(
           accountId,
           batch.flatMap(skusOf),
-          batch.map(({ handle }) => handle)
+          batch.flatMap(({ handle, writtenHandle = handle }) => [...new Set([handle, writtenHandle])])
         )
         const targets = new Map<ImportedProduct, EntityId>()
         const lines = new Map<EntityId, number>()
         for (const product of batch) {
-          let target: EntityId | undefined
-          let lead = { line: product.line, column: "Handle", by: `the handle ${quoted(product.handle)}` }
-          for (const { line, values } of product.variants) {
-            const led = values.sku ? bySku.get(values.sku) : undefined
-            if (led === undefined) continue
-            if (target !== undefined && target !== led)
-              return yield* new ImportFileRejected({
-                line,
-                column: "Variant SKU",
-                reason: "this SKU belongs to another product here than those of the product's lines before it"
-              })
-            if (target === undefined) lead = { line, column: "Variant SKU", by: `the SKU ${quoted(values.sku ?? "")}` }
-            target = led
-          }
-          target ??= byHandle.get(product.handle)
-          if (target === undefined) {
-            if (product.values.title === undefined)
-              return yield* new ImportFileRejected({
-                line: product.line,
-                column: "Title",
-                reason: "the product is not here yet, and a new one needs a title"
-              })
-            continue
-          }
-          const before = taken.get(target) ?? lines.get(target)
-          if (before !== undefined)
-            return yield* new ImportFileRejected({
-              line: lead.line,
-              column: lead.column,
-              reason: `${lead.by} leads to the same product here as the product on line ${before}`
-            })
+          const target = targetOf(product, { byHandle, bySku, taken, lines }, problems)
+          if (target === undefined) continue
           lines.set(target, product.line)
           targets.set(product, target)
         }
+        if (problems.count > 0) return { plans: [], lines }
         const { aggregates, storeIds } = yield* drafts.lock(accountId, [...targets.values()], [])
         const products = new Map([...aggregates].map(([id, aggregate]) => [id, shownBy(storeIds, aggregate)]))
         const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
@@ -144,9 +117,12 @@ export const makeImportComparison = Effect.gen(function* () {
       if (Option.isNone(yield* stores.find(accountId, store.id)))
         return yield* ValidationFailed.at("store", `${store.domain} was unlinked while its file was read`)
       yield* repo.clear(accountId, id)
-      const definitions = yield* operations.metafieldTypes(accountId, [
-        ...new Set(file.metafields.map(({ key }) => key))
-      ])
+      const definitions = typesOf(
+        file.metafields,
+        yield* operations.metafieldTypes(accountId, [...new Set(file.metafields.map(({ key }) => key))])
+      )
+      const metafields = new ImportedMetafields(file, definitions)
+      const problems = new ImportProblems()
       // Lines of the file by the product here that they lead to.
       const taken = new Map<EntityId, number>()
       const staging = new ImportStaging(repo, accountId, id, store.id)
@@ -158,7 +134,8 @@ export const makeImportComparison = Effect.gen(function* () {
             store,
             batch,
             { definitions, sharedSkus: file.sharedSkus },
-            taken
+            taken,
+            problems
           )
           for (const [target, line] of lines) taken.set(target, line)
           yield* staging.stage(plans.map((plan) => ["products", plan]))
@@ -166,22 +143,6 @@ export const makeImportComparison = Effect.gen(function* () {
           yield* breathe
         })
       yield* readShopifyCsv(file.path).pipe(
-        Stream.tap((part) =>
-          part._tag === "Product"
-            ? Effect.void
-            : Effect.sync(() => {
-                staging.summary = {
-                  ...staging.summary,
-                  variants: part.variants,
-                  images: part.images,
-                  metafields: file.metafields,
-                  ignored_columns: part.ignoredColumns.map(({ filledCells, name }) => ({
-                    name,
-                    filled_cells: filledCells
-                  }))
-                }
-              })
-        ),
         Stream.filter((part) => part._tag === "Product"),
         Stream.transduce(
           Sink.foldWeighted({
@@ -193,7 +154,13 @@ export const makeImportComparison = Effect.gen(function* () {
         ),
         Stream.runForEach((parts) =>
           Effect.zipRight(
-            stageBatch(Chunk.toReadonlyArray(parts).map(({ product }) => product)),
+            Effect.suspend(() =>
+              stageBatch(
+                Chunk.toReadonlyArray(parts).map(({ product }) =>
+                  metafields.settle(product, (problem) => problems.add(problem))
+                )
+              )
+            ),
             Option.match(Chunk.last(parts), {
               onNone: () => Effect.void,
               onSome: ({ bytesRead, totalBytes }) => report({ step: "comparing", done: bytesRead, total: totalBytes })
@@ -201,11 +168,63 @@ export const makeImportComparison = Effect.gen(function* () {
           )
         )
       )
-      return { version, summary: staging.summary } satisfies Compared
+      if (problems.rejected !== null) return yield* problems.rejected
+      const summary: ImportSummary = {
+        ...staging.summary,
+        variants: file.variants,
+        images: file.images,
+        unpublished: file.unpublished,
+        metafields: file.metafields,
+        ignored_columns: [
+          ...file.ignoredColumns.map(({ filledCells, name }) => ({ name, filled_cells: filledCells })),
+          ...[...metafields.unresolved].map(([name, filled_cells]) => ({ name, filled_cells }))
+        ]
+      }
+      return { version, summary } satisfies Compared
     })
 
   return stageFile
 })
+
+/** What the products of a batch may lead to, and the lines of the file that led to a product already. */
+interface Leads {
+  readonly byHandle: ReadonlyMap<string, EntityId>
+  readonly bySku: ReadonlyMap<string, EntityId>
+  readonly taken: ReadonlyMap<EntityId, number>
+  readonly lines: ReadonlyMap<EntityId, number>
+}
+
+/** The product that one of the file leads to: by its SKUs, else by its handle. None: it is new, or has a problem. */
+const targetOf = (
+  product: ImportedProduct,
+  { byHandle, bySku, lines, taken }: Leads,
+  problems: ImportProblems
+): EntityId | undefined => {
+  let target: EntityId | undefined
+  let lead = { line: product.line, column: "Handle", by: `the handle ${quoted(product.handle)}` }
+  for (const { line, values } of product.variants) {
+    const led = values.sku ? bySku.get(values.sku) : undefined
+    if (led === undefined) continue
+    if (target !== undefined && target !== led) {
+      const reason = "this SKU belongs to another product here than those of the product's lines before it"
+      problems.add({ line, column: "Variant SKU", reason })
+      return undefined
+    }
+    if (target === undefined) lead = { line, column: "Variant SKU", by: `the SKU ${quoted(values.sku ?? "")}` }
+    target = led
+  }
+  target ??= byHandle.get(product.handle) ?? byHandle.get(product.writtenHandle ?? product.handle)
+  if (target === undefined) {
+    const reason = "the product is not here yet, and a new one needs a title"
+    if (product.values.title === undefined) problems.add({ line: product.line, column: "Title", reason })
+    return undefined
+  }
+  const before = taken.get(target) ?? lines.get(target)
+  if (before === undefined) return target
+  const reason = `${lead.by} leads to the same product here as the product on line ${before}`
+  problems.add({ line: lead.line, column: lead.column, reason })
+  return undefined
+}
 
 /** An aggregate whose gallery names these stores only: a change cannot name one that is unlinked. */
 export const shownBy = (linked: ReadonlyArray<StoreId>, aggregate: Aggregate): Aggregate => ({

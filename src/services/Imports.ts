@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
+import { asBackground } from "../database/Deadlines.ts"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type Actor, CurrentActor } from "../domain/Actor.ts"
@@ -17,6 +18,7 @@ import {
   type ImportRun,
   type ImportSummary,
   isRemovalToConfirm,
+  nothingPlanned,
   plannedOf,
   ReviewIncomplete,
   type StoreAnswer,
@@ -86,7 +88,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
      * Reads a Shopify product export of one store (an absolute path) and compares it with the catalog. It then waits in
      * `reviewing`, the account locked, until it is accepted or discarded. Nothing of the catalog is written.
      *
-     * ImportFileRejected: the first thing that is wrong with the file. ValidationFailed: an unknown store, or another
+     * ImportFileRejected: everything that is wrong with the file. ValidationFailed: an unknown store, or another
      * import that is under review.
      */
     readonly csv: (
@@ -205,7 +207,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const stores = yield* StoresRepo
       const stageFile = yield* makeImportComparison
       const { answer, compare, fetch } = yield* makeRefreshComparison
-      const transaction = yield* Transaction
+      const { run } = yield* Transaction
+      // Also what a request does of an import takes locks of the whole account, and as long as imports may.
+      const transaction = { run: <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect)) }
       const background = yield* FiberSet.make<void>()
 
       type ReadError = ImportFileRejected | PlatformReadError | ValidationFailed
@@ -214,7 +218,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const inBackground = (id: ImportId, work: Effect.Effect<unknown, ReadError>) =>
         FiberSet.run(
           background,
-          work.pipe(
+          asBackground(work).pipe(
             Effect.catchAll(() => Effect.void),
             Effect.catchAllCause((cause) =>
               Cause.isInterruptedOnly(cause)
@@ -251,14 +255,20 @@ export class Imports extends Context.Tag("catalog/Imports")<
         Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
 
       /** Ends an import that is still in this phase; what was applied stays. */
-      const fail = (accountId: AccountId, id: ImportId, from: ImportPhase, reason: (run: ImportRun) => string) =>
+      const fail = (
+        accountId: AccountId,
+        id: ImportId,
+        from: ImportPhase,
+        reason: (run: ImportRun) => string,
+        summary?: ImportSummary
+      ) =>
         transaction.run(
           Effect.gen(function* () {
             const holder = yield* importLock.take(accountId)
             const run = yield* Effect.orDie(found(accountId, id))
             if (run.phase !== from) return
             yield* forget(accountId, id)
-            yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run) })
+            yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run), summary })
             if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
           })
         )
@@ -497,7 +507,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             phase === "reviewing" ? Effect.void : givenUp(origin)
           )
           yield* leased(accountId, id, "fetching", work, lost).pipe(
-            Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause)))
+            Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause), summaryOfProblems(cause)))
           )
           yield* faults.at("reviewing")
           return yield* Effect.orDie(found(accountId, id))
@@ -545,11 +555,11 @@ export class Imports extends Context.Tag("catalog/Imports")<
       /** Reads an export that is at this path. */
       const readFile = (accountId: AccountId, store: Store, id: ImportId, path: string, report: ReportProgress) =>
         Effect.gen(function* () {
-          const { metafields, sharedSkus } = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
+          const inspected = yield* inspectShopifyCsv(path, ({ bytesRead, totalBytes }) =>
             report({ step: "checking", done: bytesRead, total: totalBytes })
           )
           yield* faults.at("checked")
-          return { compare: stageFile(accountId, store, id, { path, sharedSkus, metafields }, report) }
+          return { compare: stageFile(accountId, store, id, { ...inspected, path }, report) }
         })
 
       /** Reads a whole store through its platform. */
@@ -781,6 +791,14 @@ const incurable = (defect: unknown): Option.Option<string> => {
   return kind === "unavailable" || kind === "retry"
     ? Option.none()
     : Option.some(`the database refused a value (${codeOf(defect) ?? "no code"})`)
+}
+
+/** What is kept of a file that was refused. */
+const summaryOfProblems = (cause: Cause.Cause<unknown>): ImportSummary | undefined => {
+  const error = Cause.squash(cause)
+  return error instanceof ImportFileRejected
+    ? { ...nothingPlanned, problems: error.problems, problem_count: error.count }
+    : undefined
 }
 
 const reasonOf = (cause: Cause.Cause<unknown>) => {

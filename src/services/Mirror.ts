@@ -44,8 +44,8 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
      */
     readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
     /**
-     * Defines these metafields for a store, those that no linked store has a definition of, as single lines of text; in the
-     * caller's transaction, who raises the account's version.
+     * Defines these metafields for a store: those that have values and of which no linked store has a definition. It runs in the
+     * transaction of its caller, who raises the account's version.
      */
     readonly define: (
       accountId: AccountId,
@@ -142,7 +142,8 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
             metafields.map(({ key }) => key)
           )
           const unknown = metafields.filter(
-            ({ key, ownerType }) => !known.some((each) => each.ownerType === ownerType && each.key === key)
+            ({ count, key, ownerType }) =>
+              count > 0 && !known.some((each) => each.ownerType === ownerType && each.key === key)
           )
           const definitions = yield* Effect.forEach(unknown, (metafield) =>
             Effect.map(mintId(RecordId), (id) => ({ id, definition: definitionOf(metafield) }))

@@ -5,7 +5,7 @@ import { NotFound } from "../domain/Errors.ts"
 import type { EntityId, RecordId } from "../domain/Ids.ts"
 import type { JsonText } from "../domain/JsonText.ts"
 import type { Market } from "../domain/Market.ts"
-import type { EntityTranslations, TranslatedKind } from "../domain/Translation.ts"
+import { type KeyedEntityTranslations, type TranslatedKind, withAttributeKeys } from "../domain/Translation.ts"
 import { OperationsRepo } from "../repos/OperationsRepo.ts"
 
 /**
@@ -31,7 +31,7 @@ export class Operations extends Context.Tag("catalog/Operations")<
     readonly translations: (
       kind: TranslatedKind,
       id: EntityId
-    ) => Effect.Effect<EntityTranslations, NotFound, CurrentActor>
+    ) => Effect.Effect<KeyedEntityTranslations, NotFound, CurrentActor>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -62,7 +62,7 @@ export class Operations extends Context.Tag("catalog/Operations")<
         }),
         translations: Effect.fnUntraced(function* (kind, id) {
           const { accountId } = yield* CurrentActor
-          return yield* known(repo.translations(accountId, kind, id))
+          return withAttributeKeys(kind, yield* known(repo.translations(accountId, kind, id)))
         })
       }
     })

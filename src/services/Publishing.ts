@@ -61,6 +61,8 @@ export interface PublishingOptions {
   readonly mostPushes: number
   /** Attempts after those that only read back what became of a push whose outcome is unknown. */
   readonly mostReadings: number
+  /** Attempts that may end with their process, which say nothing about the store and do not count as the above. */
+  readonly mostLost: number
   /** The most that the second attempt is delayed by; each further one by twice as much. */
   readonly firstDelay: Duration.Duration
   readonly longestDelay: Duration.Duration
@@ -78,6 +80,7 @@ export const defaultPublishingOptions: PublishingOptions = {
   mostPerStore: 4,
   mostPushes: 6,
   mostReadings: 6,
+  mostLost: 10,
   firstDelay: Duration.seconds(1),
   longestDelay: Duration.minutes(1),
   attemptLimit: Duration.minutes(5),
@@ -528,7 +531,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                   ? yield* later(read.left)
                   : yield* fail(
                       { outcome: "unavailable", reason: read.left.reason },
-                      givenUp(claimed.error ?? errorOf(read.left), options.mostPushes),
+                      givenUp(claimed.error ?? errorOf(read.left), pushes),
                       taking
                     )
               }
@@ -536,7 +539,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
               if (pushes > options.mostPushes)
                 return yield* fail(
                   { outcome: "unavailable", reason: null },
-                  givenUp(claimed.error ?? lost, options.mostPushes),
+                  givenUp(claimed.error ?? tooSlow, pushes),
                   taking
                 )
             }
@@ -553,7 +556,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
                   ? yield* later(failure)
                   : yield* fail(
                       { outcome: "unavailable", reason: failure.reason },
-                      givenUp(errorOf(failure), options.mostPushes),
+                      givenUp(errorOf(failure), pushes),
                       taking
                     )
               case "PlatformOutcomeUnknown": {
@@ -567,9 +570,12 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
             }
           })
 
+        const isHopeless = (claimed: Claimed) =>
+          claimed.lost > options.mostLost || counted(claimed) > options.mostPushes + options.mostReadings
+
         /** Ends what nobody came to the end of, however often: its processes died of it, or it takes too long. */
         const giveUp = (claimed: Claimed) => {
-          const { content, entityId, error } = claimed
+          const { content, entityId, error, lost } = claimed
           const carried = content._tag === "Draft" ? content.carried.map((each) => each.entityId) : []
           return settled(
             claimed,
@@ -578,7 +584,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
             {
               _tag: "Failed",
               entityIds: [entityId, ...carried],
-              error: givenUp(error ?? lost, counted(claimed) - 1)
+              error: lost > options.mostLost ? lostWith(lost) : givenUp(error ?? tooSlow, counted(claimed) - 1)
             }
           )
         }
@@ -586,10 +592,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
         /** Carries one out. It ends with its lease, with an outcome, or with a defect, after which its lease runs out. */
         const carryOut = (claimed: Claimed) =>
           Effect.raceFirst(
-            Effect.timeoutOption(
-              counted(claimed) > options.mostPushes + options.mostReadings ? giveUp(claimed) : attempt(claimed),
-              options.attemptLimit
-            ).pipe(
+            Effect.timeoutOption(isHopeless(claimed) ? giveUp(claimed) : attempt(claimed), options.attemptLimit).pipe(
               Effect.flatMap((ended) =>
                 Option.isSome(ended)
                   ? Effect.void
@@ -793,22 +796,22 @@ const withoutPlatform = ({ domain }: Store) =>
   ValidationFailed.at("store_id", `${domain} is known by its files alone: nothing can be published to it`)
 
 /** Attempts that count, this one among them. */
-const counted = ({ attempts, givenBack }: Claimed) => attempts - givenBack
+const counted = ({ attempts, givenBack, lost }: Claimed) => attempts - givenBack - lost
 
 const errorOf = (error: PlatformUnavailable | PlatformOutcomeUnknown): PublishError => ({
   code: error._tag === "PlatformUnavailable" ? "PLATFORM_UNAVAILABLE" : "OUTCOME_UNKNOWN",
   message: error.message
 })
 
-const lost: PublishError = {
+const lostWith = (processes: number): PublishError => ({
   code: "INTERRUPTED",
-  message: "The processes that published it ended before they were done."
-}
+  message: `The processes that published it ended before they were done, ${processes} times.`
+})
 const tooSlow: PublishError = { code: "OUTCOME_UNKNOWN", message: "The store's platform took too long." }
 
 const givenUp = ({ code, message }: PublishError, attempts: number): PublishError => ({
   code,
-  message: `${message} Tried ${attempts} times.`
+  message: `${message} Tried ${attempts} ${attempts === 1 ? "time" : "times"}.`
 })
 
 /** The workers of a server: they begin when it starts. */

@@ -1,6 +1,7 @@
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { type BudgetScope, RateLimited } from "../domain/Errors.ts"
 import type { AccountId } from "../domain/Ids.ts"
+import { type Moment, makeMoments } from "../domain/MonotonicClock.ts"
 import { makeRedisWindows, type RedisOptions } from "./RedisWindows.ts"
 
 /** Requests per window, by whose budget it is. */
@@ -35,15 +36,16 @@ export interface Taken {
 
 const windowMillis = 60_000
 
-/** Times are in unix milliseconds. A window that nothing was spent from is not open: it would begin now. */
+/** A window that nothing was spent from is not open: it would begin now. */
 interface Window {
+  /** In milliseconds of the clock that measures it. */
   readonly endsAt: number
   readonly spent: number
 }
 
 /** What became of a request: whether both windows had room for it, and how they are after it. */
 export interface Outcome {
-  readonly now: number
+  readonly now: Moment
   readonly admitted: boolean
   readonly key: Window
   readonly account: Window
@@ -55,29 +57,32 @@ const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | 
   leftOfAccount: Math.max(0, sizes.perAccount - account.spent)
 })
 
+/** The end of a window as clients are told it. */
+const unixSecondsOf = ({ endsAt }: Window, { toUnix }: Moment): number => Math.ceil((endsAt + toUnix) / 1000)
+
 /** What headers say of windows that refuse nothing. */
-const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key">): Standing => {
+const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key" | "now">): Standing => {
   const { leftOfAccount, leftOfKey } = leftOf(sizes, windows)
   return {
     limit: sizes.perKey,
     remaining: leftOfKey,
-    resetAtSeconds: Math.ceil(windows.key.endsAt / 1000),
+    resetAtSeconds: unixSecondsOf(windows.key, windows.now),
     scope: leftOfAccount < leftOfKey ? "account" : "key"
   }
 }
 
 /** What the outcome means to the client, wherever windows are kept. */
 const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome): Taken => {
-  if (admitted) return { standing: standingOf(sizes, { account, key }), refusal: null }
+  if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
   // When both refuse, only the later end helps the client.
   const isByKey = leftOfKey === 0 && (leftOfAccount > 0 || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
-  const { endsAt } = isByKey ? key : account
+  const window = isByKey ? key : account
   return {
-    standing: { ...standing, resetAtSeconds: Math.ceil(endsAt / 1000), scope },
-    refusal: new RateLimited({ scope, retryAfterSeconds: Math.max(1, Math.ceil((endsAt - now) / 1000)) })
+    standing: { ...standing, resetAtSeconds: unixSecondsOf(window, now), scope },
+    refusal: new RateLimited({ scope, retryAfterSeconds: Math.max(1, Math.ceil((window.endsAt - now.millis) / 1000)) })
   }
 }
 
@@ -103,7 +108,10 @@ class Windows {
   }
 }
 
-/** Request budgets: fixed windows of 60 s, anchored at their first request, one per credential and one per account. */
+/**
+ * Request budgets: fixed windows of 60 s, anchored at their first request, one per credential and one per account. They are
+ * measured by a clock that is never set; only the end that clients are told is a time of day.
+ */
 export class RateBudget extends Context.Tag("catalog/RateBudget")<
   RateBudget,
   {
@@ -119,9 +127,11 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     const keys = new Windows()
     const accounts = new Windows()
 
-    const takeAt = (now: number, { accountId, credentialId }: Spender): Taken => {
-      const key = keys.find(credentialId, now)
-      const account = accounts.find(accountId, now)
+    const moment = makeMoments()
+
+    const takeAt = (now: Moment, { accountId, credentialId }: Spender): Taken => {
+      const key = keys.find(credentialId, now.millis)
+      const account = accounts.find(accountId, now.millis)
       const admitted = key.spent < sizes.perKey && account.spent < sizes.perAccount
       return takenOf(
         sizes,
@@ -132,15 +142,19 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     }
 
     return {
-      take: (spender) => Effect.map(Clock.currentTimeMillis, (now) => takeAt(now, spender)),
+      take: (spender) => Effect.map(moment, (now) => takeAt(now, spender)),
       look: ({ accountId, credentialId }) =>
-        Effect.map(Clock.currentTimeMillis, (now) =>
-          standingOf(sizes, { key: keys.find(credentialId, now), account: accounts.find(accountId, now) })
+        Effect.map(moment, (now) =>
+          standingOf(sizes, {
+            now,
+            key: keys.find(credentialId, now.millis),
+            account: accounts.find(accountId, now.millis)
+          })
         ),
-      untouched: Effect.map(Clock.currentTimeMillis, (now) => ({
+      untouched: Effect.map(moment, (now) => ({
         limit: sizes.perKey,
         remaining: sizes.perKey,
-        resetAtSeconds: Math.ceil((now + windowMillis) / 1000),
+        resetAtSeconds: unixSecondsOf({ endsAt: now.millis + windowMillis, spent: 0 }, now),
         scope: "key" as const
       }))
     }

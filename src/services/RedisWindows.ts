@@ -23,7 +23,8 @@ const noRedis = (cause: unknown): NoRedis => {
  * sizes, their length, the time (all nodes share Redis' own where it is empty), and whether one is spent or nothing but
  * looked at. Answers with what `Outcome` says.
  *
- * A key outlives its window by a second: it is the script that ends a window, expiry only clears it away.
+ * A key outlives its window by a second: it is the script that ends a window, expiry only clears it away. A window that would
+ * last longer than a whole one was begun before Redis' clock was set back: it ends a whole one from now.
  */
 const takeScript = `
 local length = tonumber(ARGV[3])
@@ -36,8 +37,13 @@ end
 local function find(key)
   local window = redis.call("HMGET", key, "spent", "endsAt")
   local endsAt = tonumber(window[2])
-  if endsAt and endsAt > now then return tonumber(window[1]), endsAt end
-  return 0, now + length
+  if not endsAt or endsAt <= now then return 0, now + length end
+  if endsAt > now + length then
+    endsAt = now + length
+    redis.call("HSET", key, "endsAt", string.format("%.0f", endsAt))
+    redis.call("PEXPIRE", key, length + 1000)
+  end
+  return tonumber(window[1]), endsAt
 end
 
 local function spend(key, spent, endsAt)
@@ -146,7 +152,7 @@ export const makeRedisWindows = (
   windowMillis: number
 ): Effect.Effect<RedisWindows, never, Scope.Scope> =>
   Effect.gen(function* () {
-    // How long Redis takes is real time, whatever a test makes of the windows'.
+    // How long Redis takes is real time, whatever a test makes of the windows', and no step of the system's clock changes it.
     const clock = Clock.make()
     const place = URL.canParse(Redacted.value(url)) ? `Redis at ${new URL(Redacted.value(url)).host}` : "Redis"
     /** Since when calls wait for their answers, oldest first. */
@@ -157,7 +163,7 @@ export const makeRedisWindows = (
 
     const complain = ({ reason }: NoRedis) =>
       Effect.suspend(() => {
-        const now = clock.unsafeCurrentTimeMillis()
+        const now = performance.now()
         if (now - lastWarning < warningMillis) return Effect.void
         lastWarning = now
         isMissed = true
@@ -166,19 +172,18 @@ export const makeRedisWindows = (
 
     /** The patience is with Redis: while this process was stalled, it did not listen. */
     const forgive = (stalledMillis: number) => {
-      const now = clock.unsafeCurrentTimeMillis()
+      const now = performance.now()
       for (const call of waiting) call.since = Math.min(call.since + stalledMillis, now)
     }
 
     /** One look at all calls: a timer for each would cost more than the call. Fails when one takes too long. */
     const look = Effect.gen(function* () {
-      const before = clock.unsafeCurrentTimeMillis()
+      const before = performance.now()
       yield* Effect.sleep(lookMillis)
-      const stalledMillis = clock.unsafeCurrentTimeMillis() - before - lookMillis
+      const stalledMillis = performance.now() - before - lookMillis
       if (stalledMillis > lookMillis) forgive(stalledMillis)
       const [oldest] = waiting
-      if (oldest !== undefined && clock.unsafeCurrentTimeMillis() - oldest.since >= patienceMillis)
-        return yield* tooSlow
+      if (oldest !== undefined && performance.now() - oldest.since >= patienceMillis) return yield* tooSlow
     })
 
     const settled = yield* Deferred.make<void>()
@@ -217,7 +222,7 @@ export const makeRedisWindows = (
     const ask = (client: Client, spender: Spender, time: string, deed: Deed) =>
       Effect.suspend(() => {
         const command = { keys: redisKeysOf(spender), arguments: [...sizes, time, deed] }
-        const call = { since: clock.unsafeCurrentTimeMillis() }
+        const call = { since: performance.now() }
         waiting.add(call)
         return Effect.tryPromise({
           try: (): Promise<unknown> => client.evalSha(takeSha1, command),
@@ -246,7 +251,7 @@ export const makeRedisWindows = (
           }),
         onSuccess: ([admitted, now, spentOfKey, keyEndsAt, spentOfAccount, accountEndsAt]) => {
           const outcome = Option.some<Outcome>({
-            now,
+            now: { millis: now, toUnix: 0 },
             admitted: admitted === 1,
             key: { spent: spentOfKey, endsAt: keyEndsAt },
             account: { spent: spentOfAccount, endsAt: accountEndsAt }

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import type { CurrentActor } from "../domain/Actor.ts"
+import { CurrentActor } from "../domain/Actor.ts"
 import type { EntityKind } from "../domain/Attribute.ts"
 import type { Locked } from "../domain/CatalogChange.ts"
 import type { PimLocked } from "../domain/Errors.ts"
@@ -14,6 +14,8 @@ import {
   type ReconcileResult,
   type Remedy
 } from "../domain/Remediation.ts"
+import { HealthRepo } from "../repos/HealthRepo.ts"
+import { StoresRepo } from "../repos/StoresRepo.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { FaultInjector } from "./FaultInjector.ts"
 
@@ -39,12 +41,15 @@ export interface Reconciled {
 export class Remediation extends Context.Tag("catalog/Remediation")<
   Remediation,
   {
-    /** Fills fields that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
+    /** Fills fields, of a store or canonical, that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
     readonly fill: (
       kind: EntityKind,
       operations: ReadonlyArray<FillOperation>
     ) => Effect.Effect<Filled, PimLocked, CurrentActor>
-    /** Makes fields equal across stores that disagree at the moment of writing; at most 500 operations, of one kind. */
+    /**
+     * Makes fields equal across the stores of one language or currency that disagree at the moment of writing; at most 500
+     * operations, of one kind.
+     */
     readonly reconcile: (
       kind: EntityKind,
       operations: ReadonlyArray<ReconcileOperation>
@@ -56,11 +61,21 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
     Effect.gen(function* () {
       const changes = yield* CatalogChanges
       const faults = yield* FaultInjector
+      const health = yield* HealthRepo
+      const stores = yield* StoresRepo
       const transaction = yield* Transaction
+
+      /** As a scan that begins now compares. */
+      const comparison = Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const linked = yield* stores.list(accountId)
+        const { divergence } = yield* health.rules(accountId)
+        return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
+      })
 
       const carryOut = <Result>(
         operations: ReadonlyArray<{ readonly entity_id: EntityId }>,
-        decide: (locked: Locked) => Remedy<Result>
+        decision: Effect.Effect<(locked: Locked) => Remedy<Result>, never, CurrentActor>
       ) =>
         Effect.gen(function* () {
           if (operations.length === 0) return []
@@ -68,6 +83,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
           const { results } = yield* transaction.run(
             Effect.gen(function* () {
               yield* faults.at("batchBegun")
+              const decide = yield* decision
               const remedy = yield* changes.applyRemedy(owners, decide)
               yield* faults.at("batchWritten")
               return remedy
@@ -79,16 +95,22 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
 
       return {
         fill: Effect.fn("Remediation.fill")((kind, operations) =>
-          Effect.map(carryOut(operations, decideFills(kind, operations)), (results) => ({
+          Effect.map(carryOut(operations, Effect.succeed(decideFills(kind, operations))), (results) => ({
             filled: results.filter(({ filled }) => filled).length,
             results
           }))
         ),
         reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
-          Effect.map(carryOut(operations, decideReconciles(kind, operations)), (results) => ({
-            patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
-            results
-          }))
+          Effect.map(
+            carryOut(
+              operations,
+              Effect.map(comparison, (compared) => decideReconciles(kind, operations, compared))
+            ),
+            (results) => ({
+              patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
+              results
+            })
+          )
         )
       }
     })

@@ -4,6 +4,7 @@ import { isOfKind } from "../domain/OpaqueToken.ts"
 import type { SignedIn } from "../domain/User.ts"
 import { type Identity, type SessionLife, UsersRepo } from "../repos/UsersRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
+import { deviceSeconds } from "./SignIns.ts"
 
 /** 12 hours after the last request, 30 days in all. */
 export const sessionLife: SessionLife = { idleSeconds: 12 * 3_600, wholeSeconds: 30 * 86_400 }
@@ -20,7 +21,7 @@ export class Sessions extends Context.Tag("catalog/Sessions")<
     /** Whose browser shows this cookie; none: nobody's, or no longer. */
     readonly find: (token: string) => Effect.Effect<Option.Option<SignedIn>>
     readonly end: (accountId: AccountId, sessionHash: string) => Effect.Effect<void>
-    /** Deletes sessions and links that are over, and attempts that no longer count. How many. */
+    /** Deletes sessions, links and known browsers that are over, and attempts that no longer count. How many. */
     readonly forget: Effect.Effect<number>
   }
 >() {
@@ -40,7 +41,7 @@ export class Sessions extends Context.Tag("catalog/Sessions")<
         return found
       }),
       end: users.endSession,
-      forget: users.forget(sessionLife, attemptSeconds)
+      forget: users.forget(sessionLife, attemptSeconds, deviceSeconds)
     }))
   )
 }

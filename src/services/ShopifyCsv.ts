@@ -3,9 +3,9 @@ import { type FileHandle, open, stat } from "node:fs/promises"
 import { CsvError, type Options, Parser } from "csv-parse"
 import { parse } from "csv-parse/sync"
 import { Chunk, Data, Effect, Either, Option, Predicate, Stream } from "effect"
-import { type ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { type ImportedProduct, ImportFileRejected, ImportProblems } from "../domain/ImportedProduct.ts"
 import { lineBreaks } from "./ShopifyCsvCells.ts"
-import { type Columns, otherSeparator, readHeader } from "./ShopifyCsvColumns.ts"
+import { isSeparatorLine, type MetafieldColumn, readHeader, separatorOf } from "./ShopifyCsvColumns.ts"
 import { type CsvRecord, ShopifyCsvProducts } from "./ShopifyCsvProducts.ts"
 
 /** A column that is not kept, and how many of its cells say something. */
@@ -21,11 +21,15 @@ export interface ShopifyCsvSummary {
   readonly images: number
   /** Further lines of a product that hold neither a variant nor an image. */
   readonly skippedLines: number
+  /** Active products that are not published to the online store: drafts here. */
+  readonly unpublished: number
   /** False: every product must be here already. */
   readonly hasTitle: boolean
-  /** `namespace.key`, in the order of the file. */
-  readonly productMetafields: ReadonlyArray<string>
-  readonly variantMetafields: ReadonlyArray<string>
+  /** In the order of the file. */
+  readonly productMetafields: ReadonlyArray<MetafieldColumn>
+  readonly variantMetafields: ReadonlyArray<MetafieldColumn>
+  /** The header, by index. */
+  readonly columnNames: ReadonlyArray<string>
   /** In the order of the file. */
   readonly ignoredColumns: ReadonlyArray<IgnoredColumn>
   readonly totalBytes: number
@@ -42,8 +46,8 @@ const chunkBytes = 65_536
 /** No line, and no record of several lines, may be longer. Shopify's longest value, a description, has half of it. */
 const maxRecordBytes = 1_048_576
 
-const aboutFile = (reason: string) => new ImportFileRejected({ line: null, column: null, reason })
-const aboutLine = (line: number, reason: string) => new ImportFileRejected({ line, column: null, reason })
+const aboutFile = (reason: string) => ImportFileRejected.at(null, null, reason)
+const aboutLine = (line: number, reason: string) => ImportFileRejected.at(line, null, reason)
 
 export const empty = () => aboutFile("The file is empty.")
 const changed = () => aboutFile("The file was changed while it was read.")
@@ -76,8 +80,17 @@ const completeCharacters = (bytes: Buffer): number => {
   return bytes.length
 }
 
-/** Bytes of a file, chunk by chunk, to those of whole characters that are strict UTF-8 in lines of a bounded length. */
+const utf16Names: ReadonlyMap<string, string> = new Map([
+  ["fffe", "utf-16le"],
+  ["feff", "utf-16be"]
+])
+
+/**
+ * Bytes of a file, chunk by chunk, to UTF-8 of whole characters in lines of a bounded length. The file is strict UTF-8, or
+ * UTF-16 with a byte order mark, which Excel calls Unicode text.
+ */
 class TextBytes {
+  utf16: TextDecoder | null = null
   line = 1
   lineLength = 0
   endedInReturn = false
@@ -85,11 +98,13 @@ class TextBytes {
   rest: Buffer = Buffer.alloc(0)
 
   take(chunk: Buffer): Either.Either<Buffer, ImportFileRejected> {
+    if (this.isFirst) {
+      const name = utf16Names.get(chunk.subarray(0, 2).toString("hex"))
+      if (name !== undefined) this.utf16 = new TextDecoder(name, { fatal: true })
+      this.isFirst = false
+    }
+    if (this.utf16 !== null) return this.takeUtf16(this.utf16, chunk)
     const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
-    const mark = bytes.subarray(0, 2).toString("hex")
-    if (this.isFirst && (mark === "fffe" || mark === "feff"))
-      return Either.left(aboutLine(1, "The file is UTF-16 text: save it as UTF-8."))
-    this.isFirst = false
     const end = completeCharacters(bytes)
     const text = bytes.subarray(0, end)
     const first = { line: this.line, endedInReturn: this.endedInReturn }
@@ -102,8 +117,23 @@ class TextBytes {
     return Either.left(this.notUtf8(text))
   }
 
+  /** No chunk: the file ends. */
+  takeUtf16(decoder: TextDecoder, chunk?: Buffer): Either.Either<Buffer, ImportFileRejected> {
+    return Either.flatMap(
+      Either.try({
+        try: () => Buffer.from(chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })),
+        catch: () => aboutLine(this.line, "The file is no UTF-16 text from here on: save it as UTF-8.")
+      }),
+      (text) => {
+        const problem = this.countLines(text)
+        return problem === null ? Either.right(text) : Either.left(problem)
+      }
+    )
+  }
+
   /** What is left when the file ends. */
   end(): Either.Either<void, ImportFileRejected> {
+    if (this.utf16 !== null) return Either.map(this.takeUtf16(this.utf16), () => undefined)
     return this.rest.length === 0 ? Either.void : Either.left(this.notUtf8(this.rest))
   }
 
@@ -127,7 +157,10 @@ class TextBytes {
       this.countLines(text.subarray(start, end + 1))
       start = end + 1
     }
-    return aboutLine(this.line, "The file is no UTF-8 text here: save it as UTF-8.")
+    return aboutLine(
+      this.line,
+      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+    )
   }
 }
 
@@ -139,11 +172,16 @@ class CsvRecords {
   /** Offset of the first byte behind the last record. */
   end = 0
   records: Array<CsvRecord> = []
+  /** What was written and belongs to no record yet. */
+  pending: Buffer = Buffer.alloc(0)
+  readonly separator: string
   readonly parser: Parser
 
-  constructor() {
+  constructor(separator: string) {
+    this.separator = separator
     this.parser = new Parser({
       ...csvOptions,
+      delimiter: separator,
       // Nothing goes on to the stream's readable side: records are taken as soon as their bytes were written.
       on_record: (cells: ReadonlyArray<string>, info) => {
         const line = this.line + info.empty_lines - this.emptyLines
@@ -163,8 +201,11 @@ class CsvRecords {
     readonly isBroken: boolean
   }> {
     return Effect.async((resume) => {
+      const from = this.end
+      if (bytes !== null) this.pending = Buffer.concat([this.pending, bytes])
       const taken = (error?: Error | null) => {
         const { records } = this
+        this.pending = this.pending.subarray(this.end - from)
         this.records = []
         resume(Effect.succeed({ records, isBroken: Predicate.isNotNullable(error) }))
       }
@@ -182,13 +223,14 @@ interface BrokenCell {
 }
 
 /** Reads a broken record once more, cell by cell. */
-const brokenCell = (record: Buffer, firstLine: number): BrokenCell => {
+const brokenCell = ({ line: firstLine, pending, separator }: CsvRecords): BrokenCell => {
   let line = firstLine
   let index = 0
   const outcome = Either.try({
     try: () =>
-      parse(record, {
+      parse(pending, {
         ...csvOptions,
+        delimiter: separator,
         cast: (cell, { empty_lines }) => {
           if (index++ === 0) line += empty_lines
           line += lineBreaks(cell)
@@ -208,12 +250,6 @@ const brokenReasons: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: "This cell has a quote inside and none around it: quote the cell and double the quote inside.",
   CSV_MAX_RECORD_SIZE: "The record is longer than 1 MiB: a quote may be left open."
 }
-
-const firstLineOf = (text: Buffer) =>
-  text
-    .subarray(0, 4096)
-    .toString("utf8")
-    .split(/[\r\n]/, 1)[0] ?? ""
 
 interface OpenFile {
   readonly path: string
@@ -260,54 +296,51 @@ const isChanged = (file: OpenFile) =>
 /** One reading of an open file, from its beginning to its end. */
 const makeReading = (file: OpenFile) => {
   const text = new TextBytes()
-  const csv = new CsvRecords()
+  const problems = new ImportProblems()
+  let csv: CsvRecords | null = null
   let bytesRead = 0
-  let firstLine = ""
   let products: ShopifyCsvProducts | null = null
   let isDone = false
+  let isAllRead = false
 
   const productPart = (product: ImportedProduct) =>
     ShopifyCsvPart.Product({ product, bytesRead, totalBytes: file.size })
 
-  const header = (record: CsvRecord): Either.Either<Columns, ImportFileRejected> => {
-    const separator = otherSeparator(firstLine)
-    return Either.mapLeft(readHeader(record.line, record.cells), (rejected) =>
-      separator === null || rejected.column !== null ? rejected : separated(record.line, separator)
-    )
-  }
-
-  const take = (records: ReadonlyArray<CsvRecord>): Either.Either<Array<ShopifyCsvPart>, ImportFileRejected> => {
+  const take = (
+    records: ReadonlyArray<CsvRecord>,
+    separator: string
+  ): Either.Either<Array<ShopifyCsvPart>, ImportFileRejected> => {
     const parts: Array<ShopifyCsvPart> = []
     for (const record of records) {
       if (products === null) {
-        if (record.cells.every((cell) => cell.trim() === "")) continue
-        const columns = header(record)
+        if (record.cells.every((cell) => cell.trim() === "") || isSeparatorLine(record.cells[0] ?? "")) continue
+        const columns = readHeader(record.line, record.cells, separator)
         if (Either.isLeft(columns)) return Either.left(columns.left)
-        products = new ShopifyCsvProducts(columns.right)
+        products = new ShopifyCsvProducts(columns.right, problems)
         continue
       }
       const completed = products.take(record)
-      if (Either.isLeft(completed)) return Either.left(completed.left)
-      if (completed.right !== null) parts.push(productPart(completed.right))
+      // A file with a problem is refused: the rest of it is only checked.
+      if (completed !== null && problems.count === 0) parts.push(productPart(completed))
     }
     return Either.right(parts)
   }
 
-  const broken = Effect.fnUntraced(function* () {
-    const separator = otherSeparator(firstLine)
-    if (products === null && separator !== null) return separated(csv.line, separator)
-    const { code, index, line } = brokenCell(yield* readAt(file, csv.end, bytesRead - csv.end), csv.line)
-    return new ImportFileRejected({
+  const brokenRecord = (records: CsvRecords) => {
+    const { code, index, line } = brokenCell(records)
+    return ImportFileRejected.at(
       line,
-      column: products?.columns.names[index] ?? null,
-      reason: brokenReasons[code] ?? "The record is no CSV."
-    })
-  })
+      products?.columns.names[index] ?? null,
+      brokenReasons[code] ?? "The record is no CSV."
+    )
+  }
 
   const partsOf = Effect.fnUntraced(function* (bytes: Buffer | null) {
+    if (csv === null && bytes !== null && bytes.length > 0) csv = new CsvRecords(separatorOf(bytes.toString("utf8")))
+    if (csv === null) return []
     const { isBroken, records } = yield* csv.take(bytes)
-    const parts = yield* take(records)
-    return isBroken ? yield* Effect.flatMap(broken(), Effect.fail) : parts
+    const parts = yield* take(records, csv.separator)
+    return isBroken ? yield* brokenRecord(csv) : parts
   })
 
   const ending = Effect.fnUntraced(function* () {
@@ -316,6 +349,8 @@ const makeReading = (file: OpenFile) => {
     const parts = yield* partsOf(null)
     if (products === null) return yield* empty()
     const last = products.end()
+    isAllRead = true
+    if (problems.rejected !== null) return yield* problems.rejected
     if (last === null) return yield* aboutFile("The file has a header and no product.")
     isDone = true
     return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file.size))]
@@ -324,15 +359,21 @@ const makeReading = (file: OpenFile) => {
   const next = Effect.gen(function* () {
     const bytes = yield* readAt(file, bytesRead, chunkBytes)
     if (bytes.length === 0) return yield* ending()
-    if (bytesRead === 0) firstLine = firstLineOf(bytes)
     bytesRead += bytes.length
     if (bytesRead > file.size) return yield* changed()
     return yield* partsOf(yield* text.take(bytes))
   })
 
-  // What a changing file looks broken by is that it changes.
+  /** A file that cannot be read on has that problem after those that were found before. */
+  const withEarlier = (rejected: ImportFileRejected): ImportFileRejected => {
+    if (isAllRead) return rejected
+    for (const problem of rejected.problems) problems.add(problem)
+    return problems.rejected ?? rejected
+  }
+
+  // A file that changes looks broken, and is said to have changed.
   const honest = Effect.catchAll(next, (rejected) =>
-    Effect.flatMap(isChanged(file), (isOther) => Effect.fail(isOther ? changed() : rejected))
+    Effect.flatMap(isChanged(file), (isOther) => Effect.fail(isOther ? changed() : withEarlier(rejected)))
   )
 
   return Effect.suspend(() =>
@@ -342,22 +383,18 @@ const makeReading = (file: OpenFile) => {
   )
 }
 
-const separated = (line: number, separator: string) =>
-  aboutLine(
-    line,
-    `The cells look separated by ${separator === "\t" ? "tabs" : `"${separator}"`}: save the file with commas.`
-  )
-
 const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsvSummary => {
-  const { columns, ignoredCells, images, skippedLines, variants } = products
+  const { columns, ignoredCells, images, skippedLines, unpublished, variants } = products
   return {
     products: products.products,
     variants,
     images,
     skippedLines,
+    unpublished,
     hasTitle: columns.at.title !== undefined,
-    productMetafields: columns.productMetafields.map(({ key }) => key),
-    variantMetafields: columns.variantMetafields.map(({ key }) => key),
+    productMetafields: columns.productMetafields,
+    variantMetafields: columns.variantMetafields,
+    columnNames: columns.names,
     ignoredColumns: columns.ignored.map((index, place) => ({
       name: columns.names[index] ?? "",
       filledCells: ignoredCells[place] ?? 0
@@ -369,7 +406,8 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsv
 /**
  * Reads a Shopify product export. Memory does not grow with the file, but for the handles it names: one chunk of bytes is
  * on its way at a time, and the next is read when the last one's products were taken.
- * ImportFileRejected: the first thing that keeps the file from being imported; products before it were given by then.
+ * ImportFileRejected: everything that keeps the file from being imported, as far as it can be read on; products before the
+ * first problem were given by then.
  */
 export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
   Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))

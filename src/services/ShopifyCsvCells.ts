@@ -33,7 +33,8 @@ const indexedText =
 
 const anyHandle = indexedText("handle")
 
-export const handleText: CellRule = (cell) => anyHandle(cell.trim())
+/** Handles are in lower case at Shopify. */
+export const handleText: CellRule = (cell) => anyHandle(cell.trim().toLowerCase())
 
 export const skuText: CellRule = indexedText("SKU")
 
@@ -51,6 +52,20 @@ export const decimalNumber: CellRule = (cell) =>
     ? Either.right(cell.trim())
     : Either.left(`${quoted(cell)} is no number of 0 or more, written like 12.50.`)
 
+/** Thousands and cents apart, in either way: `1.234,50`, `12,5`. */
+const withComma = /^(\d{1,3}(?:\.\d{3})+|\d{1,13}),(\d{1,9})$/
+/** One separator before three digits: thousands or thousandths. */
+const isAmbiguous = /^[1-9]\d{0,2}[.,]\d{3}$/
+
+/** A number of a file whose cells no comma separates: a comma may stand before its decimals. */
+export const decimalCommaNumber: CellRule = (cell) => {
+  const value = cell.trim()
+  if (isAmbiguous.test(value))
+    return Either.left(`${quoted(cell)} may mean thousands or decimals: write it with two decimals, like 12,50.`)
+  const [, whole, part] = withComma.exec(value) ?? []
+  return whole === undefined ? decimalNumber(value) : decimalNumber(`${whole.replaceAll(".", "")}.${part}`)
+}
+
 export const wholeNumber: CellRule = (cell) =>
   /^\d{1,9}$/.test(cell.trim())
     ? Either.right(cell.trim())
@@ -67,7 +82,7 @@ const oneOf =
 
 export const yesOrNo: CellRule = oneOf("true", "false")
 
-export const productStatus: CellRule = oneOf("active", "draft", "archived")
+export const productStatus: CellRule = oneOf("active", "draft", "archived", "unlisted")
 
 /** What a product without a status of its own has, by whether it is published. */
 export const publishedStatus: CellRule = (cell) =>

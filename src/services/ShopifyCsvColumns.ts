@@ -53,6 +53,8 @@ const columnOf: ReadonlyMap<string, Column> = new Map(
 export interface MetafieldColumn {
   /** `namespace.key` */
   readonly key: string
+  /** Its name in the header, `""` when it has none. */
+  readonly name: string
   readonly index: number
 }
 
@@ -66,6 +68,8 @@ export interface Columns {
   readonly variantMetafields: ReadonlyArray<MetafieldColumn>
   /** Indexes of the columns that are not kept. */
   readonly ignored: ReadonlyArray<number>
+  /** Whether numbers may have a decimal comma: no comma separates the cells. */
+  readonly hasDecimalCommas: boolean
 }
 
 const metafieldKey = /^[\w-]{1,255}\.[\w-]{1,64}$/
@@ -78,25 +82,86 @@ const metafieldOf = (owner: "product" | "variant", name: string): string | null 
   return metafieldKey.test(key) ? key : null
 }
 
-/** What separates the cells of a first line that names a product's columns, when it is no comma. */
-export const otherSeparator = (firstLine: string): string | null => {
-  const [found] = [";", "\t", "|"].filter((separator) =>
-    firstLine.split(separator).some((cell) => columnOf.get(cell.replaceAll('"', "").trim()) === "handle")
+/** The name in `Color (product.metafields.shopify.color-pattern)`. */
+const metafieldName = (column: string): string => column.slice(0, column.lastIndexOf("(")).trim()
+
+/** What may separate cells: Excel takes a semicolon where a comma stands before decimals, and a tab in its Unicode text. */
+const separators = [",", ";", "\t", "|"] as const
+type Separator = (typeof separators)[number]
+
+const isHandle = (cell: string) => columnOf.get(cell.replaceAll('"', "").trim()) === "handle"
+
+/** A line such as `sep=;`, which tells Excel the separator. */
+export const isSeparatorLine = (line: string): boolean => /^sep=.?\s*$/i.test(line)
+
+/** The separator of a text by its first line that says something: the one between a product's columns, else the commonest. */
+export const separatorOf = (text: string): Separator => {
+  const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s)?/i, ""))?.[0] ?? ""
+  const unquoted = line.replaceAll(/"[^"]*"/g, "")
+  const count = (separator: string) => unquoted.split(separator).length
+  return (
+    separators.find((separator) => line.split(separator).some(isHandle)) ??
+    separators.reduce((best, separator) => (count(separator) > count(best) ? separator : best))
   )
-  return found ?? null
+}
+
+/** Shopify's other exports, told by columns that no product export has; `columns`: all of these together. */
+const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: ReadonlyArray<string> }> = [
+  { name: "an inventory export", columns: ["HS Code", "COO"] },
+  { name: "an inventory export", columns: ["Location", "On hand"] },
+  { name: "an inventory export", columns: ["Location", "On hand (current)"] },
+  { name: "an inventory export", columns: ["Location", "On hand (new)"] },
+  { name: "an inventory export", columns: ["Location", "Available"] },
+  { name: "an inventory export", columns: ["Location", "Available (not editable)"] },
+  { name: "a customer export", columns: ["First Name", "Last Name", "Email"] },
+  { name: "an order export", columns: ["Financial Status", "Fulfillment Status"] },
+  { name: "an order export", columns: ["Lineitem name", "Lineitem quantity"] },
+  { name: "a discount export", columns: ["Discount Code", "Usage Limit"] },
+  { name: "a gift card export", columns: ["Last Characters", "Initial Balance"] }
+]
+
+/** What the file is in place of a product export. */
+const otherExport = (names: ReadonlyArray<string>): string | undefined => {
+  const given = new Set(names)
+  const found = otherExports.find(({ columns }) => columns.every((column) => given.has(column)))
+  return found === undefined
+    ? undefined
+    : `This is ${found.name} (it has the columns ${listed(found.columns)}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
+}
+
+/** What a product's line says and no column is called. */
+const telling = /^(?:true|false|deny|continue|active|draft|archived|unlisted|[\d.,-]+|https?:.*|<.*)$/is
+
+/** Whether the cells are values, not names of columns: hardly one of ours, and a repeated or a telling one among them. */
+const isNoHeader = (cells: ReadonlyArray<string>): boolean => {
+  const names = cells.flatMap((cell) => cell.trim() || [])
+  const isColumn = (name: string) => columnOf.has(name) || metafieldOf("product", name) || metafieldOf("variant", name)
+  if (names.some((name) => name.toLowerCase() === "handle") || names.filter(isColumn).length > 1) return false
+  return new Set(names).size < names.length || names.some((name) => telling.test(name))
 }
 
 const listed = (names: ReadonlyArray<string>) => names.map(quoted).join(" and ")
 
 /** The columns that a header names, or what keeps it from being that of a product export. */
-export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.Either<Columns, ImportFileRejected> => {
+export const readHeader = (
+  line: number,
+  cells: ReadonlyArray<string>,
+  separator: string
+): Either.Either<Columns, ImportFileRejected> => {
   const names = cells.map((cell, index) => cell.trim() || `(column ${index + 1})`)
+  const refused = (reason: string) => Either.left(ImportFileRejected.at(line, null, reason))
+  const other = otherExport(names)
+  if (other !== undefined) return refused(other)
+  if (isNoHeader(cells))
+    return refused(
+      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+    )
   const at: Partial<Record<Column, number>> = {}
   const metafields = { product: new Map<string, number>(), variant: new Map<string, number>() }
   const ignored: Array<number> = []
   const seen = new Map<string, number>()
   for (const [index, name] of names.entries()) {
-    const rejected = (reason: string) => Either.left(new ImportFileRejected({ line, column: name, reason }))
+    const rejected = (reason: string) => Either.left(ImportFileRejected.at(line, name, reason))
     const column = columnOf.get(name)
     const owner = (["product", "variant"] as const).find((kind) => metafieldOf(kind, name) !== null)
     const key = owner === undefined ? null : metafieldOf(owner, name)
@@ -119,28 +184,21 @@ export const readHeader = (line: number, cells: ReadonlyArray<string>): Either.E
     const other = names.find((given) => given.toLowerCase() === name.toLowerCase())
     return other === undefined ? [] : [`${quoted(name)} is spelled ${quoted(other)} there`]
   })
-  const isWrong = (reason: string) =>
-    Either.left(
-      new ImportFileRejected({ line, column: null, reason: `This is no header of a Shopify product export: ${reason}` })
-    )
+  const isWrong = (reason: string) => refused(`This is no header of a Shopify product export: ${reason}`)
   if (at.handle === undefined)
     return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
     return isWrong('it names no other of its columns than "Handle".')
-  // A product that has a status needs no other word on it, and a unit alone weighs nothing.
-  for (const [isIdle, column] of [
-    [at.status !== undefined, "published"],
-    [at.grams === undefined, "weight_unit"]
-  ] as const) {
-    const index = at[column]
-    if (isIdle && index !== undefined) ignored.push(index)
-  }
-  const columnsOf = (owner: "product" | "variant") => [...metafields[owner]].map(([key, index]) => ({ key, index }))
+  // A unit alone weighs nothing.
+  if (at.grams === undefined && at.weight_unit !== undefined) ignored.push(at.weight_unit)
+  const columnsOf = (owner: "product" | "variant") =>
+    [...metafields[owner]].map(([key, index]) => ({ key, name: metafieldName(names[index] ?? ""), index }))
   return Either.right({
     names,
     at,
     productMetafields: columnsOf("product"),
     variantMetafields: columnsOf("variant"),
-    ignored: ignored.sort((left, right) => left - right)
+    ignored: ignored.sort((left, right) => left - right),
+    hasDecimalCommas: separator !== ","
   })
 }

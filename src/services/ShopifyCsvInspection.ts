@@ -1,7 +1,9 @@
 import { Chunk, Effect, Option, Stream } from "effect"
 import type { ExportedMetafield } from "../domain/Definition.ts"
 import type { ImportedProduct, ImportFileRejected } from "../domain/ImportedProduct.ts"
+import { MetafieldInference } from "../domain/MetafieldInference.ts"
 import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from "./ShopifyCsv.ts"
+import type { MetafieldColumn } from "./ShopifyCsvColumns.ts"
 
 /** How far an export was read. */
 export interface ReadProgress {
@@ -30,9 +32,12 @@ class SkuCensus {
   }
 }
 
-/** Counts the products and variants that have a value of a metafield. */
+/** Counts the values of each metafield, and infers the type that they have. */
 class MetafieldCensus {
-  readonly counts = { product: new Map<string, number>(), variant: new Map<string, number>() }
+  readonly found = {
+    product: new Map<string, { count: number; readonly inference: MetafieldInference }>(),
+    variant: new Map<string, { count: number; readonly inference: MetafieldInference }>()
+  }
 
   take({ values, variants }: ImportedProduct): void {
     this.count("product", values)
@@ -40,13 +45,22 @@ class MetafieldCensus {
   }
 
   private count(owner: "product" | "variant", values: ImportedProduct["values"]): void {
-    const counts = this.counts[owner]
-    for (const key of Object.keys(values))
-      if (key.includes(".") && values[key] !== "") counts.set(key, (counts.get(key) ?? 0) + 1)
+    const found = this.found[owner]
+    for (const key of Object.keys(values)) {
+      const value = key.includes(".") ? values[key] : undefined
+      if (value === undefined || value === "") continue
+      const metafield = found.get(key) ?? { count: 0, inference: new MetafieldInference() }
+      metafield.count += 1
+      metafield.inference.take(value)
+      found.set(key, metafield)
+    }
   }
 
-  of(ownerType: "product" | "variant", keys: ReadonlyArray<string>): ReadonlyArray<ExportedMetafield> {
-    return keys.map((key) => ({ ownerType, key, count: this.counts[ownerType].get(key) ?? 0 }))
+  of(ownerType: "product" | "variant", columns: ReadonlyArray<MetafieldColumn>): ReadonlyArray<ExportedMetafield> {
+    return columns.map(({ key, name }) => {
+      const { count, inference } = this.found[ownerType].get(key) ?? { count: 0, inference: new MetafieldInference() }
+      return { ownerType, key, name, type: inference.type, count }
+    })
   }
 }
 

@@ -1,5 +1,5 @@
 import { Either } from "effect"
-import { ImportedProduct, type ImportedVariant, ImportFileRejected, quoted } from "../domain/ImportedProduct.ts"
+import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../domain/ImportedProduct.ts"
 import * as Cells from "./ShopifyCsvCells.ts"
 import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
 
@@ -24,18 +24,18 @@ const productRules = {
   seo_description: Cells.anyText
 } satisfies Partial<Record<Column, Cells.CellRule>>
 
-/** Cells of a variant's line that are attributes as they stand. */
-const variantRules = {
-  sku: Cells.skuText,
-  barcode: Cells.lineOfText,
-  price: Cells.decimalNumber,
-  compare_at_price: Cells.decimalNumber,
-  taxable: Cells.yesOrNo,
-  requires_shipping: Cells.yesOrNo
-} satisfies Partial<Record<Column, Cells.CellRule>>
+/** Cells of a variant's line that are attributes as they stand. `amount`: the rule of numbers. */
+const variantRules = (amount: Cells.CellRule) =>
+  ({
+    sku: Cells.skuText,
+    barcode: Cells.lineOfText,
+    price: amount,
+    compare_at_price: amount,
+    taxable: Cells.yesOrNo,
+    requires_shipping: Cells.yesOrNo
+  }) satisfies Partial<Record<Column, Cells.CellRule>>
 
 const productEntries = entriesOf(productRules)
-const variantEntries = entriesOf(variantRules)
 
 const optionNames = ["option1_name", "option2_name", "option3_name"] as const
 const optionValues = ["option1", "option2", "option3"] as const
@@ -60,6 +60,7 @@ interface DraftImage {
 interface Draft {
   readonly line: number
   readonly handle: string
+  readonly writtenHandle: string
   readonly values: Values
   readonly options: ReadonlyArray<string>
   /** Lines of its variants by what tells them apart. */
@@ -68,15 +69,18 @@ interface Draft {
   readonly images: Map<string, DraftImage>
 }
 
-/** One line while it is read: its cells by column, and the first of them that does not fit. */
+/** One line while it is read: its cells by column, each with one problem at most. */
 class Line {
   readonly columns: Columns
   readonly record: CsvRecord
-  rejected: ImportFileRejected | null = null
+  readonly problems: ImportProblems
+  /** Indexes of the cells that do not fit; null for the line as a whole. */
+  readonly rejected: Array<number | null> = []
 
-  constructor(columns: Columns, record: CsvRecord) {
+  constructor(columns: Columns, record: CsvRecord, problems: ImportProblems) {
     this.columns = columns
     this.record = record
+    this.problems = problems
   }
 
   reject(column: Column | null, reason: string): void {
@@ -85,9 +89,10 @@ class Line {
   }
 
   rejectAt(index: number | null, reason: string): void {
-    if (this.rejected !== null) return
+    if (this.rejected.includes(index)) return
+    this.rejected.push(index)
     const before = index === null ? [] : this.record.cells.slice(0, index)
-    this.rejected = new ImportFileRejected({
+    this.problems.add({
       line: before.reduce((line, cell) => line + Cells.lineBreaks(cell), this.record.line),
       column: index === null ? null : (this.columns.names[index] ?? null),
       reason
@@ -140,6 +145,11 @@ class Line {
  */
 export class ShopifyCsvProducts {
   readonly columns: Columns
+  readonly problems: ImportProblems
+  readonly amount: Cells.CellRule
+  readonly variantEntries: ReadonlyArray<[Column, Cells.CellRule]>
+  /** The handle of a product whose first line says nothing: its further lines are passed over. */
+  unreadable: string | null = null
   /** First lines by handle: a product's lines follow one another. */
   readonly seen = new Map<string, number>()
   readonly ignoredCells: Array<number>
@@ -149,18 +159,20 @@ export class ShopifyCsvProducts {
   images = 0
   /** Further lines of a product that hold neither a variant nor an image. */
   skippedLines = 0
+  /** Active products that are not published to the online store. */
+  unpublished = 0
 
-  constructor(columns: Columns) {
+  constructor(columns: Columns, problems: ImportProblems) {
     this.columns = columns
+    this.problems = problems
+    this.amount = columns.hasDecimalCommas ? Cells.decimalCommaNumber : Cells.decimalNumber
+    this.variantEntries = entriesOf(variantRules(this.amount))
     this.ignoredCells = columns.ignored.map(() => 0)
   }
 
-  /** Takes the next record; the product that it completes, if it does. */
-  take(record: CsvRecord): Either.Either<ImportedProduct | null, ImportFileRejected> {
-    if (record.cells.every(Cells.isBlank)) return Either.right(null)
-    const line = new Line(this.columns, record)
-    const completed = this.read(line)
-    return line.rejected === null ? Either.right(completed) : Either.left(line.rejected)
+  /** Takes the next record; the product that it completes, if it does. What does not fit goes to the problems. */
+  take(record: CsvRecord): ImportedProduct | null {
+    return record.cells.every(Cells.isBlank) ? null : this.read(new Line(this.columns, record, this.problems))
   }
 
   /** The last product; null when there was none. */
@@ -174,19 +186,21 @@ export class ShopifyCsvProducts {
     const { cells } = line.record
     if (cells.length !== this.columns.names.length) {
       line.reject(null, `The record has ${cells.length} cells, the header has ${this.columns.names.length}.`)
-      return null
+      return this.passOver(line.cell("handle").trim().toLowerCase())
     }
     const handle = line.read("handle", Cells.handleText)
     if (!handle) {
       line.reject("handle", "Every line must name its product by a handle.")
       return null
     }
+    if (handle === this.unreadable) return null
     this.columns.ignored.forEach((index, place) => {
       if (!Cells.isBlank(cells[index] ?? "")) this.ignoredCells[place] = (this.ignoredCells[place] ?? 0) + 1
     })
     const isFurther = this.current?.handle === handle
     const completed = isFurther ? null : this.complete()
     const draft = isFurther && this.current !== null ? this.current : this.begin(line, handle)
+    if (draft === null) return completed
     const isVariant = variantMarks.some((column) => line.isFilled(column))
     const isImage = line.isFilled("image")
     if (isVariant) this.readVariant(line, draft)
@@ -195,27 +209,39 @@ export class ShopifyCsvProducts {
     return completed
   }
 
-  begin(line: Line, handle: string): Draft {
+  /** A line that cannot be read; where a product begins on it, nothing is said of that one's further lines. */
+  passOver(handle: string): ImportedProduct | null {
+    if (handle === this.current?.handle) return null
+    const completed = this.complete()
+    this.current = null
+    this.unreadable = handle
+    return completed
+  }
+
+  /** Null: the product has begun before. */
+  begin(line: Line, handle: string): Draft | null {
     const earlier = this.seen.get(handle)
-    if (earlier !== undefined)
+    if (earlier !== undefined) {
       line.reject(
         "handle",
         `The product ${quoted(handle)} begins on line ${earlier}: its lines must follow one another.`
       )
+      this.current = null
+      this.unreadable = handle
+      return null
+    }
+    this.unreadable = null
     this.seen.set(handle, line.record.line)
     if (line.has("title") && !line.isFilled("title"))
       line.reject("title", "The first line of a product must have its title.")
     const values: Values = { handle }
     for (const [column, rule] of productEntries) line.put(values, column, line.read(column, rule))
-    line.put(
-      values,
-      "status",
-      line.read("status", Cells.productStatus) ?? line.read("published", Cells.publishedStatus)
-    )
+    line.put(values, "status", this.readStatus(line))
     line.putMetafields(values, this.columns.productMetafields)
     this.current = {
       line: line.record.line,
       handle,
+      writtenHandle: line.cell("handle").trim(),
       values,
       options: optionNames.map((column) => line.read(column, Cells.lineOfText)?.trim() ?? ""),
       identities: new Map(),
@@ -225,9 +251,25 @@ export class ShopifyCsvProducts {
     return this.current
   }
 
+  /**
+   * A product that is active and not published to the online store is seen by nobody there. It is a draft here: taken as
+   * active, it would come out of hiding with the next publish to any store.
+   */
+  readStatus(line: Line): string | null {
+    const status = line.read("status", Cells.productStatus)
+    const published = line.read("published", Cells.publishedStatus)
+    if (status !== "active" || published !== "draft") return status ?? published
+    this.unpublished++
+    return published
+  }
+
   readVariant(line: Line, draft: Draft): void {
+    if (draft.variants.length === maxVariants) {
+      line.reject(null, `A product has at most ${maxVariants} variants.`)
+      return
+    }
     const values: Values = {}
-    for (const [column, rule] of variantEntries) line.put(values, column, line.read(column, rule))
+    for (const [column, rule] of this.variantEntries) line.put(values, column, line.read(column, rule))
     this.readWeight(line, values)
     this.readOptions(line, draft, values)
     line.putMetafields(values, this.columns.variantMetafields)
@@ -242,7 +284,6 @@ export class ShopifyCsvProducts {
           : `Nothing tells this variant from the one on line ${twin}: variants need option values or different SKUs.`
       )
     draft.identities.set(identity, line.record.line)
-    if (draft.variants.length === maxVariants) line.reject(null, `A product has at most ${maxVariants} variants.`)
     draft.variants.push({
       line: line.record.line,
       values,
@@ -253,7 +294,7 @@ export class ShopifyCsvProducts {
 
   /** Weight and unit go together: grams without a unit stay grams. */
   readWeight(line: Line, values: Values): void {
-    const grams = line.read("grams", Cells.decimalNumber)
+    const grams = line.read("grams", this.amount)
     if (grams === null) return
     const unit = line.read("weight_unit", Cells.weightUnit) || "g"
     values.weight = grams === "" ? "" : Cells.weightIn(unit, grams)
@@ -287,7 +328,10 @@ export class ShopifyCsvProducts {
     const alt = line.read("image_alt", Cells.anyText)
     // Files written by hand repeat a picture on each line that it goes with.
     if (draft.images.has(url)) return
-    if (draft.images.size === maxImages) line.reject(null, `A product has at most ${maxImages} images.`)
+    if (draft.images.size === maxImages) {
+      line.reject(null, `A product has at most ${maxImages} images.`)
+      return
+    }
     draft.images.set(url, { line: line.record.line, url, position: position ? Number(position) : null, alt })
     this.images++
   }
@@ -303,6 +347,7 @@ export class ShopifyCsvProducts {
       {
         line: draft.line,
         handle: draft.handle,
+        ...(draft.writtenHandle === draft.handle ? {} : { writtenHandle: draft.writtenHandle }),
         values: this.columns.at.option1 === undefined ? draft.values : { ...draft.values, ...this.optionsOf(draft) },
         variants: draft.variants,
         images: images

@@ -1,4 +1,5 @@
 import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
+import { asBackground, Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { isEmpty, planDerivations } from "../domain/CatalogChange.ts"
@@ -130,6 +131,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
             })
           )
           .pipe(
+            asBackground,
             Effect.tap(({ forgotten }) => scanAgain(accountId, forgotten)),
             Effect.map(({ entities, store }) => ({ store, entities }))
           )
@@ -177,6 +179,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
               yield* drafts.raise(accountId)
             }).pipe(
               transaction.run,
+              Effect.provideService(Workload, "scan"),
               Effect.catchAllCause((cause) => Effect.logWarning(`The scan of ${dimension} failed`, cause))
             ),
           { discard: true }

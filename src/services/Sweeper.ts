@@ -1,4 +1,5 @@
 import { Effect, Layer, Option, Schedule } from "effect"
+import { LeasesRepo } from "../repos/LeasesRepo.ts"
 import { Authorization } from "./Authorization.ts"
 import { Imports } from "./Imports.ts"
 import { Mirror } from "./Mirror.ts"
@@ -12,8 +13,9 @@ const betweenSweeps = Schedule.spaced("1 hour")
 const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
   Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
 
-/** Finishes imports whose process is gone. */
+/** Ends leases of processes that are gone, and finishes their imports. */
 const takeOver = Effect.gen(function* () {
+  yield* (yield* LeasesRepo).endOfGone
   const count = yield* (yield* Imports).resume(Option.none())
   if (count > 0) yield* Effect.logInfo(`Took over ${count} ${count === 1 ? "import" : "imports"}`)
 })
@@ -42,7 +44,7 @@ const sweepAccess = Effect.gen(function* () {
 })
 
 /** What every server does without being asked, at its start and then again and again. */
-export const layer: Layer.Layer<never, never, Authorization | Imports | Mirror | Publishing | Sessions> =
+export const layer: Layer.Layer<never, never, Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions> =
   Layer.scopedDiscard(
     Effect.all([
       // Forked: the next account's import must not wait until a long one is finished.

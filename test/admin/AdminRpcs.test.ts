@@ -126,8 +126,8 @@ for (const [name, client] of Object.entries(clients))
           const admin = yield* AdminClient
           const demo = (yield* admin.listAccounts())[1] ?? assert.fail("no demo account")
           const account = Option.some(demo.id)
-          const europe = (yield* admin.listStores({ account })).find(({ domain }) => domain.includes("europe"))
-          const store = europe?.domain ?? assert.fail("no store")
+          const china = (yield* admin.listStores({ account })).find(({ domain }) => domain.includes("china"))
+          const store = china?.domain ?? assert.fail("no store")
           yield* admin.scanHealth({ account, dimension: "divergence", store: none })
           const { data } = yield* admin.listHealthIssues({
             account,

@@ -15,6 +15,7 @@ import { Transaction } from "../../src/database/Transaction.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { Accounts } from "../../src/services/Accounts.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Catalog } from "../../src/services/Catalog.ts"
 import { DataHealth } from "../../src/services/DataHealth.ts"
 import { Demo } from "../../src/services/Demo.ts"
 import { DemoEdits } from "../../src/services/DemoEdits.ts"
@@ -157,6 +158,7 @@ describe("the socket of a server", () => {
           Layer.mergeAll(
             never,
             Layer.mock(ApiKeys, {}),
+            Layer.mock(Catalog, {}),
             Layer.mock(DataHealth, {}),
             Layer.mock(Demo, { create: Effect.never }),
             Layer.mock(DemoEdits, {}),
@@ -188,6 +190,7 @@ describe("the socket of a server", () => {
         Layer.mergeAll(
           failing,
           Layer.mock(ApiKeys, {}),
+          Layer.mock(Catalog, {}),
           Layer.mock(DataHealth, {}),
           Layer.mock(Demo, { create: Effect.never }),
           Layer.mock(DemoEdits, {}),

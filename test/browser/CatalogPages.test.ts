@@ -195,7 +195,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await assertAccessible(page, "entity-conflict")
           await page.goto(`${base}/stores`)
           await assertAccessible(page, "stores-to-publish")
-          await page.getByRole("link", { name: "Publish all that is pending" }).click()
+          await page.getByRole("link", { name: "Publish all changes" }).click()
           assert.strictEqual(await heading(page), "Publish to Tarn & Tern")
           await assertAccessible(page, "store-to-publish")
           await tabTo(page, "Publish all of it")

@@ -193,8 +193,8 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
         yield* Effect.promise(async () => {
           await page.goto(`${base}/data-health`)
           await page.getByRole("button", { name: "Scan everything" }).click()
-          await page.goto(`${base}/data-health/issues?section=sync-never-published`)
-          assert.strictEqual(await page.title(), "Never published - Catalog")
+          await page.goto(`${base}/data-health/issues?section=completeness-required`)
+          assert.strictEqual(await page.title(), "Required fields empty - Catalog")
           assert.strictEqual(await page.getByRole("row").count(), 6)
           await assertGood(page, "issues-titles")
         })

@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.match(
           yield* refusal("draft", "set", id, "--revision", "4", "status=x", "nonsense=1"),
-          /^status: must be one of active, draft, archived; nonsense: is no attribute of a product; allowed: title, /
+          /^status: must be one of active, draft, archived, unlisted; nonsense: is no attribute of a product; allowed: title, /
         )
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4"),

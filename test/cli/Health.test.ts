@@ -104,7 +104,32 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
         "variant     required     sku, weight\n            recommended  nothing"
       )
       const completeness = yield* object("health", "scan", "completeness")
-      assert.deepStrictEqual(completeness.dimensions[0].result.rules, others)
+      const { divergence, structure, ...fieldRules } = others
+      assert.deepStrictEqual(completeness.dimensions[0].result.rules, fieldRules)
+      assert.match(
+        yield* must("health", "scan", "completeness"),
+        /^completeness .* affected(: [a-z0-9, ]+)?; recommended fields \d+% \(\d+ of \d+ affected\)$/m
+      )
+      assert.deepStrictEqual(
+        [divergence, structure],
+        [{ texts: "same_language", prices: "same_currency" }, { zero_price: "issue" }]
+      )
+      const checks = ["health", "rules", "checks"] as const
+      assert.deepStrictEqual(yield* object(...checks, "--texts", "all", "--zero-price", "allowed"), {
+        ...others,
+        divergence: { texts: "all", prices: "same_currency" },
+        structure: { zero_price: "allowed" }
+      })
+      const said = yield* must(...checks, "--prices", "all")
+      assert.include(
+        said,
+        "divergence  texts        all\n            prices       all\nstructure   zero price   allowed\nNext: catalog health scan divergence\n"
+      )
+      assert.deepStrictEqual(yield* run(...checks), {
+        code: 1,
+        stdout: "",
+        stderr: "Nothing to set: give --texts, --prices or --zero-price.\n"
+      })
       assert.deepStrictEqual(yield* object("health", "rules", "reset"), rules)
 
       const refused: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [

@@ -60,7 +60,10 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           new RegExp(`import ${id} is under review`)
         )
         const shown = (yield* run("import", "show", id)).stdout
-        assert.include(shown, "columns that are not kept: Variant Cost (1)")
+        assert.include(
+          shown,
+          "columns that are not kept: Variant Cost (1); a publish leaves them as they are in the shop"
+        )
         assert.deepInclude(yield* json("import", "accept", id), { import_id: id, phase: "applied" })
         assert.strictEqual(yield* refusal("import", "discard", id), "import: is applied, not under review")
         assert.deepInclude(yield* json("import", "csv", path, "--store", "shop.example.com", "--accept"), {
@@ -134,7 +137,9 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           updated: 0,
           unchanged: 2,
           conflicts: 0,
-          applied: 0
+          applied: 0,
+          unpublished: 0,
+          ignored_columns: [{ name: "Variant Cost", filled_cells: 1 }]
         })
         const shownLines = (id: unknown) =>
           Effect.map(said("import", "show", String(id)), (lines) => lines.slice(0, -1))
@@ -142,25 +147,139 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           `Import ${second.import_id} of export.csv into shop.example.com: discarded`,
           "  planned products: 0 created, 0 updated, 2 unchanged; 2 variants, 0 images",
           "  applied: 0 of 0 products",
-          "  columns that are not kept: Variant Cost (1)"
+          "  columns that are not kept: Variant Cost (1); a publish leaves them as they are in the shop"
         ])
         assert.deepStrictEqual(yield* shownLines(id), [
           `Import ${id} of export.csv into shop.example.com: applied`,
           "  products: 2 created, 0 updated, 0 unchanged; 2 variants, 0 images",
-          "  columns that are not kept: Variant Cost (1)"
+          "  columns that are not kept: Variant Cost (1); a publish leaves them as they are in the shop"
         ])
         const wide = join(folder, "wide.csv")
         const columns = Array.from({ length: 80 }, (_, index) => `Extra ${index}`)
         writeFileSync(wide, `Handle,Title,${columns.join(",")}\nhat,Hat,${columns.map(() => "x").join(",")}\n`)
         const wideLines = yield* said("import", "csv", wide, "--store", "shop.example.com", "--accept")
         const named = columns.slice(0, 10).map((name) => `${name} (1)`)
-        assert.strictEqual(wideLines[2], `  columns that are not kept: ${named.join(", ")} and 70 more`)
+        assert.strictEqual(
+          wideLines[2],
+          `  columns that are not kept: ${named.join(", ")} and 70 more; a publish leaves them as they are in the shop`
+        )
         const failed = (imports as ReadonlyArray<{ readonly import_id: string }>)[2]
         assert.deepStrictEqual(yield* shownLines(failed?.import_id), [
           `Import ${failed?.import_id} of none.csv into shop.example.com: failed`,
           "  applied: 0 of 0 products",
           `  There is no such file: ${join(folder, "none.csv")}`
         ])
+      })
+    )
+
+    it.effect("what a merchant says of a product beside its values is kept, or named as left to the shop", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, said } = commandsWith({ DATABASE_URL })
+        const { account_id: account } = yield* json("account", "create", "--name", "Hidden")
+        yield* json("store", "link", "hidden.example.com", "--account", account)
+        const file = join(folder, "hidden.csv")
+        const extras = Array.from({ length: 12 }, (_, index) => `Google Shopping / Custom Label ${index}`)
+        const labels = extras.map(() => "x").join(",")
+        writeFileSync(
+          file,
+          [
+            `Handle,Title,${extras.join(",")},Product Category,Published,Variant Price,Variant Inventory Policy,Gift Card,Cost per item,Status`,
+            `shown,Shown,${labels},Apparel,true,5.00,deny,false,2.00,active`,
+            `hidden,Hidden,${labels},Apparel,false,5.00,continue,false,2.00,active`,
+            `kept,Kept,${labels},,false,5.00,deny,true,,archived`,
+            `direct,Direct,${labels},,true,5.00,deny,false,,Unlisted`
+          ].join("\n")
+        )
+        const importing = ["import", "csv", file, "--store", "hidden.example.com", "--account", account]
+        const review = yield* said(...importing)
+        assert.include(review, "\n  1 active product is not published to the online store: it is imported as a draft\n")
+        assert.include(
+          review,
+          "\n  columns that are not kept: Product Category (2), Variant Inventory Policy (4), Gift Card (4), Cost per item (2), Google Shopping / Custom Label 0 (4),"
+        )
+        assert.include(review, "and 6 more; a publish leaves them as they are in the shop\n")
+        const { imports } = yield* json("import", "list", "--account", account)
+        const [{ import_id, ignored_columns, unpublished }] = imports
+        assert.deepStrictEqual([unpublished, ignored_columns.length], [1, 16])
+        yield* json("import", "accept", import_id, "--account", account)
+        const statuses = yield* Effect.promise(async () => {
+          const client = new pg.Client({ connectionString: DATABASE_URL })
+          await client.connect()
+          const { rows } = await client.query(
+            `SELECT attributes #>> '{handle,value}' AS handle, attributes #>> '{status,value}' AS status FROM entity
+             WHERE account_id = $1 AND kind = 'product' ORDER BY 1`,
+            [account]
+          )
+          await client.end()
+          return rows.map(({ handle, status }) => [handle, status])
+        })
+        assert.deepStrictEqual(statuses, [
+          ["direct", "unlisted"],
+          ["hidden", "draft"],
+          ["kept", "archived"],
+          ["shown", "active"]
+        ])
+        assert.deepInclude(yield* json(...importing, "--accept"), { created: 0, updated: 0, unchanged: 4 })
+        yield* json("health", "scan", "structure", "--account", account)
+        const invalid = yield* json("health", "issues", "structure-invalid-value", "--account", account)
+        assert.deepStrictEqual(invalid.data, [])
+      })
+    )
+
+    it.effect("a file with problems is refused with all of them, for people and for programs", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, run } = commandsWith({ DATABASE_URL })
+        const { account_id: account } = yield* json("account", "create", "--name", "Another")
+        yield* json("store", "link", "another.example.com", "--account", account)
+        const wrong = join(folder, "wrong.csv")
+        const importing = ["import", "csv", wrong, "--store", "another.example.com", "--account", account]
+        const problem = (line: number) => ({
+          line,
+          column: "Variant Price",
+          reason: '"free" is no number of 0 or more, written like 12.50.'
+        })
+        const write = (count: number) =>
+          writeFileSync(
+            wrong,
+            ["Handle;Title;Variant Price", ...Array.from({ length: count }, (_, index) => `a${index};A;free`)].join(
+              "\n"
+            )
+          )
+
+        write(1)
+        const one = 'Line 2, column "Variant Price": "free" is no number of 0 or more, written like 12.50.'
+        assert.deepStrictEqual(yield* run(...importing), { code: 1, stdout: "", stderr: `${one}\n` })
+        const ended = yield* run(...importing, "--json")
+        assert.deepStrictEqual([ended.code, ended.stderr], [1, `${one}\n`])
+        assert.deepStrictEqual(JSON.parse(ended.stdout), {
+          error: { code: "validation_failed", message: one, problems: [problem(2)], problem_count: 1 }
+        })
+
+        write(103)
+        const { code, stderr, stdout } = yield* run(...importing)
+        assert.deepStrictEqual([code, stdout], [1, ""])
+        assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
+          "The file has 103 problems:",
+          ...Array.from({ length: 100 }, (_, index) => `  ${one.replace("Line 2", `Line ${index + 2}`)}`),
+          "  and 3 more"
+        ])
+        const { error } = JSON.parse((yield* run(...importing, "--json")).stdout)
+        assert.deepStrictEqual(error, {
+          code: "validation_failed",
+          message: `The file has 103 problems. The first: ${one}`,
+          problems: Array.from({ length: 100 }, (_, index) => problem(index + 2)),
+          problem_count: 103
+        })
+        const { imports } = yield* json("import", "list", "--account", account)
+        const shown = yield* json("import", "show", imports[0].import_id, "--account", account)
+        assert.deepInclude(shown, { phase: "failed", problems: error.problems, problem_count: 103 })
+
+        writeFileSync(wrong, Buffer.from("\uFEFFHandle\tTitle\tVariant Price\r\nCUP\tTasse\t12,50\r\n", "utf16le"))
+        assert.deepInclude(yield* json(...importing, "--accept"), { phase: "applied", created: 1 })
+        writeFileSync(wrong, "Handle;Title;Variant Price\ncup;Tasse;12,5\n")
+        assert.deepInclude(yield* json(...importing, "--accept"), { created: 0, unchanged: 1 })
       })
     )
   })

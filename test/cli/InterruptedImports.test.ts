@@ -82,7 +82,7 @@ describe("an import by a command while a server holds the embedded database", ()
     const file = exportOf("read", 20_000)
     const interrupted = await signalled(file, 1, "fetching", "SIGINT")
     assert.deepStrictEqual(interrupted.ended, {
-      code: 1,
+      code: 130,
       stdout: "",
       stderr: "Interrupted while the file was read: nothing is written. Import it again.\n"
     })
@@ -97,12 +97,11 @@ describe("an import by a command while a server holds the embedded database", ()
 
   test("is finished by the server when it is interrupted while the import is applied", async () => {
     const before = (await imports()).length
-    const { ended, id } = await signalled(exportOf("first", 3_000), before + 1, "applying", "SIGINT")
+    const { ended, id } = await signalled(exportOf("first", 3_000), before + 1, "applying", "SIGTERM")
     assert.deepStrictEqual(ended, {
-      code: 1,
+      code: 143,
       stdout: "",
-      stderr:
-        "Interrupted while the import was applied: a running server finishes it, or `catalog import accept IMPORT_ID` does. See `catalog import list`.\n"
+      stderr: `Interrupted while the import was applied: a running server finishes it, or \`catalog import accept ${id} --account ${account}\` does. See \`catalog import list --account ${account}\`.\n`
     })
     await untilNewest(before + 1, "applied")
     await isWritable()

@@ -91,7 +91,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
         )
         assert.strictEqual(
           yield* refusal("platform", "edit", "--store", domain, tent, "status", "sold"),
-          "status: must be one of active, draft, archived"
+          "status: must be one of active, draft, archived, unlisted"
         )
 
         const review = yield* json("import", "refresh", "--store", domain)

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Option } from "effect"
+import { ConfigProvider, Duration, Effect, Option } from "effect"
 import { readAppConfig } from "../../src/AppConfig.ts"
 import { catalogProcess } from "../support/CommandLine.ts"
 
@@ -21,7 +21,25 @@ describe("settings", () => {
         secretKey: Option.none(),
         logFormat: "pretty",
         budgets: { perKey: 120, perAccount: 240 },
+        deadlines: {
+          lookUp: 2_000,
+          read: 5_000,
+          write: 8_000,
+          background: 30_000,
+          scan: 600_000,
+          connection: 4_000,
+          lock: 6_000,
+          idleInTransaction: 10_000,
+          idleInBackground: 30_000,
+          network: 10_000
+        },
+        poolSizes: { requests: 10, writes: 5, background: 4 },
+        shares: { perAccount: 50, perCredential: 50, queue: 256 },
+        requestBounds: { usual: 10_000, batch: 60_000, scan: 660_000 },
+        startPatience: Duration.seconds(60),
+        lookUpPatience: Duration.seconds(60),
         registrationsPerHour: 100,
+        signInFailuresPerAddress: 50,
         trustedProxies: 0
       })
     })
@@ -67,8 +85,14 @@ describe("settings", () => {
       "must be origins such as https://app.example.com, separated by commas"
     ],
     ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
+    ["READ_TIMEOUT_MS", "99", "must be a whole number of milliseconds, 100 to 999999999"],
+    ["WRITE_CONNECTIONS", "0", "must be a number of connections, 1 to 1000"],
+    ["CONNECTION_SHARE_PER_ACCOUNT", "101", "must be a whole percentage, 1 to 100"],
+    ["CONNECTION_QUEUE_PER_ACCOUNT", "0", "must be a whole number of waiting statements, 1 to 999999999"],
+    ["START_TIMEOUT_S", "-1", "must be a whole number of seconds, 0 to 999999"],
     ["RATE_LIMIT_PER_KEY", "0", "must be a whole number of requests, 1 to 999999999"],
     ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"],
+    ["SIGN_IN_FAILURES_PER_ADDRESS", "0", "must be a whole number of failures, 1 to 999999999"],
     ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
     ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"]

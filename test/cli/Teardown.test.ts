@@ -2,9 +2,9 @@ import { Cause, Exit, FiberId } from "effect"
 import { assert, describe, it } from "vitest"
 import { teardown } from "../../src/cli/Cli.ts"
 
-const codeOf = (argv: ReadonlyArray<string>, exit: Exit.Exit<unknown, unknown>) => {
+const codeOf = (argv: ReadonlyArray<string>, exit: Exit.Exit<unknown, unknown>, signal?: NodeJS.Signals) => {
   let code: number | undefined
-  teardown(["node", "catalog", ...argv])(exit, (answered) => {
+  teardown(["node", "catalog", ...argv], () => signal)(exit, (answered) => {
     code = answered
   })
   return code
@@ -18,11 +18,13 @@ describe("the exit code", () => {
     assert.strictEqual(codeOf(["key", "list"], Exit.succeed(2)), 2)
   })
 
-  it("of a command that was interrupted is that of a refusal: a key may not be revoked yet", () => {
+  it("of a command that was interrupted is that of the signal: a key may not be revoked yet", () => {
+    assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted, "SIGINT"), 130)
+    assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted, "SIGTERM"), 143)
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted), 1)
   })
 
   it("of a service that was told to stop is done", () => {
-    assert.strictEqual(codeOf(["serve"], interrupted), 0)
+    assert.strictEqual(codeOf(["serve"], interrupted, "SIGTERM"), 0)
   })
 })

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { Drops } from "../../src/services/Drops.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePage.ts"
 
 let accounts = 0
@@ -25,7 +25,7 @@ const aShop = Effect.gen(function* () {
     const winter = yield* anEntity("collection", { title: "Winter", handle: "winter" }, { on: [store] })
     return { store, files, boots, winter }
   }).pipe(actingAs(account.actor), Effect.orDie)
-  const open = (path: string) => ask(path, { cookie })
+  const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
   const { hidden } = sectionsOf((yield* open("/drops/new")).text, "/drops")
   const csrf = String(hidden.csrf)
   const create = (form: Readonly<Record<string, string>>) => ask("/drops", { cookie, form: { csrf, ...form } })
@@ -259,7 +259,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     [
       "a value that does not fit",
       { field: "status", value: "open" },
-      ["New value: must be one of active, draft, archived."]
+      ["New value: must be one of active, draft, archived, unlisted."]
     ],
     ["a value of two lines", { value: "a\r\nb" }, ["New value: must be one line of text."]]
   ] as const)

@@ -2,9 +2,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { HealthDimension, HealthSection } from "../../src/domain/Health.ts"
 import type { Store } from "../../src/domain/Store.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, DataHealth } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { type Answer, aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aTranslation, refresh } from "../support/Mirrors.ts"
 import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePage.ts"
 
@@ -14,8 +15,10 @@ let accounts = 0
 const aShop = Effect.gen(function* () {
   const number = ++accounts
   const account = yield* anAccount({ domains: [`a${number}.example`, `b${number}.example`] })
+  // Of a platform: on one without, nothing is out of step.
+  for (const store of account.stores) yield* (yield* StoresRepo).link(account.accountId, { ...store, platform: "demo" })
   const { cookie } = yield* aBrowser(account.accountId, `health-${number}@example.com`)
-  const open = (path: string) => ask(path, { cookie })
+  const open = (path: string) => ask(path, { cookie: withNote(cookie, path) })
   const { hidden } = sectionsOf((yield* open("/data-health")).text, "/data-health/scan")
   const scan = (form: Readonly<Record<string, string>>) =>
     ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), ...form } })
@@ -83,20 +86,18 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
       assertPage(page)
       const card = cardOf(page, "completeness")
       assert.include(card, '<div class="note" role="status">Scanned just now.</div>')
-      assert.include(card, '<p class="score"><strong>0</strong> of 100</p>')
-      assert.match(
-        card,
-        /<svg class="bar bad" [^>]*role="img" aria-label="Score: 0 of 100">.*?<rect class="part" width="0"/
-      )
-      assert.include(card, "<p>2 of 2 entities have an issue. 1 more on no store, so not checked.</p>")
+      assert.include(card, '<p class="score"><strong>50</strong> of 100</p>')
+      assert.match(card, /<svg class="bar bad" [^>]*role="img" aria-label="Score: 50 of 100">/)
+      assert.include(card, "<p>1 of 2 entities has an issue. 1 more on no store, so not checked.</p>")
+      assert.include(card, "<p>Recommended fields: <strong>0</strong> of 100. 2 of 2 entities lack one.</p>")
       assert.deepStrictEqual(rowsOf(card), [
         ["Required fields empty", "1", ""],
         ["Recommended fields empty", "3", ""]
       ])
       const [, byStore = "", byField = ""] = card.split("<details>")
       assert.deepStrictEqual(rowsOf(byStore), [
-        [a.domain, "2 of 2", ""],
-        [b.domain, "1 of 1", ""]
+        [a.domain, "1 of 2", ""],
+        [b.domain, "0 of 1", ""]
       ])
       assert.deepStrictEqual(rowsOf(byField)[0], ["description_html", "1", ""])
       assert.match(card, /Scanned <time dateTime="[^"]+">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>\./i)
@@ -152,7 +153,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
         assert.deepStrictEqual(rows[0]?.slice(1), [
           b.domain,
           "title : &lt;script>alert(1)&lt;/script>",
-          "Differs from the canonical value, and from other stores."
+          "Differs from the canonical value, and from other stores that it is compared with."
         ])
         assert.match(String(rows[0]?.[0]), /^Tent \d+ Product$/)
         const linked = [...first.text.matchAll(/href="\/entity\?id=([^"]+)"/g)].map(([, id]) => id)
@@ -196,6 +197,35 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
         assert.include(french.text, "There is no issue")
         assert.include(french.text, '<option value="fr" selected>fr</option>')
       })
+  )
+
+  it.effect("duplicate SKUs are listed by SKU, and issues of variants name product, SKU and reason", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, open, scan } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", status: "active" }, { on: [a, b] })
+        const on = [a, b]
+        yield* anEntity("variant", { title: "Small", sku: "T-1", price: "0.00" }, { of: tent, on })
+        yield* anEntity("variant", { title: "Large", sku: "T-1", price: "9.00" }, { of: tent, on: [a] })
+        yield* anEntity("variant", { title: "On no store", sku: "T-1" }, { of: tent })
+      }).pipe(actingAs(actor))
+      yield* scan({ dimension: "structure" })
+      const duplicates = yield* open("/data-health/issues?section=structure-duplicate-sku")
+      assertPage(duplicates)
+      const [row, ...others] = rowsOf(duplicates.text)
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(row?.[0], "T-1")
+      for (const name of ["Small of Tent", "Large of Tent", "On no store of Tent"])
+        assert.strictEqual(row?.[1]?.split(name).length, 2, name)
+      assert.strictEqual(row?.[2]?.split(a.domain).length, 2)
+      assert.include(row?.[2], b.domain)
+      const free = yield* open("/data-health/issues?section=structure-invalid-value")
+      assertPage(free)
+      assert.deepStrictEqual(
+        rowsOf(free.text).map(([entity, , field, wrong]) => [entity, field, wrong]),
+        [a, b].map(() => ["Small Variant of Tent , SKU T-1", "price", "The price of an active product is 0."])
+      )
+    })
   )
 
   it.effect("titles as long, as foreign or as absent as they may be are text", () =>

@@ -8,7 +8,7 @@ import { Drafts } from "../../src/services/Drafts.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import {
   aMerchant,
   aReview,
@@ -126,7 +126,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       assert.include(text, "Source The file products &amp; more.csv")
       assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
-      assert.include(text, "Columns that are not kept, with their filled cells: Cost per item (1).")
+      assert.include(
+        text,
+        "Columns that are not kept, with their filled cells: Cost per item (1). A publish leaves them as they are in the shop."
+      )
       assert.notInclude(text, "Conflicts")
     })
   )
@@ -167,7 +170,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         [null, null],
         ["take_store", email]
       ])
-      const page = yield* ask(`/import?id=${id}&note=decided`, { cookie: merchant.cookie })
+      const page = yield* ask(`/import?id=${id}&note=decided`, {
+        cookie: withNote(merchant.cookie, `/import?id=${id}&note=decided`)
+      })
       assert.include(textOf(page), "Your decisions are kept. They take effect when you accept the import.")
       assert.include(textOf(page), `Decided by ${email}`)
       assert.include(textOf(page), "1 conflict is undecided")

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { stylesheet, stylesheetPath } from "../../src/console/Style.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { ask, assertErrorPage, aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { ask, assertErrorPage, aUser, PagesServer, withNote } from "../oauth/PagesServer.ts"
 
 const ping = (key: string) =>
   Effect.map(ask("/api/v1/ping", { headers: { authorization: `Bearer ${key}` } }), ({ status }) => status)
@@ -107,18 +107,37 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
     Effect.gen(function* () {
       const { apiKey, cookie, page } = yield* opened
       const stranger = yield* opened
-      const { hidden } = sectionsOf(page.text, "/settings/keys/revoke")
+      const path = "/settings/keys/revoke"
+      const chosen = sectionsOf(page.text, path).hidden
+      assert.deepStrictEqual(Object.keys(chosen), ["id"], "the list only asks for the question")
+      const question = yield* ask(`${path}?id=${chosen.id}`, { cookie })
+      assert.match(question.text, /<h1>Revoke the key [^<]+\?<\/h1>/)
+      assert.include(question.text, 'aria-label="Sections"')
+      assert.include(question.text, '<a href="/settings/keys">Cancel</a>')
+      assert.strictEqual(yield* ping(apiKey), 200)
+      const { hidden } = sectionsOf(question.text, path)
       const revoke = (id: unknown) => ask("/settings/keys/revoke", { cookie, form: { ...hidden, id: String(id) } })
       const theirs = sectionsOf(stranger.page.text, "/settings/keys/revoke").hidden.id
       for (const id of [theirs, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x"])
-        assertErrorPage(yield* revoke(id), 404, /There is no such record/)
+        for (const answer of [yield* revoke(id), yield* ask(`${path}?id=${id}`, { cookie })])
+          assertErrorPage(answer, 404, /There is no such record/)
       assert.deepStrictEqual([yield* ping(apiKey), yield* ping(stranger.apiKey)], [200, 200])
       const answer = yield* revoke(hidden.id)
       assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, "/settings/keys?note=revoked"])
       assert.deepStrictEqual([yield* ping(apiKey), yield* ping(stranger.apiKey)], [401, 200])
-      const after = yield* ask("/settings/keys?note=revoked", { cookie })
+      const noted = "/settings/keys?note=revoked"
+      assert.match(
+        String(answer.headers.get("set-cookie")),
+        /^catalog_note=[^;]+; Max-Age=60; Path=\/; HttpOnly; SameSite=Lax$/
+      )
+      const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
       assert.include(after.text, "The key is revoked")
       assert.notInclude(after.text, "Revoke</button>")
+      assert.match(String(after.headers.get("set-cookie")), /^catalog_note=; Max-Age=0;/)
+      // Loaded again, the page says nothing of what is over.
+      const again = yield* ask(noted, { cookie })
+      assert.deepStrictEqual([again.status, again.headers.get("location")], [303, "/settings/keys"])
+      assert.strictEqual((yield* ask(`${path}?id=${hidden.id}`, { cookie })).headers.get("location"), "/settings/keys")
       // An address cannot make the page say something else.
       assert.notInclude((yield* ask("/settings/keys?note=%3Cb%3E", { cookie })).text, 'role="status"')
     })

@@ -5,14 +5,21 @@ import { NotFound } from "../../src/domain/Errors.ts"
 import type { AccountId } from "../../src/domain/Ids.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { hashOf } from "../../src/services/Secrets.ts"
 import { Users } from "../../src/services/Users.ts"
 import { anAccount } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { ask, assertErrorPage, aUser, later, PagesServer, withinAMinute } from "../oauth/PagesServer.ts"
+import { ask, assertErrorPage, aUser, later, PagesServer, pagesServer, withinAMinute } from "../oauth/PagesServer.ts"
 
 const password = "tern over tarn 1"
 
 const cookieOf = (answer: { readonly headers: Headers }) => answer.headers.get("set-cookie")?.split(";")[0] ?? ""
+
+const deviceOf = (answer: { readonly headers: Headers }) =>
+  answer.headers
+    .getSetCookie()
+    .find((cookie) => cookie.startsWith("catalog_device="))
+    ?.split(";")[0] ?? ""
 
 const invite = (accountId: AccountId, email: string) =>
   Effect.gen(function* () {
@@ -26,7 +33,7 @@ const aPerson = (email: string) =>
     const token = yield* invite(accountId, email)
     const answer = yield* ask("/set-password", { form: { token, password } })
     assert.strictEqual(answer.status, 303, answer.text)
-    return { accountId, cookie: cookieOf(answer) }
+    return { accountId, cookie: cookieOf(answer), device: deviceOf(answer) }
   })
 
 const signIn = (form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
@@ -53,9 +60,14 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       }
       const set = yield* ask("/set-password", { form: { token, password } })
       assert.deepStrictEqual([set.status, set.headers.get("location")], [303, "/"])
+      const [session, device] = set.headers.getSetCookie()
       assert.match(
-        String(set.headers.get("set-cookie")),
+        String(session),
         /^catalog_session=pim_se_[A-Za-z0-9_-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/
+      )
+      assert.match(
+        String(device),
+        /^catalog_device=pim_de_[A-Za-z0-9_-]{43}; Max-Age=15552000; Path=\/; HttpOnly; SameSite=Lax$/
       )
       const home = yield* ask("/", { cookie: cookieOf(set) })
       assert.strictEqual(home.headers.get("location"), "/stores")
@@ -175,10 +187,16 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         const statuses = answers.map(({ status }) => status).sort()
         assert.deepStrictEqual(statuses, [...Array(5).fill(403), ...Array(7).fill(429)])
         const delayed = yield* signIn({ email, password })
-        assertErrorPage(delayed, 429, /Too many failed attempts with this e-mail\. Try again in 15 minutes\./)
+        assertErrorPage(
+          delayed,
+          429,
+          /Too many failed attempts with this e-mail\. Try again in 1[45] minutes \(after \d{4}-\d\d-\d\d \d\d:\d\d UTC\)\./
+        )
         assert.isAtMost(Number(delayed.headers.get("retry-after")), 900)
         assert.strictEqual((yield* later(300, signIn({ email, password }))).status, 429)
       }
+      // A clock that was set back by hours does not prolong the wait by hours.
+      assert.strictEqual((yield* later(-7_200, signIn({ email: "unknown@example.com", password }))).status, 403)
       assert.strictEqual((yield* later(901, signIn({ email: "hedy@example.com", password }))).status, 303)
       // What succeeded is not held against whoever comes next.
       for (let time = 0; time < 4; time++)
@@ -187,6 +205,70 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       for (let time = 0; time < 5; time++)
         assert.strictEqual((yield* signIn({ email: "hedy@example.com", password: "no" })).status, 403)
       assert.strictEqual((yield* signIn({ email: "hedy@example.com", password })).status, 429)
+    })
+  )
+
+  it.effect("a browser that signed in before is not locked out by strangers, and has five failures of its own", () =>
+    Effect.gen(function* () {
+      const email = "vera@example.com"
+      const { accountId, device } = yield* aPerson(email)
+      const other = yield* aPerson("henrietta@example.com")
+      const locked = /Too many failed attempts with this e-mail/
+      const wrongly = (cookie?: string) =>
+        ask("/sign-in", { form: { email, password: "no" }, ...(cookie !== undefined && { cookie }) })
+      for (let time = 0; time < 5; time++) assertErrorPage(yield* wrongly(), 403, new RegExp(wrong))
+      // Neither another user's browser nor a made-up token is known.
+      for (const cookie of [other.device, `catalog_device=pim_de_${"x".repeat(43)}`, "catalog_device=x", ""])
+        assertErrorPage(yield* ask("/sign-in", { form: { email, password }, cookie }), 429, locked)
+      assertErrorPage(yield* later(180 * 86_400 - 60, wrongly(device)), 403, new RegExp(wrong))
+      const again = yield* ask("/sign-in", { form: { email, password }, cookie: device })
+      assert.strictEqual(again.status, 303)
+      assertErrorPage(yield* signIn({ email, password }), 429, locked)
+      // Each sign-in replaces the token.
+      assertErrorPage(yield* wrongly(device), 429, locked)
+      const renewed = deviceOf(again)
+      assert.notStrictEqual(renewed, device)
+      for (let time = 0; time < 5; time++) assertErrorPage(yield* wrongly(renewed), 403, new RegExp(wrong))
+      const own = yield* ask("/sign-in", { form: { email, password }, cookie: renewed })
+      assertErrorPage(own, 429, /Too many failed attempts in this browser\. Try again in 1[45] minutes/)
+      assert.isAtMost(Number(own.headers.get("retry-after")), 900)
+      assert.strictEqual(
+        (yield* later(901, ask("/sign-in", { form: { email, password }, cookie: renewed }))).status,
+        303
+      )
+
+      const kept = deviceOf(yield* later(901, signIn({ email, password })))
+      for (let time = 0; time < 5; time++) yield* wrongly()
+      assertErrorPage(yield* later(180 * 86_400 + 60, wrongly(kept)), 403, new RegExp(wrong))
+      for (let time = 0; time < 5; time++) yield* wrongly()
+      const token = yield* invite(accountId, email)
+      const set = yield* ask("/set-password", { form: { token, password }, cookie: kept })
+      assert.strictEqual(set.status, 303)
+      assertErrorPage(yield* wrongly(kept), 429, locked)
+      assertErrorPage(yield* wrongly(deviceOf(set)), 403, new RegExp(wrong))
+      yield* Effect.orDie((yield* Users).disable(accountId, email))
+      assertErrorPage(yield* wrongly(deviceOf(set)), 429, locked)
+      const sql = yield* SqlClient.SqlClient
+      const [left] = yield* sql`SELECT count(*)::int AS devices FROM sign_in_device WHERE account_id = ${accountId}`
+      assert.deepStrictEqual(left, { devices: 0 })
+    })
+  )
+
+  it.effect("a user's twenty newest browsers are known", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const email = "cecilia@example.com"
+      const { accountId, device } = yield* aPerson(email)
+      const known = Effect.map(
+        sql`SELECT encode(hash, 'hex') AS hash FROM sign_in_device WHERE account_id = ${accountId}`,
+        (rows) => rows.map(({ hash }) => hash)
+      )
+      const [first] = yield* known
+      assert.strictEqual(first, hashOf(device.split("=")[1] ?? ""))
+      for (let browser = 2; browser <= 22; browser++)
+        assert.strictEqual((yield* signIn({ email, password })).status, 303)
+      assert.lengthOf(yield* known, 20)
+      assert.notInclude(yield* known, first)
     })
   )
 
@@ -327,3 +409,32 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 })
+
+layer(pagesServer({ signInFailuresPerAddress: 4, trustedProxies: 1 }), { excludeTestServices: true })(
+  "failures of an address",
+  (it) => {
+    it.effect("are counted for whatever e-mails; what succeeds is not", () =>
+      Effect.gen(function* () {
+        yield* aPerson("ada@example.com")
+        const from = (address: string, email: string, given = "no") =>
+          signIn({ email, password: given }, { "x-forwarded-for": address })
+        for (let time = 0; time < 6; time++)
+          assert.strictEqual((yield* from("198.51.100.1", "ada@example.com", password)).status, 303)
+        for (const name of ["a", "b", "c", "d"])
+          assert.strictEqual((yield* from("198.51.100.1", `${name}@example.com`)).status, 403)
+        const refused = yield* from("198.51.100.1", "ada@example.com", password)
+        assertErrorPage(
+          refused,
+          429,
+          /Too many failed attempts from your network\. Try again in 1[45] minutes \(after [-0-9: ]+ UTC\)\./
+        )
+        assert.isAtMost(Number(refused.headers.get("retry-after")), 900)
+        assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)
+        // What stands before the address that the proxy saw, anybody may have written.
+        assert.strictEqual((yield* from("203.0.113.9, 198.51.100.1", "e@example.com")).status, 429)
+        assert.strictEqual((yield* from("198.51.100.2", "ada@example.com", password)).status, 303)
+        assert.strictEqual((yield* later(901, from("198.51.100.1", "ada@example.com", password))).status, 303)
+      })
+    )
+  }
+)

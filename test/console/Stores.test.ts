@@ -29,14 +29,16 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       yield* aFailure(merchant)
-      yield* anEntity("media", { alt: "Waits", url: "https://shop.example/w.jpg" }, { on: [merchant.files] }).pipe(
-        actingAs(merchant.actor)
-      )
+      yield* anEntity(
+        "media",
+        { alt: "Waits", url: "https://shop.example/w.jpg" },
+        { on: [merchant.files, merchant.shop] }
+      ).pipe(actingAs(merchant.actor))
       const page = yield* assertPage("/stores", merchant.cookie)
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 0 published 0 pending 0 failed 1 never published 1 with a draft to publish Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 pending 1 failed 0 never published 1 with a draft to publish Publish all that is pending Refresh What stores did not take/
+        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 being published 2 waiting to be published 1 failed to publish 1 never published Publish all changes Refresh Failed to publish/
       )
       assert.match(
         text,
@@ -44,19 +46,49 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // What is out of step leads to its list, and nothing of which there is none does.
-      for (const [section, store, name] of [
-        ["sync-pending", merchant.files, "with a draft to publish"],
-        ["sync-never-published", merchant.files, "never published"],
-        ["sync-failed", merchant.shop, "failed"]
+      for (const [path, count, name] of [
+        [`/stores/publish?id=${merchant.shop.id}`, 2, "waiting to be published"],
+        [`/data-health/issues?section=sync-never-published&amp;store_id=${merchant.shop.id}`, 1, "never published"],
+        ["#failures", 1, "failed to publish"]
       ] as const)
         assert.include(
           page.text,
-          `<strong>1</strong> <a href="/data-health/issues?section=${section}&amp;store_id=${store.id}" aria-label="${name}: ${escaped(store.name)}">${name}</a>`
+          `<strong>${count}</strong> <a href="${path}" aria-label="${name}: ${escaped(merchant.shop.name)}">${name}</a>`
         )
-      assert.include(page.text, "<strong>0</strong> failed</li>")
+      assert.include(page.text, "<strong>0</strong> being published</li>")
+      assert.notInclude(page.text, `store_id=${merchant.files.id}`)
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
       const other = yield* aMerchant
-      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "Nothing: no publish of the last 30 days")
+      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "no entity")
+    })
+  )
+
+  it.effect("counts the entities whose last publish failed, which are as many as its list and Data health have", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, shop } = merchant
+      yield* Effect.gen(function* () {
+        const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [shop] })
+        for (const sku of ["L-1", "L-2"]) yield* anEntity("variant", { sku }, { on: [shop], of: lamp })
+        const failures = yield* DemoFailures
+        const publishing = yield* Publishing
+        yield* failures.fail(shop.domain, { kind: "refuse", percent: 100, delayMillis: 0 })
+        const asked = yield* publishing.ask(lamp, shop.id)
+        assert(asked.outcome === "asked")
+        yield* publishing.settle([asked.publicationId], () => Effect.void)
+        yield* failures.mend(shop.domain)
+      }).pipe(actingAs(actor))
+      const page = yield* assertPage("/stores", cookie)
+      // One publish brought three entities to the store, and failed.
+      assert.include(page.text, '<strong>3</strong> <a href="#failures"')
+      const list = page.text.slice(page.text.indexOf('id="failures"'))
+      assert.lengthOf([...list.matchAll(/<th scope="row">/g)], 3)
+      const { hidden } = sectionsOf((yield* ask("/data-health", { cookie })).text, "/data-health/scan")
+      yield* ask("/data-health/scan", { cookie, form: { csrf: String(hidden.csrf), dimension: "sync" } })
+      const health = yield* ask(`/data-health/issues?section=sync-failed&store_id=${shop.id}`, { cookie })
+      assert.lengthOf([...health.text.matchAll(/<th scope="row">/g)], 3)
+      const entities = yield* ask("/entities?search=lamp", { cookie })
+      assert.include(entities.text, "Failed to publish")
     })
   )
 
@@ -141,7 +173,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     Effect.gen(function* () {
       const { actor, cookie, files, shop, stove } = yield* aMerchant
       const path = `/stores/publish?id=${shop.id}`
-      const link = `<a href="${path}" aria-label="Publish all that is pending: ${escaped(shop.name)}">Publish all that is pending</a>`
+      const link = `<a href="${path}" aria-label="Publish all changes: ${escaped(shop.name)}">Publish all changes</a>`
       assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
       assert.strictEqual(
         textOf(yield* assertPage(path, cookie)),
@@ -160,7 +192,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       }).pipe(actingAs(actor))
       const stores = yield* ask("/stores", { cookie })
       assert.include(stores.text, link)
-      assert.lengthOf([...stores.text.matchAll(/\/stores\/publish/g)], 1)
+      assert.lengthOf([...stores.text.matchAll(/>Publish all changes</g)], 1)
       const page = yield* assertPage(path, cookie)
       assert.match(
         textOf(page),
@@ -173,7 +205,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const asked = yield* publish(hidden)
       assert.match(
         textOf(asked),
-        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are on the way to the store already\. Collections and variants need .* Go on with the rest$/
+        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are being published already\. Collections and variants need .* Go on with the rest$/
       )
       // A second click finds what the first one did.
       const again = yield* publish(hidden)
@@ -195,7 +227,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const last = textOf(yield* publish(rest))
       assert.match(
         last,
-        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are on the way/
+        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are being published already/
       )
     })
   )
@@ -234,7 +266,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
           "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
-      assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
+      assert.notInclude((yield* ask("/stores", { cookie })).text, "Publish all changes")
       assert.notInclude(textOf(yield* ask(`/entity?id=${stove}`, { cookie })), "Publish asked for")
     })
   )

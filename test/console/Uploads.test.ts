@@ -66,7 +66,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       const page = yield* assertPage("/imports", cookie)
       assert.include(page.text, `<option value="${files.id}">files.example</option>`)
       assert.include(page.text, `<option value="${shop.id}">Tarn &amp; Tern (${shop.domain})</option>`)
-      assert.match(page.text, /<input type="file" name="file" accept="\.csv,text\/csv" required/)
+      assert.match(page.text, /<input type="file" name="file" accept="\.csv,\.tsv,\.txt,text\/csv" required/)
       const id = begun(yield* send({ name: "C:\\exports\\pans & <pots>\u0007.csv" }))
       yield* untilPhase(merchant, id, "reviewing")
       const text = textOf(yield* ask(`/import?id=${id}`, { cookie }))
@@ -87,6 +87,26 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       assert.include(textOf(yield* ask(`/import?id=${id}`, { cookie })), `State Failed`)
       assert.deepStrictEqual(readdirSync(folder), [])
       yield* untilPhase(merchant, begun(yield* send({})), "reviewing")
+    })
+  )
+
+  it.effect("lists all its problems, the first 100 of many", () =>
+    Effect.gen(function* () {
+      const { cookie, merchant, send } = yield* atImports
+      const upload = (count: number) =>
+        Effect.gen(function* () {
+          const rows = Array.from({ length: count }, (_, index) => `p${index},<Pan>,five`)
+          const id = begun(yield* send({ content: ["Handle,Title,Variant Price", ...rows].join("\n") }))
+          yield* untilPhase(merchant, id, "failed")
+          return textOf(yield* ask(`/import?id=${id}`, { cookie }))
+        })
+      const reason = "&quot;five&quot; is no number of 0 or more, written like 12.50."
+      const few = yield* upload(2)
+      assert.include(few, "2 problems in the file Line Column Problem")
+      for (const line of [2, 3]) assert.include(few, `${line} Variant Price ${reason}`)
+      const many = yield* upload(1234)
+      assert.include(many, "1,234 problems in the file")
+      assert.include(many, `101 Variant Price ${reason} And 1,134 more.`)
     })
   )
 

@@ -30,7 +30,7 @@ export const metafieldTypes = {
 /** Values that do not fit, with what is said of them. */
 export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: ReadonlyArray<string>, rule: string]> = [
   ["product", "title", ["two\nlines", "a\rb"], "must be one line of text"],
-  ["product", "status", ["Active", "live"], "must be one of active, draft, archived"],
+  ["product", "status", ["Active", "live"], "must be one of active, draft, archived, unlisted"],
   ["product", "tags", ["blue, red", "[1]", '{"a":"b"}', "null"], "must be a JSON list of strings"],
   ["product", "tags", ['["a","b\\nc"]'], "each item must be one line of text"],
   ["product", "tags", ['["\\u0000"]'], "each item must not contain U+0000"],

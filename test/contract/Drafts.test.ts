@@ -280,7 +280,7 @@ for (const engine of serviceEngines) {
               }
             assert.strictEqual(
               yield* refusal(set(ids.product, current - 1, { status: "x" })),
-              "attributes.status: must be one of active, draft, archived"
+              "attributes.status: must be one of active, draft, archived, unlisted"
             )
             assert.strictEqual(yield* versionOf(actor), before)
           })

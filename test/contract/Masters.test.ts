@@ -184,6 +184,33 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("a name is a handle or a SKU, of as many as have it, in one account", () =>
+        Effect.gen(function* () {
+          const ours = yield* anAccount()
+          const theirs = yield* anAccount()
+          const named = (name: string) =>
+            Effect.flatMap(Catalog, (catalog) => catalog.named(name)).pipe(actingAs(ours.actor))
+          const boots = (actor: (typeof ours)["actor"]) =>
+            Effect.gen(function* () {
+              const product = yield* anEntity("product", { title: "Boots", handle: "B-1" })
+              const variants = yield* Effect.all([
+                anEntity("variant", { title: "S", sku: "B-1" }, { of: product }),
+                anEntity("variant", { title: "M", sku: "B-1" }, { of: product }),
+                anEntity("variant", { title: "L" }, { of: product })
+              ])
+              return { product, variants: variants.slice(0, 2).sort() }
+            }).pipe(actingAs(actor))
+          yield* boots(theirs.actor)
+          assert.deepStrictEqual(yield* named("B-1"), [])
+          const { product, variants } = yield* boots(ours.actor)
+          assert.deepStrictEqual<unknown>(yield* named("B-1"), [
+            { id: product, kind: "product" },
+            ...variants.map((id) => ({ id, kind: "variant" }))
+          ])
+          for (const other of ["b-1", "", "B"]) assert.deepStrictEqual(yield* named(other), [])
+        })
+      )
+
       it.effect("a master of another account is of no kind and related to nothing", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()

@@ -5,7 +5,7 @@ import { EntityId, ImportId, nilUuid, RecordId } from "../../src/domain/Ids.ts"
 import { Market } from "../../src/domain/Market.ts"
 import { mostEntries } from "../../src/domain/Mirror.ts"
 import type { Store } from "../../src/domain/Store.ts"
-import { TranslatableField, Translations } from "../../src/domain/Translation.ts"
+import { KeyedTranslatableField, KeyedTranslations } from "../../src/domain/Translation.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
 import {
@@ -73,8 +73,8 @@ const entriesOf = (id: RecordId) =>
 const translationsOf = (kind: "product" | "collection", id: EntityId) =>
   Effect.gen(function* () {
     const found = yield* (yield* Operations).translations(kind, id)
-    yield* promised(Translations, found.data)
-    yield* promised(TranslatableField, found.translatable_fields)
+    yield* promised(KeyedTranslations, found.data)
+    yield* promised(KeyedTranslatableField, found.translatable_fields)
     return found
   })
 
@@ -401,6 +401,7 @@ for (const engine of serviceEngines) {
             yield* refreshed(b, onB)
             const said = (value: string, outdated: boolean, source_digest: string | null) => ({
               key: "title",
+              attribute_key: "title",
               value,
               outdated,
               source_digest,
@@ -408,6 +409,7 @@ for (const engine of serviceEngines) {
             })
             const field = {
               key: "title",
+              attribute_key: "title",
               type: "single_line_text_field",
               source_locale: "en",
               source_value: "Lamp",

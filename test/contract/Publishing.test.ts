@@ -532,7 +532,7 @@ for (const engine of serviceEngines) {
               attempts: most,
               error: {
                 code: "PLATFORM_UNAVAILABLE",
-                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 6 times."
+                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 12 times."
               }
             })
             assert.deepStrictEqual(
@@ -554,8 +554,7 @@ for (const engine of serviceEngines) {
             })
             const hopeless = Publishing.layerWith({
               ...defaultPublishingOptions,
-              mostPushes: 2,
-              mostReadings: 1,
+              mostLost: 2,
               pollEvery: Duration.millis(10)
             }).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]), Layer.provide(broken))
             const id = idOf(yield* ask(product, store))
@@ -566,13 +565,44 @@ for (const engine of serviceEngines) {
               attempts: 4,
               error: {
                 code: "INTERRUPTED",
-                message: "The processes that published it ended before they were done. Tried 3 times."
+                message: "The processes that published it ended before they were done, 3 times."
               }
             })
             assert.deepStrictEqual(yield* stateOf(small, store), [true, "failed"])
             assert.deepStrictEqual(
               (yield* outcomes(record.id)).map(([outcome]) => outcome),
               ["lost", "lost", "lost", "unknown"]
+            )
+          })
+        )
+      )
+
+      it.effect("attempts whose process died are not counted as attempts that the store failed", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* fail(shop, "error")
+            const impatient = Publishing.layerWith({
+              ...defaultPublishingOptions,
+              mostPushes: 4,
+              mostReadings: 0,
+              firstDelay: Duration.zero,
+              longestDelay: Duration.zero,
+              pollEvery: Duration.millis(10)
+            }).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]))
+            const id = idOf(yield* ask(product, store))
+            for (let killed = 1; killed <= 3; killed++) assert.lengthOf(yield* claimAndDie(0, id), 1)
+            assert.deepInclude(yield* Effect.provide(settled(id), impatient), {
+              state: "failed",
+              attempts: 7,
+              error: {
+                code: "PLATFORM_UNAVAILABLE",
+                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 4 times."
+              }
+            })
+            assert.deepStrictEqual(
+              (yield* outcomes(id)).map(([outcome]) => outcome),
+              [...Array(3).fill("lost"), ...Array(4).fill("unavailable")]
             )
           })
         )
@@ -637,7 +667,7 @@ for (const engine of serviceEngines) {
             )
             yield* mend(shop)
             const [claimed] = yield* repo.claim({ most: 1, mostPerStore: 1, leaseSeconds: 0, only: [id] })
-            assert.deepInclude(claimed, { attempts: 2, givenBack: 1 })
+            assert.deepInclude(claimed, { attempts: 2, givenBack: 1, lost: 0 })
             assert.strictEqual((yield* settled(id)).state, "published")
             assert.deepStrictEqual(
               (yield* outcomes(id)).map(([outcome]) => outcome),
@@ -775,7 +805,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("lists what stores did not take, newest first, until somebody asks again", () =>
+      it.effect("lists entities whose last publish failed, newest first, until somebody asks again", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { collection, picture, product, store } = shop
@@ -787,7 +817,6 @@ for (const engine of serviceEngines) {
             yield* set(picture, { alt: "Two tents" })
             const second = yield* publish(picture, store)
             const shown = (record: typeof first, entityType: "collection" | "media", title: string) => ({
-              id: record.id,
               entityId: record.entityId,
               entityType,
               title,

@@ -5,6 +5,7 @@ import type { EntityKind } from "../../src/domain/Attribute.ts"
 import { EntityId, ImportId, nilUuid, StoreId } from "../../src/domain/Ids.ts"
 import type { FillOperation, ReconcileOperation } from "../../src/domain/Remediation.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import {
   ApiKeys,
   actingAs,
@@ -134,6 +135,102 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect("a fill without a store writes the canonical value, and is in the history as that", () =>
+        inShop(({ a, b, homeless, product }) =>
+          Effect.gen(function* () {
+            yield* apply(override(product, b, { vendor: "" }))
+            const before = (yield* valuesOn(a, product)).revision
+            const of = (entity_id: EntityId, field: string, value: string): FillOperation => ({
+              entity_id,
+              field,
+              value
+            })
+            const { filled, results } = yield* fill("product", [
+              of(product, "vendor", "Tern"),
+              // A later operation sees what an earlier one did; on b the value is deliberately empty.
+              { ...of(product, "vendor", "Gull"), store_id: a.id },
+              { ...of(product, "vendor", "Fell"), store_id: b.id },
+              of(product, "title", "Zelt"),
+              of(homeless, "vendor", "Tern")
+            ])
+            assert.deepStrictEqual(
+              results.map(({ filled, ok, store_id }) => [ok, filled, store_id]),
+              [
+                [true, true, null],
+                [true, false, a.id],
+                [true, true, b.id],
+                [true, false, null],
+                [true, true, null]
+              ]
+            )
+            assert.strictEqual(filled, 3)
+            const onA = yield* valuesOn(a, product)
+            assert.deepInclude(onA.values, { title: "Tent", vendor: "Tern" })
+            assert.deepStrictEqual(onA.overridden, [])
+            assert.deepInclude((yield* valuesOn(b, product)).values, { vendor: "Fell" })
+            assert.strictEqual(onA.revision, before + 1)
+            const canonical = yield* (yield* Drafts).get(homeless, null)
+            assert.include(
+              canonical.attributes.map(({ key, value }) => `${key} ${value}`),
+              "vendor Tern"
+            )
+            const history = yield* (yield* Drafts).history(product, 10)
+            assert.deepInclude(
+              history.find(({ draft_revision, store_id }) => draft_revision === before + 1 && store_id === null),
+              { action: "attributes", changes: [{ key: "vendor", old: null, new: "Tern" }] }
+            )
+          })
+        )
+      )
+
+      it.effect("a reconcile stays within the language of a text and the currency of a price", () =>
+        inShop(({ a, accountId, b, c, product, variant }) =>
+          Effect.gen(function* () {
+            const { link } = yield* StoresRepo
+            yield* link(accountId, { ...a, primary_locale: "de-DE", currency: "EUR" })
+            yield* link(accountId, { ...b, primary_locale: "de-AT", currency: "CHF" })
+            yield* link(accountId, { ...c, primary_locale: "zh-CN", currency: "EUR" })
+            yield* apply(
+              override(product, a, { title: "Zelt", vendor: "Fell", "care.note": "trocken" }),
+              override(product, c, { title: "帐篷" }),
+              override(variant, a, { price: "10.00" }),
+              override(variant, b, { price: "11.00" })
+            )
+            const products = yield* reconcile("product", [
+              { entity_id: product, field: "title", winner_store_id: a.id },
+              { entity_id: product, field: "care.note", value: "nass" },
+              { entity_id: product, field: "title", winner_store_id: c.id },
+              { entity_id: product, field: "title", value: "Tent", store_id: c.id },
+              { entity_id: product, field: "vendor", winner_store_id: a.id }
+            ])
+            assert.deepStrictEqual(
+              products.results.map(({ ok, patched_store_ids }) => [ok, patched_store_ids]),
+              [
+                [true, [b.id]],
+                [true, [a.id, b.id]],
+                [true, []],
+                [true, []],
+                [true, [b.id, c.id]]
+              ]
+            )
+            assert.deepInclude((yield* valuesOn(c, product)).values, {
+              title: "帐篷",
+              "care.note": "dry",
+              vendor: "Fell"
+            })
+            const variants = yield* reconcile("variant", [
+              { entity_id: variant, field: "price", winner_store_id: a.id },
+              { entity_id: variant, field: "price", winner_store_id: b.id }
+            ])
+            assert.deepStrictEqual(
+              variants.results.map(({ patched_store_ids }) => patched_store_ids),
+              [[c.id], []]
+            )
+            assert.deepInclude((yield* valuesOn(b, variant)).values, { price: "11.00" })
+          })
+        )
+      )
+
       it.effect("a fill that cannot be carried out fails alone, and says why", () =>
         inShop(({ a, b, homeless, media, product, variant }) =>
           Effect.gen(function* () {
@@ -213,9 +310,9 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(results, [
               { entity_id: product, store_id: a.id, ok: true, patched_store_ids: [b.id, c.id] },
               { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [a.id] },
-              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [] },
+              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [], unchanged: true },
               { entity_id: product, store_id: c.id, ok: true, patched_store_ids: [c.id] },
-              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [] },
+              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [], unchanged: true },
               { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [a.id] }
             ])
             assert.strictEqual(patched, 5)
@@ -277,7 +374,7 @@ for (const engine of serviceEngines) {
               [
                 { entity_id: product, field: "status", winner_store_id: b.id },
                 b.id,
-                misfit("value: must be one of active, draft, archived")
+                misfit("value: must be one of active, draft, archived, unlisted")
               ]
             ]
             const { patched, results } = yield* reconcile("product", [
@@ -295,7 +392,7 @@ for (const engine of serviceEngines) {
               } as never)
             assert.strictEqual(patched, 2)
             assert.deepStrictEqual(results.slice(-1), [
-              { entity_id: homeless, store_id: nil, ok: true, patched_store_ids: [] }
+              { entity_id: homeless, store_id: nil, ok: true, patched_store_ids: [], unchanged: true }
             ])
             assert.deepStrictEqual(yield* reconcile("product", []), { patched: 0, results: [] })
           })

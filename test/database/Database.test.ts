@@ -8,7 +8,10 @@ import { assert, describe, it, layer, scoped } from "@effect/vitest"
 import { Deferred, Effect, Fiber, FiberId, Layer, Logger, Option, Redacted, Stream, TestClock } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
+import { Workload } from "../../src/database/Deadlines.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 // layer() binds it.effect and it.scoped to its own clock for the rest of the file: tests that need the TestClock use the
@@ -223,8 +226,6 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("answers a ping", () => Database.ping)
-
       // Last: it uses up the names of this process.
       it.effect("prepares no more than a thousand texts", () =>
         Effect.gen(function* () {
@@ -256,13 +257,27 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
             SELECT
               current_setting('application_name') AS application,
               current_setting('statement_timeout') AS statement,
+              current_setting('lock_timeout') AS lock,
+              current_setting('idle_in_transaction_session_timeout') AS idle,
+              current_setting('client_connection_check_interval') AS check,
               current_setting('jit') AS jit,
               current_setting('TimeZone') AS zone
           `
         )
-        assert.deepStrictEqual(yield* Effect.provide(settings, Database.layerServer({ url })), [
-          { application: "catalog", statement: "30s", jit: "off", zone: "UTC" }
-        ])
+        const common = { application: "catalog", check: "1s", jit: "off", zone: "UTC" }
+        const byWorkload = Effect.all({
+          background: settings,
+          request: Effect.provideService(settings, Workload, "request"),
+          write: Effect.flatMap(Transaction, ({ run }) => run(settings)).pipe(
+            Effect.provideService(Workload, "request"),
+            Effect.provide(Transaction.layer)
+          )
+        })
+        assert.deepStrictEqual(yield* Effect.provide(byWorkload, Database.layerServer({ url })), {
+          background: [{ ...common, statement: "30s", lock: "30s", idle: "30s" }],
+          request: [{ ...common, statement: "5s", lock: "5s", idle: "10s" }],
+          write: [{ ...common, statement: "8s", lock: "6s", idle: "10s" }]
+        })
       })
     )
 
@@ -334,16 +349,16 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
   })
 })
 
-describe("Database.ping", () => {
+describe("Migrations.current", () => {
   scoped("is Unavailable when no connection answers within 2 s", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const held = yield* Deferred.make<void>()
       yield* Effect.forkScoped(sql.withTransaction(Effect.zipRight(Deferred.succeed(held, undefined), Effect.never)))
       yield* Deferred.await(held)
-      const ping = yield* Effect.fork(Effect.flip(Database.ping))
+      const asked = yield* Effect.fork(Effect.flip(Migrations.current))
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual((yield* Fiber.join(ping))._tag, "Unavailable")
+      assert.strictEqual((yield* Fiber.join(asked))._tag, "Unavailable")
     }).pipe(
       // Ends the transaction before the database.
       Effect.scoped,

@@ -126,6 +126,7 @@ const values = [
   `${"🏔".repeat(50)}${"é".repeat(155)}`,
   `${"🏔".repeat(50)}${"é".repeat(156)}`,
   "active",
+  "unlisted",
   "live"
 ]
 const keys: ReadonlyArray<readonly [EntityKind, string]> = [

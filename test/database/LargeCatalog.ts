@@ -26,6 +26,7 @@ export const largeAccess = (n: number) => {
     email: `user-${n}@example.com`,
     hashes: {
       session: digest("session"),
+      device: digest("device"),
       link: digest("link"),
       code: digest("code"),
       access: digest("access"),
@@ -43,6 +44,7 @@ const accessStatements: ReadonlyArray<string> = [
   `INSERT INTO session (account_id, hash, user_id) SELECT ACCOUNT, sha256(('session' || n)::bytea), ID FROM N`,
   `INSERT INTO password_link (account_id, user_id, hash, expires_at)
    SELECT ACCOUNT, ID, sha256(('link' || n)::bytea), now() + interval '1 day' FROM N`,
+  `INSERT INTO sign_in_device (account_id, hash, user_id) SELECT ACCOUNT, sha256(('device' || n)::bytea), ID FROM N`,
   `INSERT INTO attempt (kind, subject) SELECT 'sign-in', sha256(('attempt' || n)::bytea) FROM N`,
   `INSERT INTO oauth_client (id, name, redirect_uris) SELECT ID, 'Client', '{https://agent.example/cb}' FROM N`,
   `INSERT INTO oauth_request (account_id, id, user_id, session_hash, form_hash, client_id, redirect_uri, tier,
@@ -103,10 +105,10 @@ const entities = (count: number, { kind, letter, parent, search, seqBefore, stor
   FROM generate_series(1, ${count}) n`
 
 const versions = (letter: string, stores: string, count: number) => `
-  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, published_at,
-                             platform_id)
+  INSERT INTO store_version (account_id, entity_id, store_id, accepted, pending_publish, last_publish_status, last_publish_error,
+                             published_at, platform_id)
   SELECT ${account}, ${id(letter, "n")}, s, '{"attributes": {}}', n % 100 < 20, ${status("n")},
-         CASE WHEN n % 100 >= 20 THEN ${at("n")} END, 'demo://${letter}/' || n
+         CASE WHEN n % 100 < 2 THEN '{"code": "TAKEN", "message": "Taken."}'::jsonb END, CASE WHEN n % 100 >= 20 THEN ${at("n")} END, 'demo://${letter}/' || n
   FROM generate_series(1, ${count}) n, unnest(${stores}) s`
 
 const word = (n: string) =>

@@ -7,7 +7,6 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Context, Effect, Layer, Logger, Option, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import * as Database from "../../src/database/Database.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import type { Actor } from "../../src/domain/Actor.ts"
@@ -39,6 +38,7 @@ import { DropsRepo } from "../../src/repos/DropsRepo.ts"
 import { HealthRepo, readsAll } from "../../src/repos/HealthRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
+import { LeasesRepo } from "../../src/repos/LeasesRepo.ts"
 import { MirrorRepo } from "../../src/repos/MirrorRepo.ts"
 import { OAuthRepo } from "../../src/repos/OAuthRepo.ts"
 import { OperationsRepo } from "../../src/repos/OperationsRepo.ts"
@@ -149,6 +149,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.versions(accountId, kind, ids[kind], storeId)
       yield* catalog.kindOf(accountId, ids[kind])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
+      yield* catalog.withSku(accountId, `sku of ${kind}`)
       for (const from of [0, 40]) yield* catalog.related(accountId, ids[kind], from, 25)
       yield* catalog.onStore(accountId, kind, ids[kind], storeId)
     }
@@ -245,12 +246,20 @@ const access = (round: number) =>
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)
     yield* users.startSession(accountId, userId, secret("session", round))
+    assert.isTrue(Option.isSome(yield* users.findDevice(hashes.device, 60_000)))
+    yield* users.rememberDevice(accountId, userId, {
+      hash: secret("device", round),
+      replaces: hashes.device,
+      most: 20
+    })
     assert.isTrue(Option.isSome(yield* users.setPassword(secret("link", round), "kept")))
     assert.isTrue(yield* users.disable(accountId, `new-${round}@example.com`))
     assert.strictEqual(yield* users.attempt("sign-in", hashes.attempt, { most: 5, windowSeconds: 900 }), 0)
     assert.isAtLeast(yield* users.attempt("sign-in", hashes.attempt, { most: 1, windowSeconds: 900 }), 1)
+    yield* users.takeBack("sign-in", hashes.attempt)
     yield* users.forgive("sign-in", hashes.attempt)
-    assert.strictEqual(yield* users.forget(life, 3_600), 0)
+    assert.strictEqual(yield* users.forget(life, 3_600, 86_400), 0)
+    assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 0)
 
     const id = yield* mintId(ClientId)
     const request = { userId, clientId, redirectUri: "https://agent.example/cb", tier: "pim:read" } as const
@@ -523,7 +532,7 @@ const refreshing = (round: number) =>
 const scanning = Effect.gen(function* () {
   const health = yield* HealthRepo
   const sql = yield* SqlClient.SqlClient
-  yield* sql.withTransaction(health.scan(accountId, "sync", null))
+  yield* sql.withTransaction(health.scan(accountId, "completeness", null))
   yield* sql`ANALYZE health_issue`
   // Who unlinks a store scans again what was scanned: it is put back where it is read.
   yield* sql.unsafe("CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot")
@@ -596,7 +605,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             ...["api_key", "collection_member", "entity", "entity_media", "import_item", "store_version"],
             ...["metaobject_entry", "mirror_item", "translatable_field", "translation"],
             ...["app_user", "attempt", "oauth_client", "oauth_code", "oauth_grant", "oauth_request", "oauth_token"],
-            ...["password_link", "session"]
+            ...["password_link", "session", "sign_in_device"]
           ])
           assert.isAtLeast(tables.get("entity") ?? 0, 2 * products)
           for (let round = 0; round < rounds; round++) {
@@ -614,7 +623,6 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* mirroring(round)
             yield* refreshing(round)
             yield* health(round)
-            yield* Database.ping
             yield* Migrations.pending
           }
           assert.deepStrictEqual(

@@ -77,6 +77,7 @@ const Publisher = Layer.unwrapEffect(
         onSome: (millis) => ({
           ...defaultPublishingOptions,
           // However often its processes die: what is judged is not how often somebody tries.
+          mostLost: 100,
           mostPushes: 100,
           lease: Duration.millis(millis),
           betweenRenewals: Duration.millis(millis / 5),

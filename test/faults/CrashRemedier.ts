@@ -10,8 +10,10 @@ import { Transaction } from "../../src/database/Transaction.ts"
 import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId, EntityId, StoreId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { HealthRepo } from "../../src/repos/HealthRepo.ts"
 import { HistoryRepo } from "../../src/repos/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { CatalogChanges } from "../../src/services/CatalogChanges.ts"
 import { FaultInjector } from "../../src/services/FaultInjector.ts"
 import { Remediation } from "../../src/services/Remediation.ts"
@@ -87,7 +89,9 @@ process.stdin.on("end", () => process.exit(1)).resume()
 const Remedying = Remediation.layer.pipe(
   Layer.provideMerge(CatalogChanges.layer),
   Layer.provide(Deadly),
-  Layer.provide(Layer.mergeAll(DeadlyDrafts, DeadlyHistory, ImportLockRepo.layer, Transactions)),
+  Layer.provide(
+    Layer.mergeAll(DeadlyDrafts, DeadlyHistory, HealthRepo.layer, ImportLockRepo.layer, StoresRepo.layer, Transactions)
+  ),
   Layer.provide(DatabaseLive)
 )
 

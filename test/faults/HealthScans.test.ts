@@ -16,6 +16,7 @@ import { scan } from "../../src/domain/HealthScan.ts"
 import { EntityId } from "../../src/domain/Ids.ts"
 import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
 import { HealthRepo } from "../../src/repos/HealthRepo.ts"
+import { StoresRepo } from "../../src/repos/StoresRepo.ts"
 import { DataHealth } from "../../src/services/DataHealth.ts"
 import { mintId } from "../../src/services/Identifiers.ts"
 import { SecretBox } from "../../src/services/SecretBox.ts"
@@ -45,6 +46,8 @@ const decodeSnapshot = Schema.decode(Schema.parseJson(HealthSnapshot))
 /** Products with a variant each, on two stores; every write is noted with the version that it made. */
 const aShop = Effect.gen(function* () {
   const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  // Of a platform: on one without, nothing is out of step.
+  for (const store of stores) yield* (yield* StoresRepo).link(accountId, { ...store, platform: "demo" })
   const ids = yield* Effect.replicateEffect(Effect.all([mintId(EntityId), mintId(EntityId)]), 12)
   const changes = ids.flatMap(([product, variant]) => [
     CatalogChange.CreateEntity({ id: product, kind: "product", parentId: null, values: { title: "Tent" } }),
@@ -163,7 +166,13 @@ const contradictions = (shop: Shop, name: string) =>
         snapshot.dimension,
         {
           aggregates: [...state.aggregates.values()],
-          stores: shop.storeIds.map((id) => ({ id, locales: ["en"] })),
+          stores: shop.storeIds.map((id) => ({
+            id,
+            platform: "demo",
+            primary_locale: "en",
+            locales: ["en"],
+            currency: "EUR"
+          })),
           rules: defaultRules,
           sources: [],
           translations: []

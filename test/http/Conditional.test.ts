@@ -6,7 +6,7 @@ import { healthRoutes } from "../../src/http/Health.ts"
 import { routesOf } from "../../src/http/RouteTable.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { EchoServer } from "./EchoServer.ts"
-import { type Answer, ask, assertHeaders, assertRefusal, MemoryServer, refusals, spentBy } from "./Exchange.ts"
+import { type Answer, ask, assertHeaders, assertRefusal, MemoryServer, noRoute, refusals, spentBy } from "./Exchange.ts"
 import { aCatalog, aKey, queryOf, targetOf } from "./Fixtures.ts"
 
 const tag = /^"[A-Za-z0-9_-]{27}"$/
@@ -140,7 +140,7 @@ layer(MemoryServer)("conditional reads", (it) => {
       const { accountId, token } = yield* anAccount()
       const { token: writer } = yield* aKey(accountId, ["pim:write"])
       const headers = { "if-none-match": "*" }
-      assertRefusal(yield* ask("/api/v1/nowhere", { token, headers }), refusals.notFound)
+      assertRefusal(yield* ask("/api/v1/nowhere", { token, headers }), noRoute("GET /api/v1/nowhere"))
       assertRefusal(yield* ask("/api/v1/products", { headers }), refusals.unauthorized)
       assertRefusal(yield* ask("/api/v1/products", { token: writer, headers }), refusals.noRead)
       assertRefusal(yield* ask("/api/v1/products?cursor=x", { token, headers }), refusals.foreignCursor)

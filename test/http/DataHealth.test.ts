@@ -79,7 +79,8 @@ layer(MemoryServer)("data health over REST", (it) => {
           ],
           by_field: [{ field: "title", affected: 1 }],
           by_section: [{ section: "divergence", rows: 1 }],
-          compared: 1
+          compared: 1,
+          rules: { texts: "same_language", prices: "same_currency" }
         },
         scanned_at: scanned.scanned_at,
         as_of_version: scanned.as_of_version
@@ -105,7 +106,7 @@ layer(MemoryServer)("data health over REST", (it) => {
       assert.deepStrictEqual(bodyOf(yield* get(`/issues?section=divergence&store_id=${a}`, token)).data, [])
 
       const completeness = bodyOf(yield* post("/scans", token, { dimension: "completeness" }))
-      assert.deepInclude(completeness.result, { checked: 2, affected: 2, required: 1 })
+      assert.deepInclude(completeness.result, { checked: 2, affected: 1, score: 50, required: 1 })
       assert.deepStrictEqual(bodyOf(yield* get("/issues?section=completeness-required", token)).data, [
         {
           entity_id: bare,
@@ -143,7 +144,7 @@ layer(MemoryServer)("data health over REST", (it) => {
         bodyOf(yield* post("/scans", token, { dimension: "completeness", store_id: a.toUpperCase() })),
         bodyOf(yield* post("/scans", token, { dimension: "divergence", store_id: a }))
       ]
-      assert.deepInclude(after[0].result, { required: 0, by_store: [{ store_id: a, checked: 2, affected: 2 }] })
+      assert.deepInclude(after[0].result, { required: 0, by_store: [{ store_id: a, checked: 2, affected: 0 }] })
       // One that cannot be narrowed is scanned as a whole.
       assert.deepInclude(after[1].result, { affected: 0, score: 100, compared: 1 })
       assert.lengthOf(after[1].result.by_store, 2)
@@ -178,8 +179,8 @@ layer(MemoryServer)("data health over REST", (it) => {
     Effect.gen(function* () {
       const { actor, stores, token } = yield* anAccount({ domains: ["a.example"] })
       yield* Effect.replicateEffect(anEntity("product", { title: "x" }, { on: stores }), 103).pipe(actingAs(actor))
-      yield* post("/scans", token, { dimension: "sync" })
-      const all = bodyOf(yield* get("/issues?section=sync-pending&page_size=1000", token))
+      yield* post("/scans", token, { dimension: "completeness" })
+      const all = bodyOf(yield* get("/issues?section=completeness-required&page_size=1000", token))
       assert.deepStrictEqual([all.data.length, all.page, all.has_next], [100, 1, true])
       const cases: Readonly<Record<string, readonly [rows: number, page: number, more: boolean]>> = {
         "": [25, 1, true],
@@ -198,11 +199,11 @@ layer(MemoryServer)("data health over REST", (it) => {
         "locale=de": [25, 1, true]
       }
       for (const [query, expected] of Object.entries(cases)) {
-        const page = bodyOf(yield* get(`/issues?section=sync-pending&${query}`, token))
+        const page = bodyOf(yield* get(`/issues?section=completeness-required&${query}`, token))
         assert.deepStrictEqual([page.data.length, page.page, page.has_next], expected, query)
       }
       const five = yield* Effect.forEach([1, 2, 3, 4, 5], (page) =>
-        Effect.map(get(`/issues?section=sync-pending&page=${page}`, token), (answer) => bodyOf(answer).data)
+        Effect.map(get(`/issues?section=completeness-required&page=${page}`, token), (answer) => bodyOf(answer).data)
       )
       const ids = five.flat().map(({ entity_id }: { readonly entity_id: string }) => entity_id)
       assert.strictEqual(new Set(ids).size, 103)
@@ -218,7 +219,6 @@ layer(MemoryServer)("data health over REST", (it) => {
       const known = (names: ReadonlyArray<string>) => `must be one of ${listed(names)}`
       const queries: ReadonlyArray<readonly [string, string, string]> = [
         ["/issues", "section", missing(sections)],
-        ["/issues?section=", "section", known(sections)],
         ["/issues?section=sync", "section", known(sections)],
         ["/issues?section=Divergence", "section", known(sections)],
         ["/issues?section=divergence&section=divergence", "section", "is given more than once"],
@@ -227,6 +227,7 @@ layer(MemoryServer)("data health over REST", (it) => {
         ["/issues?section=divergence&store_id=x", "store_id", "must be a UUID"],
         ["/issues?section=divergence&locale=%00", "locale", "must not contain U+0000"],
         [`/issues?section=divergence&locale=${"x".repeat(36)}`, "locale", "must have at most 35 characters"],
+        ["/issues?section=", "section", missing(sections)],
         ["?store_id=x", "store_id", "must be a UUID"],
         [`?store_id=${a}&store_id=${a}`, "store_id", "is given more than once"]
       ]
@@ -243,17 +244,22 @@ layer(MemoryServer)("data health over REST", (it) => {
         ["/scans", { dimension: "speed" }, "dimension", known(dimensions)],
         ["/scans", { dimension: 7 }, "dimension", known(dimensions)],
         ["/scans", { dimension: "sync", store_id: "x" }, "store_id", "must be a UUID"],
-        ["/scans", { dimension: "sync", store_id: null }, "store_id", /string/],
-        ["/scans", [], "", /Expected ScanRequest/],
+        ["/scans", { dimension: "sync", store_id: 7 }, "store_id", "expected text"],
+        ["/scans", { dimension: null }, "dimension", missing(dimensions)],
+        ["/scans", [], "body", "expected an object"],
+        ["/scans", null, "body", "expected an object"],
+        ["/scans", 7, "body", "expected an object"],
         ["/scans", "{", "body", "is not JSON"],
         ...["/completeness-fills", "/divergence-reconciles"].flatMap(
           (path): ReadonlyArray<readonly [string, unknown, string, string | RegExp]> => [
             [path, { operations: [] }, "entity_type", `is missing: give one of ${kinds}`],
             [path, { entity_type: "products", operations: [] }, "entity_type", `must be one of ${kinds}`],
             [path, { entity_type: "product" }, "operations", /missing/],
-            [path, { entity_type: "product", operations: {} }, "operations", /Expected/],
-            [path, batch(null), "operations.0", /Expected/],
-            [path, batch("x"), "operations.0", /Expected/]
+            [path, { entity_type: "product", operations: {} }, "operations", "expected a list (an array)"],
+            [path, { entity_type: "product", operations: 1 }, "operations", "expected a list (an array)"],
+            [path, batch(null), "operations.0", "expected an object"],
+            [path, batch("x"), "operations.0", "expected an object"],
+            [path, '"x"', "body", "expected an object"]
           ]
         ),
         [
@@ -269,10 +275,10 @@ layer(MemoryServer)("data health over REST", (it) => {
           "must be at most 500 operations"
         ],
         ["/completeness-fills", batch(fill, { ...fill, entity_id: "x" }), "operations.1.entity_id", "must be a UUID"],
-        ["/completeness-fills", batch({ ...fill, store_id: 7 }), "operations.0.store_id", /string/],
-        ["/completeness-fills", batch({ ...fill, value: null }), "operations.0.value", /string/],
+        ["/completeness-fills", batch({ ...fill, store_id: 7 }), "operations.0.store_id", "expected text"],
+        ["/completeness-fills", batch({ ...fill, value: null }), "operations.0.value", "is missing"],
         ["/completeness-fills", batch({ entity_id: bare, store_id: a, field: "x" }), "operations.0.value", /missing/],
-        ["/divergence-reconciles", batch(7), "operations.0", "Expected an object"],
+        ["/divergence-reconciles", batch(7), "operations.0", "expected an object"],
         ["/divergence-reconciles", batch(neither), "operations.0.winner_store_id", either],
         ["/divergence-reconciles", batch({ ...reconcile, winner_store_id: a }), "operations.0.winner_store_id", either],
         [
@@ -281,8 +287,8 @@ layer(MemoryServer)("data health over REST", (it) => {
           "operations.0.store_id",
           narrow
         ],
-        ["/divergence-reconciles", batch({ ...reconcile, value: 7 }), "operations.0.value", /string/],
-        ["/divergence-reconciles", batch({ ...reconcile, store_id: null }), "operations.0.store_id", /string/]
+        ["/divergence-reconciles", batch({ ...reconcile, value: 7 }), "operations.0.value", "expected text"],
+        ["/divergence-reconciles", batch({ ...reconcile, store_id: 7 }), "operations.0.store_id", "expected text"]
       ]
       for (const [path, body, place, message] of bodies) {
         const answer = yield* post(path, token, body)
@@ -294,6 +300,14 @@ layer(MemoryServer)("data health over REST", (it) => {
           assert.match(error.details[0].message, message)
         }
       }
+      // A member that is null is absent.
+      const scan = bodyOf(yield* post("/scans", token, { dimension: "media", store_id: null }))
+      assert.strictEqual(scan.scanned, true)
+      const reconciled = batch({ ...reconcile, winner_store_id: null, store_id: null })
+      assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, reconciled)), {
+        patched: 0,
+        results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true }]
+      })
       assert.deepStrictEqual(bodyOf(yield* post("/completeness-fills", token, batch())), { filled: 0, results: [] })
       assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, batch())), { patched: 0, results: [] })
       const product = bodyOf(yield* ask(`/api/v1/products/${bare}`, { token }))

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Drops } from "../../src/services/Drops.ts"
 import { actingAs } from "../../src/testing/index.ts"
-import { ask, assertHeaders, assertRefusal, MemoryServer, refusals } from "./Exchange.ts"
+import { ask, assertHeaders, assertRefusal, MemoryServer, noRoute } from "./Exchange.ts"
 import { aCatalog } from "./Fixtures.ts"
 
 layer(MemoryServer)("drops over REST", (it) => {
@@ -42,7 +42,8 @@ layer(MemoryServer)("drops over REST", (it) => {
           next_cursor: null
         })
       // Media have no such list.
-      assertRefusal(yield* ask(`/api/v1/media/${ids.media}/drops`, { token }), refusals.notFound)
+      const ofMedia = `/api/v1/media/${ids.media}/drops`
+      assertRefusal(yield* ask(ofMedia, { token }), noRoute(`GET ${ofMedia}`))
     })
   )
 

@@ -1,8 +1,10 @@
+import { HttpApiError } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Effect, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
 import { fromRandomBytes } from "../../src/domain/ApiKeyToken.ts"
-import { Unavailable } from "../../src/domain/Errors.ts"
-import { ApiKeys, anAccount, Catalog, Stores, TestServices } from "../../src/testing/index.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../../src/domain/Errors.ts"
+import { Drops } from "../../src/services/Drops.ts"
+import { ApiKeys, anAccount, Catalog, Operations, Stores, TestServices } from "../../src/testing/index.ts"
 import { EchoServer } from "./EchoServer.ts"
 import {
   type Asked,
@@ -12,6 +14,7 @@ import {
   exhaust,
   MemoryServer,
   misfit,
+  noRoute,
   type Refusal,
   refusals,
   serverWith,
@@ -152,63 +155,93 @@ layer(MemoryServer)("refusals", (it) => {
 
   describe("404", () => {
     const id = "00000000-0000-4000-8000-000000000001"
-    const targets = [
-      "/",
-      "/api",
-      "/api/v1",
-      "/api/v1/",
-      "/api/v2/ping",
-      "/api/v1/nowhere",
-      "/api/v1/metaobject-definitions/1f8e6c3a-97b4-4205-a8d1-5e7c9b0f3d62/translations",
-      "/api/v1/ping/",
-      "/api/v1//ping",
-      "//api/v1/ping",
-      "//evil.example/api/v1/ping",
-      "/api/v1/Ping",
-      "/API/V1/PING",
-      "/api/v1/ping;a=b",
-      "/api/v1/ping;",
-      "/api/v1/ping#there",
-      "/api/v1/ping#?x",
-      "/api/v1/p%69ng",
-      "/api%2Fv1%2Fping",
-      "/api/v1/%2e%2e/v1/ping",
-      "/api/v1/x/../ping",
-      "/api/v1/./ping",
-      "/api/v1\\ping",
-      "/api/v1/products/",
-      `/api/v1/products/${id}/`,
-      `/api/v1/products//${id}`,
-      `/api/v1/products/${id};x`,
-      `/api/v1/products/${id}/stores/`,
-      `/api/v1/products/${id}/Stores`,
-      `/api/v1/products/${id}/st%6Fres`,
-      `/api/v1/products/${id}/stores/${id}/more`,
-      "/api/v1/products/%FF",
-      "/api/v1/products/%",
-      "/api/v1/products/%zz",
-      "/api/v1/products/%ED%A0%80",
-      "/api/v1/products/%00",
-      "/api/v1/products/a%2Fb",
-      "/api/v1/products/%2F",
-      `/api/v1/products/${"x".repeat(101)}`,
-      `/api/v1/products/${"x".repeat(5_000)}`,
-      "/api/v1/products/:id",
-      "/api/v1/products/..",
-      "/api/v1/__proto__",
-      "/api/v1/products/__proto__",
-      "/api/v1/constructor",
-      "/api/v1/*",
-      "/docs/",
-      "/healthz/",
-      "/favicon.ico"
-    ]
-    for (const target of targets)
-      it.effect(target.slice(0, 80), () =>
+    /** No route; the path of the one that is meant, where one is near. */
+    const routes: Readonly<Record<string, string | undefined>> = {
+      "/": undefined,
+      "/api": undefined,
+      "/api/v1": undefined,
+      "/api/v1/": undefined,
+      "/api/v2/ping": "/api/v1/ping",
+      "/api/v1/nowhere": undefined,
+      "/api/v1/Products": "/api/v1/products",
+      "/api/v1/product": "/api/v1/products",
+      "/api/v1/prodcuts?limit=1": "/api/v1/products",
+      "/api/v1/data-helth": "/api/v1/data-health",
+      "/api/v1/metafield_definitions": "/api/v1/metafield-definitions",
+      [`/api/v1/product/${id}`]: "/api/v1/products/{id}",
+      [`/api/v1/metaobject-definitions/${id}/entry`]: "/api/v1/metaobject-definitions/{id}/entries",
+      [`/api/v1/products/${id}/saleschannels`]: "/api/v1/products/{id}/sales-channels",
+      "/products": undefined,
+      "/api/v1/ping/": "/api/v1/ping",
+      "/api/v1//ping": "/api/v1/ping",
+      "//api/v1/ping": "/api/v1/ping",
+      "//evil.example/api/v1/ping": undefined,
+      "/api/v1/Ping": "/api/v1/ping",
+      "/API/V1/PING": "/api/v1/ping",
+      "/api/v1/ping;a=b": undefined,
+      "/api/v1/ping;": "/api/v1/ping",
+      "/api/v1/ping#there": undefined,
+      "/api/v1/ping#?x": "/api/v1/ping",
+      "/api/v1/p%69ng": undefined,
+      "/api/v1/./ping": "/api/v1/ping",
+      "/api/v1/products/": "/api/v1/products",
+      [`/api/v1/products/${id}/`]: "/api/v1/products/{id}",
+      [`/api/v1/products//${id}`]: "/api/v1/products/{id}",
+      [`/api/v1/products/${id}/stores/`]: "/api/v1/products/{id}/stores",
+      [`/api/v1/products/${id}/Stores`]: "/api/v1/products/{id}/stores",
+      [`/api/v1/products/${id}/st%6Fres`]: "/api/v1/products/{id}/stores",
+      "/api/v1/__proto__": undefined,
+      "/api/v1/*": undefined,
+      "/docs/": "/docs",
+      "/healthz/": "/healthz",
+      "/favicon.ico": undefined
+    }
+    for (const [target, nearest] of Object.entries(routes))
+      it.effect(`no route ${target}`, () =>
         Effect.gen(function* () {
           const { token } = yield* anAccount()
-          assertRefusal(yield* ask(target, { token }), refusals.notFound)
-          if (!target.startsWith("/api/v1/products/")) assertRefusal(yield* ask(target), refusals.notFound)
+          const refusal = noRoute(`GET ${target.split("?")[0]}`, nearest)
+          assertRefusal(yield* ask(target, { token }), refusal)
+          assertRefusal(yield* ask(target), refusal)
+        })
+      )
+
+    it.effect("no route says the method, and suggests one that takes it", () =>
+      Effect.gen(function* () {
+        const misspelt = "/api/v1/data-health/scan"
+        const scans = noRoute(`POST ${misspelt}`, "/api/v1/data-health/scans")
+        assertRefusal(yield* ask(misspelt, { method: "POST" }), scans)
+        assertRefusal(yield* ask("/api/v1/Products", { method: "DELETE" }), noRoute("DELETE /api/v1/Products"))
+        assert.strictEqual((yield* ask("/api/v1/Products", { method: "HEAD" })).status, 404)
+        const long = `/api/v1/${"x".repeat(5_000)}`
+        assertRefusal(yield* ask(long), noRoute(`GET ${long.slice(0, 200)}…`))
+      })
+    )
+
+    /** Ids of nothing, malformed or not: all read the same. */
+    const ids = [
+      "%FF",
+      "%",
+      "%zz",
+      "%ED%A0%80",
+      "%00",
+      "a%2Fb",
+      "%2F",
+      id,
+      `${id};x`,
+      "a#b",
+      "x".repeat(101),
+      "x".repeat(5_000),
+      ":id",
+      "..",
+      "__proto__"
+    ]
+    for (const each of ids)
+      it.effect(`no record ${each.slice(0, 80)}`, () =>
+        Effect.gen(function* () {
+          const { token } = yield* anAccount()
+          for (const target of [`/api/v1/products/${each}`, `/api/v1/products/${each}/stores`])
+            assertRefusal(yield* ask(target, { token }), refusals.notFound)
         })
       )
   })
@@ -403,13 +436,34 @@ const broken = serverWith().pipe(
       version: () => Effect.interrupt
     })
   ),
+  Layer.provide(
+    Layer.mock(Operations, {
+      markets: Effect.die(new NotFound()),
+      market: () => Effect.die(ValidationFailed.at("id", "planted")),
+      // Something died while the failure was cleaned up.
+      metaobjectDefinitions: Effect.ensuring(Effect.die(new Unavailable()), Effect.die("planted"))
+    })
+  ),
+  Layer.provide(
+    Layer.mock(Drops, { list: Effect.die(new HttpApiError.HttpApiDecodeError({ issues: [], message: "planted" })) })
+  ),
   Layer.provide(recording),
   Layer.provideMerge(TestServices)
 )
 
 layer(broken)("500 and 503", (it) => {
   const id = "00000000-0000-4000-8000-000000000001"
-  for (const target of ["/api/v1/stores", `/api/v1/products/${id}`, `/api/v1/products/${id}/stores`])
+  const targets = [
+    "/api/v1/stores",
+    `/api/v1/products/${id}`,
+    `/api/v1/products/${id}/stores`,
+    // Dies with an error of the API, or beside one.
+    "/api/v1/markets",
+    `/api/v1/markets/${id}`,
+    "/api/v1/metaobject-definitions",
+    "/api/v1/drops"
+  ]
+  for (const target of targets)
     it.effect(`a defect is told with a fixed text and logged once: ${target}`, () =>
       Effect.gen(function* () {
         const { token } = yield* anAccount()
@@ -419,7 +473,7 @@ layer(broken)("500 and 503", (it) => {
         const entries = errorsOf(answer.headers["x-request-id"])
         assert.strictEqual(entries.length, 1)
         assert.strictEqual(entries[0]?.level, LogLevel.Error)
-        assert.include(entries[0]?.text, "planted")
+        assert.match(String(entries[0]?.text), /planted|NotFound/)
         assert.notInclude(entries[0]?.text, token)
       })
     )

@@ -217,6 +217,13 @@ export const misfit = (path: string, message: string): Refusal => ({
   details: [{ path, message }]
 })
 
+/** No route; `nearest`: the one that is suggested. */
+export const noRoute = (asked: string, nearest?: string): Refusal => ({
+  status: 404,
+  code: "not_found",
+  message: `No route ${asked}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`
+})
+
 export const refusals = {
   unauthorized: {
     status: 401,
@@ -266,7 +273,7 @@ export const refusals = {
     message: "The service cannot reach its database at the moment; retry with exponential backoff."
   },
   notHttp: misfit("", "the request is not well-formed HTTP/1.1"),
-  notOriginForm: misfit("", "The request target must be a path: an absolute address is for proxies."),
+  notOriginForm: misfit("", "The request target must be a path, or an absolute http or https address."),
   badQuery: misfit("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25"),
   foreignCursor: misfit(
     "cursor",

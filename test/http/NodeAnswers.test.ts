@@ -9,6 +9,7 @@ import {
   assertRefusal,
   MemoryServer,
   misfit,
+  noRoute,
   onlyAnswer,
   port,
   type Refusal,
@@ -78,11 +79,17 @@ layer(MemoryServer)("heads", (it) => {
         "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
         misfit("Host", "is given more than once")
       ],
-      "absolute-form": ["GET http://a/api/v1/ping HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
-      "absolute-form of elsewhere": ["GET https://evil.example/ HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
+      "absolute-form of another scheme": ["GET ftp://a/healthz HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
+      "absolute-form with a user": ["GET http://u@a/healthz HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
+      "absolute-form without a host": ["GET http:///healthz HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
+      "absolute-form without Host": ["GET http://a/healthz HTTP/1.1\r\n\r\n", misfit("Host", "is missing")],
+      "absolute-form of no route": ["GET http://a?healthz HTTP/1.1\r\nHost: a\r\n\r\n", noRoute("GET /")],
       "authority-form": ["CONNECT evil.example:443 HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
       "asterisk-form": ["OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notOriginForm],
-      "two slashes": ["GET //evil.example/api/v1/ping HTTP/1.1\r\nHost: a\r\n\r\n", refusals.notFound],
+      "two slashes": [
+        "GET //evil.example/api/v1/ping HTTP/1.1\r\nHost: a\r\n\r\n",
+        noRoute("GET //evil.example/api/v1/ping")
+      ],
       "an unforeseen expectation": ["GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n", refusals.expectation],
       "a target of 9 KB": [`GET /${"x".repeat(9_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
       "a target of 100 KB": [`GET /${"x".repeat(100_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, refusals.longTarget],
@@ -105,10 +112,27 @@ layer(MemoryServer)("heads", (it) => {
       it.effect(name, () => Effect.map(tell(input), (answer) => assertRefusal(answer, refusal)))
   })
 
+  it.effect("an absolute target is its path: the same answer, from memory too", () =>
+    Effect.gen(function* () {
+      const { token } = yield* anAccount()
+      const get = (target: string) =>
+        tell(`GET ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+      const path = "/api/v1/products?limit=7"
+      const plain = yield* get(path)
+      for (const target of [path, `http://a${path}`, `http://elsewhere.example:1${path}`, `HTTPS://a${path}`]) {
+        const answer = yield* get(target)
+        assert.deepStrictEqual([answer.status, answer.text], [200, plain.text], target)
+        assert.strictEqual(answer.headers.etag, plain.headers.etag)
+      }
+    })
+  )
+
   describe("heads that are unusual, and served", () => {
     const inputs: Readonly<Record<string, string>> = {
       "HTTP/1.0 without Host": "GET /healthz HTTP/1.0\r\n\r\n",
       "HTTP/1.0 with Host": "GET /healthz HTTP/1.0\r\nHost: a\r\n\r\n",
+      "absolute-form": "GET http://a/healthz HTTP/1.1\r\nHost: a\r\n\r\n",
+      "absolute-form of elsewhere": "GET HTTPS://elsewhere.example:8443/healthz?x=1 HTTP/1.1\r\nHost: a\r\n\r\n",
       "an empty Host": "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n",
       "a Host that is no name": "GET /healthz HTTP/1.1\r\nHost: ][%\r\n\r\n",
       "an empty line first": "\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -9,6 +9,7 @@ import {
   exhaust,
   MemoryServer,
   misfit,
+  noRoute,
   type Refusal,
   refusals,
   spentBy,
@@ -68,7 +69,7 @@ const rows: ReadonlyArray<Row> = [
   { breaks: "long target, no key", target: longTarget, as: "nobody", wins: refusals.longTarget, spends: 0 },
   {
     breaks: "not a path, no key",
-    target: "http://a.example/api/v1/ping",
+    target: "ftp://a.example/api/v1/ping",
     as: "nobody",
     wins: refusals.notOriginForm,
     spends: 0
@@ -109,19 +110,25 @@ const rows: ReadonlyArray<Row> = [
     spends: 0
   },
   // Then route and method, with a key or without.
-  { breaks: "unknown route, no key", target: "/api/v1/nowhere", as: "nobody", wins: refusals.notFound, spends: 0 },
+  {
+    breaks: "unknown route, no key",
+    target: "/api/v1/nowhere",
+    as: "nobody",
+    wins: noRoute("GET /api/v1/nowhere"),
+    spends: 0
+  },
   {
     breaks: "unknown route, method",
     target: "/api/v1/nowhere",
     asked: { method: "DELETE" },
-    wins: refusals.notFound,
+    wins: noRoute("DELETE /api/v1/nowhere"),
     spends: 1
   },
   {
     breaks: "unknown route, body",
     target: "/api/v1/nowhere",
     asked: { method: "POST", body: "{" },
-    wins: refusals.notFound,
+    wins: noRoute("POST /api/v1/nowhere"),
     spends: 1
   },
   {
@@ -300,7 +307,7 @@ const bodyRows: ReadonlyArray<Omit<Row, "spends">> = [
     breaks: "unknown route, size",
     target: "/api/v1/nowhere",
     asked: { headers: { ...json, "content-length": "9000000" } },
-    wins: refusals.notFound
+    wins: noRoute("POST /api/v1/nowhere")
   },
   {
     breaks: "no key, size",

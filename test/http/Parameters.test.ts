@@ -206,7 +206,6 @@ layer(MemoryServer)("parameters", (it) => {
       const other = cursor[5] === "A" ? "B" : "A"
       const targets = [
         ...[
-          "",
           "garbage",
           "null",
           "0",
@@ -247,7 +246,7 @@ layer(MemoryServer)("parameters", (it) => {
     "2017-01-01T01:59:60%2B02:00": null,
     "0001-01-01T00:00:00%2B01:00": null,
     "9999-12-31T23:59:59-01:00": null,
-    "": "such as",
+    "": null,
     never: "such as",
     infinity: "such as",
     "-infinity": "such as",
@@ -309,7 +308,7 @@ layer(MemoryServer)("parameters", (it) => {
             rowsOf(yield* ask(`/api/v1/${list}?status=${status}`, { token })),
             status === "never_published" ? 1 : 0
           )
-        for (const status of ["", "active", "Failed", "failed%00", "failed,pending", "%20failed", "__proto__"])
+        for (const status of ["active", "Failed", "failed%00", "failed,pending", "%20failed", "__proto__"])
           assertMisfit(yield* ask(`/api/v1/${list}?status=${status}`, { token }), "status")
       }
     })
@@ -358,12 +357,44 @@ layer(MemoryServer)("parameters", (it) => {
       const by = (id: string) => ask(`/api/v1/products?collection_id=${id}`, { token })
       assert.strictEqual(rowsOf(yield* by(ids.collection)), 1)
       assert.strictEqual(rowsOf(yield* by(ids.collection.toUpperCase())), 1)
-      for (const id of ["", "1", "null", ids.collection.slice(1), `${ids.collection}0`, `${ids.collection}%0A`, "%00"])
+      for (const id of ["1", "null", ids.collection.slice(1), `${ids.collection}0`, `${ids.collection}%0A`, "%00"])
         assertRefusal(yield* by(id), misfit("collection_id", "must be a UUID"))
       for (const id of [ids.product, crypto.randomUUID(), "00000000-0000-0000-0000-000000000000"])
         assertRefusal(yield* by(id), refusals.notFound)
       const elsewhere = yield* ask("/api/v1/variants?collection_id=1", { token })
       assert.strictEqual(rowsOf(elsewhere), 1)
+    })
+  )
+
+  it.effect("blank is absent, whatever the parameter", () =>
+    Effect.gen(function* () {
+      const { ids, stores, token } = yield* aCatalog()
+      const store = `store_id=${stores[0].id}`
+      const answers: ReadonlyArray<readonly [path: string, names: ReadonlyArray<string>]> = [
+        ["products", ["limit", "cursor", "updated_since", "status", "search", "collection_id"]],
+        ["variants", ["limit", "cursor", "updated_since", "status", "search"]],
+        ["metafield-definitions", ["owner_type"]],
+        ["data-health", ["store_id"]],
+        ["data-health/issues?section=divergence", ["page", "page_size", "store_id", "locale"]],
+        [`products/${ids.product}/sales-channels?${store}`, ["limit"]]
+      ]
+      for (const [path, names] of answers) {
+        const target = `/api/v1/${path}`
+        const { headers, status } = yield* ask(target, { token })
+        for (const name of names)
+          for (const blank of [name, `${name}=`, `${name}=%20`, `${name}=+%09`, `${name}=&${name}=`]) {
+            const answer = yield* ask(`${target}${target.includes("?") ? "&" : "?"}${blank}`, { token })
+            assert.deepStrictEqual([answer.status, answer.headers.etag], [status, headers.etag], `${path} ${blank}`)
+          }
+      }
+      assert.strictEqual(rowsOf(yield* ask("/api/v1/products?search=boots&status=&limit=", { token })), 1)
+      assert.strictEqual(rowsOf(yield* ask("/api/v1/products?status=&search=shoes", { token })), 0)
+      // Where it is required, that is said.
+      for (const blank of ["", "?store_id", "?store_id=", "?store_id=%20"])
+        assertRefusal(
+          yield* ask(`/api/v1/products/${ids.product}/sales-channels${blank}`, { token }),
+          misfit("store_id", "is missing")
+        )
     })
   )
 
@@ -375,7 +406,7 @@ layer(MemoryServer)("parameters", (it) => {
       for (const owner of ["variant", "collection", "media", "market", "shop"])
         assert.strictEqual(rowsOf(yield* by(owner)), 0)
       const known = misfit("owner_type", "must be one of product, variant, collection, media, market, shop")
-      for (const owner of ["", "Product", "products", "order", "product%20", "%00", "null"])
+      for (const owner of ["Product", "products", "order", "product%20", "%00", "null"])
         assertRefusal(yield* by(owner), known)
       assertRefusal(yield* by("product&owner_type=product"), misfit("owner_type", "is given more than once"))
     })

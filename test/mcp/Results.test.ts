@@ -166,7 +166,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         }),
         "validation_failed"
       )
-      assert.include(misfit, "attributes.status: must be one of active, draft, archived")
+      assert.include(misfit, "attributes.status: must be one of active, draft, archived, unlisted")
       for (const [name, kinds] of [
         ["get_master_translations_v1", "products and collections"],
         ["list_master_drops_v1", "products, variants and collections"]
@@ -465,6 +465,43 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.notProperty(row, "values")
         assert.isAtMost(row.fields.length, 40)
       }
+    })
+  )
+
+  it.effect("a fill without channel_id fills the master; duplicates of a SKU are masters", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+      const product = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
+      const variants = yield* Effect.replicateEffect(
+        anEntity("variant", { title: "42", sku: "B-42" }, { of: product, on: [stores[0]] }),
+        6
+      ).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const filled = yield* call("fill_completeness_gaps_v1", {
+        master_type: "product",
+        operations: [{ master_id: product, field: "vendor", value: "Fell" }]
+      })
+      assertAnswer("fill_completeness_gaps_v1", filled)
+      assert.deepStrictEqual(filled.structuredContent, {
+        filled: 1,
+        results: [{ master_id: product, channel_id: null, field: "vendor", ok: true, filled: true }]
+      })
+      const master = yield* call("get_master_v1", { master_id: product })
+      assert.include(JSON.stringify(master.structuredContent), '"Fell"')
+      yield* call("run_data_health_scan_v1", { dimension: "structure" })
+      const page = yield* call("list_data_health_issues_v1", { section: "structure-duplicate-sku" })
+      assertAnswer("list_data_health_issues_v1", page)
+      const [first, ...others] = [...variants].sort()
+      assert.lengthOf(page.structuredContent.data, 6)
+      assert.deepInclude(page.structuredContent.data[0], {
+        master_id: first,
+        sku: "B-42",
+        product_id: product,
+        product_title: "Boots",
+        duplicates_count: 5,
+        duplicates: others.map((master_id) => ({ master_id }))
+      })
     })
   )
 

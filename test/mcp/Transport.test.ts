@@ -126,6 +126,16 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
       })
   )
 
+  it.effect("the authority of an absolute target stands for Host", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      const host = `127.0.0.1:${yield* portOf}`
+      const of = (path: string, host: string) => ask({ ...list, token, path, headers: { ...list.headers, host } })
+      assert.strictEqual((yield* of(`http://${host}/mcp`, "evil.example")).status, 200)
+      assertEnvelope(yield* of("http://evil.example/mcp", host), 403, "forbidden")
+    })
+  )
+
   it.effect("an error says the code and the request after an id of any length and look", () =>
     Effect.gen(function* () {
       const token = yield* aToken

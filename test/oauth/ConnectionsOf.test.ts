@@ -22,7 +22,8 @@ import {
   PagesServer,
   redeem,
   refresh,
-  withinAMinute
+  withinAMinute,
+  withNote
 } from "./PagesServer.ts"
 
 const authenticate = (token: string) =>
@@ -33,6 +34,16 @@ const opens = (token: string) => Effect.map(authenticate(token), Option.isSome)
 
 /** The connections page, and what its forms send. */
 const page = (cookie: string) => ask("/settings/connections", { cookie })
+
+/** The question before a connection is ended. */
+const questionOf = (cookie: string, id: string) => ask(`/settings/connections/disconnect?id=${id}`, { cookie })
+
+/** The form that ends the first connection of the page. */
+const formOf = (cookie: string) =>
+  Effect.gen(function* () {
+    const { id } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect").hidden
+    return sectionsOf((yield* questionOf(cookie, String(id))).text, "/settings/connections/disconnect")
+  })
 
 layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
   it.effect("a token names its account, connection, user, client and tier, and the account's version", () =>
@@ -107,7 +118,12 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
         assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [true, true])
         const shown = yield* page(cookie)
         const forms = shown.text.split("<li").filter((text) => text.includes("<h3>Agent</h3>"))
-        const { hidden } = sectionsOf(forms[0] ?? "", "/settings/connections/disconnect")
+        const { id } = sectionsOf(forms[0] ?? "", "/settings/connections/disconnect").hidden
+        const question = yield* questionOf(cookie, String(id))
+        assert.include(question.text, "<h1>Disconnect Agent?</h1>")
+        assert.include(question.text, '<a href="/settings/connections">Cancel</a>')
+        assert.isTrue(yield* opens(access))
+        const { hidden } = sectionsOf(question.text, "/settings/connections/disconnect")
         const answer = yield* ask("/settings/connections/disconnect", { cookie, form: hidden })
         assert.deepStrictEqual(
           [answer.status, answer.headers.get("location")],
@@ -124,7 +140,8 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
             ["Agent", "disconnected"]
           ]
         )
-        const after = yield* ask("/settings/connections?ended=one", { cookie })
+        const noted = "/settings/connections?ended=one"
+        const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
         assert.include(after.text, "The connection is ended: its next call is refused.")
         assert.include(after.text, "It was disconnected here.")
         assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
@@ -141,7 +158,10 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const stranger = yield* aUser()
       const ours = yield* Effect.all([aConnection(cookie), aConnection(cookie), aConnection(cookie)])
       const theirs = yield* aConnection(stranger.cookie)
-      const { hidden } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect-all")
+      assert.include((yield* page(cookie)).text, '<form method="get" action="/settings/connections/disconnect-all">')
+      const question = yield* ask("/settings/connections/disconnect-all", { cookie })
+      assert.include(question.text, "<h1>Disconnect every connection?</h1>")
+      const { hidden } = sectionsOf(question.text, "/settings/connections/disconnect-all")
       const answer = yield* ask("/settings/connections/disconnect-all", { cookie, form: hidden })
       assert.strictEqual(answer.headers.get("location"), "/settings/connections?ended=all")
       for (const { access } of ours) assert.isFalse(yield* opens(access))
@@ -244,7 +264,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       for (const id of [theirs.id, absent])
         assert.instanceOf(yield* Effect.flip(connections.disconnect(accountId, id)), NotFound)
       yield* aConnection(cookie)
-      const { hidden } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect")
+      const { hidden } = yield* formOf(cookie)
       for (const id of [theirs.id, absent, "x"])
         assertErrorPage(
           yield* ask("/settings/connections/disconnect", { cookie, form: { ...hidden, id } }),
@@ -261,8 +281,8 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const stranger = yield* aUser()
       const { access } = yield* aConnection(cookie)
       yield* aConnection(stranger.cookie)
-      const { hidden } = sectionsOf((yield* page(cookie)).text, "/settings/connections/disconnect")
-      const theirs = sectionsOf((yield* page(stranger.cookie)).text, "/settings/connections/disconnect").hidden
+      const { hidden } = yield* formOf(cookie)
+      const theirs = (yield* formOf(stranger.cookie)).hidden
       for (const path of ["/settings/connections/disconnect", "/settings/connections/disconnect-all"]) {
         const refused = (form: Readonly<Record<string, string>>, headers = {}) =>
           Effect.map(ask(path, { cookie, form, headers }), (answer) =>

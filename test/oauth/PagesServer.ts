@@ -20,18 +20,25 @@ import { sectionsOf } from "./Html.ts"
 /** What a test may set of the service. */
 export interface Settings {
   readonly registrationsPerHour?: number
+  readonly signInFailuresPerAddress?: number
   readonly trustedProxies?: number
   readonly baseUrl?: string
 }
 
 /** A node of the service as it is run, on a free port, without its database and services. */
-export const nodeOf = ({ baseUrl, registrationsPerHour = 100_000, trustedProxies = 0 }: Settings = {}) =>
+export const nodeOf = ({
+  baseUrl,
+  registrationsPerHour = 100_000,
+  signInFailuresPerAddress = 100_000,
+  trustedProxies = 0
+}: Settings = {}) =>
   Layer.unwrapEffect(
     Effect.map(
       surfaceOf({
         allowedOrigins: [],
         baseUrl: Option.fromNullable(baseUrl),
         registrationsPerHour,
+        signInFailuresPerAddress,
         trustedProxies
       }),
       (surface) => Http.layer({ host: "127.0.0.1", port: 0, surface })
@@ -45,7 +52,9 @@ export const nodeOf = ({ baseUrl, registrationsPerHour = 100_000, trustedProxies
 export const addressOf = (settings: Settings = {}) => BaseUrl.layer(Option.fromNullable(settings.baseUrl))
 
 /** An empty database: of the server, which is ready sooner, or else the embedded one. */
-const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers ? layerServerEmpty : layerEmbeddedEmpty
+export const anyDatabase: Layer.Layer<Database.Database, unknown> = serverAnswers
+  ? layerServerEmpty
+  : layerEmbeddedEmpty
 
 /** A node with its services, on a database of its own. */
 export const pagesServer = (settings: Settings = {}, database: Layer.Layer<Database.Database, unknown> = anyDatabase) =>
@@ -109,6 +118,10 @@ export const ask = (path: string, { body, cookie, form, headers = {}, json, meth
       return { status: response.status, headers: response.headers, text: await response.text() }
     })
   })
+
+/** The cookies of a browser that a form has just sent to this address, whose note it may see once. */
+export const withNote = (cookie: string, address: string) =>
+  `${cookie}; catalog_note=${encodeURIComponent(address.split("#")[0] ?? "")}`
 
 /** The body of an answer that is JSON. */
 export const bodyOf = ({ text }: Answer) => JSON.parse(text) as Readonly<Record<string, unknown>>

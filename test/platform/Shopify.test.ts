@@ -4,7 +4,7 @@ import type { PlatformReadError, PlatformWriteError } from "../../src/domain/Pla
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
-import { aProduct, attributesOf, aVariant } from "./Publications.ts"
+import { again, aProduct, attributesOf, aVariant } from "./Publications.ts"
 import type { Fault } from "./ShopifyServer.ts"
 
 /** A store with a shop behind it. */
@@ -195,6 +195,28 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           type: "number_integer",
           value: "5"
         })
+      })
+    )
+
+    it.effect("a product that is unlisted is so in the shop, and is read as such", () =>
+      Effect.gen(function* () {
+        const { publish, pull, readBack } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const listed = aProduct()
+        const { platformIds } = yield* publish(store, listed)
+        const unlisted = again(listed, platformIds, { status: "unlisted" })
+        assert.deepStrictEqual(yield* readBack(store, unlisted), Option.none())
+        yield* publish(store, unlisted)
+        const [product] = [...shop.products.values()]
+        assert.strictEqual(product?.values.status, "UNLISTED")
+        assert.isTrue(Option.isSome(yield* readBack(store, unlisted)))
+        const records = Chunk.toReadonlyArray(yield* Stream.runCollect(pull(store)))
+        assert.deepStrictEqual(
+          records.filter(({ kind }) => kind === "product").map(({ attributes }) => attributes.status?.value),
+          ["unlisted"]
+        )
+        yield* publish(store, again(listed, platformIds))
+        assert.strictEqual(product?.values.status, "ACTIVE")
       })
     )
 

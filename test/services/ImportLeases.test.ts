@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -6,8 +8,10 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
+import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { UserId } from "../../src/domain/Ids.ts"
+import { LeasesRepo } from "../../src/repos/LeasesRepo.ts"
 import { FaultInjector, type FaultStep } from "../../src/services/FaultInjector.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
@@ -121,6 +125,84 @@ for (const engine of engines)
           assert.deepInclude(run, { id, phase: "applied", applied: 2 })
           assert.deepStrictEqual(run.actor as object, by)
           assert.deepStrictEqual(yield* authors, [by])
+        })
+      )
+
+      it.effect("of a process of this host that was killed end at once, those of any other last", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const leases = yield* LeasesRepo
+          const { id } = yield* csv
+          const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
+          yield* Effect.promise(() => once(child, "spawn"))
+          const childName = yield* holderNameOf(child.pid ?? 0)
+          const heldBy = (name: string) => sql`
+            UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour', leased_by = ${name}
+            WHERE account_id = ${actor.accountId} AND id = ${id}`
+          // A process of another container with the same pid, one of another boot, and this one.
+          const [place = "", pid, start] = childName.split(" ")
+          const others = [
+            `pid:[1]:x ${pid} ${start}`,
+            `${place}x ${pid} ${start}`,
+            (yield* LeaseHolder).name,
+            childName
+          ]
+          for (const name of others) {
+            yield* heldBy(name)
+            assert.strictEqual(yield* leases.endOfGone, 0, name)
+          }
+          const closed = once(child, "close")
+          child.kill("SIGKILL")
+          yield* Effect.promise(() => closed)
+          assert.strictEqual(yield* leases.endOfGone, 1)
+          assert.strictEqual(yield* imports.resume(Option.none()), 1)
+          const [run] = yield* sql`SELECT phase FROM import_run WHERE id = ${id}`
+          assert.strictEqual(run?.phase, "applied")
+          // Of a publication likewise.
+          const claimed = yield* sql`
+              INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, attempts,
+                                       claim, lease_until, claimed_by)
+              SELECT account_id, gen_random_uuid(), entity_id, store_id, 1, ARRAY[entity_id], '{}', '{}', 1,
+                     gen_random_uuid(), app_now() + interval '1 hour', ${childName}
+              FROM store_version WHERE account_id = ${actor.accountId} LIMIT 1
+              RETURNING id`
+          assert.lengthOf(claimed, 1)
+          assert.strictEqual(yield* leases.endOfGone, 1)
+          const ended = yield* sql`
+            DELETE FROM publication WHERE account_id = ${actor.accountId} RETURNING lease_until <= app_now() AS ended`
+          assert.deepStrictEqual(ended, [{ ended: true }])
+          // A later process with the same pid.
+          const again = yield* csv
+          yield* sql`
+            UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour',
+                   leased_by = ${`${place} ${process.pid} ${start}`}
+            WHERE account_id = ${actor.accountId} AND id = ${again.id}`
+          assert.strictEqual(yield* leases.endOfGone, 1)
+          assert.strictEqual(yield* imports.resume(Option.none()), 1)
+        })
+      )
+
+      it.effect("of any other process end where one process at a time has the database", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const { id } = yield* csv
+          const alone = onlyHolder()
+          const ended = Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone).pipe(
+            Effect.provide(LeasesRepo.layer),
+            Effect.provideService(LeaseHolder, alone)
+          )
+          for (const [name, count] of [
+            [alone.name, 0],
+            ["unknown", 1]
+          ] as const) {
+            yield* sql`
+              UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour', leased_by = ${name}
+              WHERE account_id = ${actor.accountId} AND id = ${id}`
+            assert.strictEqual(yield* ended, count)
+          }
+          assert.strictEqual(yield* imports.resume(Option.none()), 1)
         })
       )
 

@@ -15,6 +15,7 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
+  Drafts,
   Programs,
   Stores
 } from "../../src/testing/index.ts"
@@ -100,7 +101,7 @@ for (const engine of engines) {
                     owner_type: "product",
                     namespace: "my",
                     key: "fit",
-                    name: "fit",
+                    name: "Fit",
                     description: null,
                     type: "single_line_text_field",
                     validations: [],
@@ -127,6 +128,175 @@ for (const engine of engines) {
               yield* bring(path, "us.example")
               assert.deepStrictEqual(yield* everything, before)
               assert.deepStrictEqual((yield* programs.listMetafieldDefinitions({ urlParams: {} })).data, data)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("a metafield has the type that all values of its column have, and can be edited as such", () =>
+          Effect.gen(function* () {
+            const { actor, accountId } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const programs = yield* Programs
+              const columns =
+                "Handle,Title,Fabric (product.metafields.custom.fabric),Pages (product.metafields.custom.pages),New (product.metafields.custom.new),Empty (product.metafields.custom.empty),Code (variant.metafields.custom.code),Variant SKU"
+              const path = file("typed.csv", [
+                columns,
+                'a,A,"wool\nand silk",320,TRUE,,007,A-1',
+                "b,B,linen,12,false,,12,B-1"
+              ])
+              yield* bring(path, "us.example")
+              const { data } = yield* programs.listMetafieldDefinitions({ urlParams: {} })
+              assert.deepStrictEqual(
+                data.map(({ key, name, owner_type, type }) => [owner_type, key, name, type]),
+                [
+                  ["product", "fabric", "Fabric", "multi_line_text_field"],
+                  ["product", "new", "New", "boolean"],
+                  ["product", "pages", "Pages", "number_integer"],
+                  ["variant", "code", "Code", "single_line_text_field"]
+                ]
+              )
+              const sql = yield* SqlClient.SqlClient
+              const values = yield* sql`
+                SELECT attributes -> 'custom.fabric' AS fabric, attributes -> 'custom.new' AS new FROM entity
+                WHERE account_id = ${accountId} AND kind = 'product' AND attributes #>> '{handle,value}' = 'a'`
+              assert.deepStrictEqual(values, [
+                {
+                  fabric: { value: "wool\nand silk", type: "multi_line_text_field" },
+                  new: { value: "true", type: "boolean" }
+                }
+              ])
+              yield* programs.runDataHealthScan({ payload: { dimension: "structure" } })
+              const invalid = yield* programs.listDataHealthIssues({
+                urlParams: { section: "structure-invalid-value", page: 1, page_size: 25 }
+              })
+              assert.deepStrictEqual(invalid.data, [])
+              const { data: products } = JSON.parse((yield* (yield* Catalog).list("product", { limit: 2 })).text)
+              const drafts = yield* Drafts
+              for (const { draft_revision, id } of products)
+                yield* drafts.updateAttributes(id, {
+                  draft_revision,
+                  attributes: [{ key: "custom.fabric", value: "one\ntwo" }]
+                })
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect(
+          "a definition's type stays: items of a list are taken apart, references by handle are left, the rest is refused",
+          () =>
+            Effect.gen(function* () {
+              const { actor, accountId, stores } = yield* anAccount({ domains: ["us.example"] })
+              yield* Effect.gen(function* () {
+                const [us] = stores
+                assert(us !== undefined)
+                yield* refreshMirror(accountId, us, {
+                  metafields: [
+                    aMetafield("product", "my.pages", { type: "number_integer" }),
+                    aMetafield("product", "my.sizes", { type: "list.single_line_text_field" }),
+                    aMetafield("product", "my.color", { type: "list.metaobject_reference" }),
+                    aMetafield("variant", "my.fits", { type: "boolean" })
+                  ]
+                })
+                const columns =
+                  "Handle,Title,Variant SKU,Pages (product.metafields.my.pages),Sizes (product.metafields.my.sizes),Color (product.metafields.my.color),Fits (variant.metafields.my.fits)"
+                const path = file("fitting.csv", [columns, "a,A,A-1,320,S; M,black; moss,TRUE", "b,B,B-1, 12,,,false"])
+                const run = yield* bring(path, "us.example")
+                assert.deepStrictEqual(run.summary.ignored_columns, [
+                  { name: "Color (product.metafields.my.color)", filled_cells: 1 }
+                ])
+                const sql = yield* SqlClient.SqlClient
+                const values = yield* sql`
+                SELECT k.key, k.value ->> 'value' AS value, k.value ->> 'type' AS type
+                FROM entity e, jsonb_each(e.attributes) AS k
+                WHERE e.account_id = ${accountId} AND k.key LIKE 'my.%' ORDER BY 1, 2`
+                assert.deepStrictEqual(
+                  values.map(({ key, type, value }) => [key, value, type]),
+                  [
+                    ["my.fits", "false", "boolean"],
+                    ["my.fits", "true", "boolean"],
+                    ["my.pages", "12", "number_integer"],
+                    ["my.pages", "320", "number_integer"],
+                    ["my.sizes", '["S","M"]', "list.single_line_text_field"]
+                  ]
+                )
+                const before = yield* everything
+                assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 0, updated: 0, unchanged: 2 })
+                const misfit = file("misfit.csv", [columns, "a,A,A-1,many,S,,maybe", "b,B,B-1,12.5,,,"])
+                const rejected = yield* Effect.flip((yield* Imports).csv(misfit, "us.example", quiet))
+                assert(rejected._tag === "ImportFileRejected")
+                assert.deepStrictEqual(
+                  rejected.problems.map(({ column, line, reason }) => [line, column, reason]),
+                  [
+                    [
+                      2,
+                      "Pages (product.metafields.my.pages)",
+                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991.'
+                    ],
+                    [
+                      2,
+                      "Fits (variant.metafields.my.fits)",
+                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false.'
+                    ],
+                    [
+                      3,
+                      "Pages (product.metafields.my.pages)",
+                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991.'
+                    ]
+                  ]
+                )
+                assert.deepStrictEqual(yield* everything, before)
+              }).pipe(actingAs(actor))
+            })
+        )
+
+        it.effect("a handle in upper case leads to the same product", () =>
+          Effect.gen(function* () {
+            const { actor, accountId } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const head = "Handle,Title,Variant Price"
+              yield* bring(file("lower.csv", [head, "blue-mug,Mug,5.00"]), "us.example")
+              const upper = file("upper.csv", [head, "BLUE-Mug,Mug,5.00"])
+              assert.deepInclude((yield* bring(upper, "us.example")).summary, { created: 0, updated: 0, unchanged: 1 })
+              // As an import of an earlier version left it.
+              const sql = yield* SqlClient.SqlClient
+              const { data } = JSON.parse((yield* (yield* Catalog).list("product", { limit: 2 })).text)
+              const changes = yield* CatalogChanges
+              yield* changes.apply([
+                CatalogChange.SetAttributes({ entityId: data[0].id, values: { handle: "BLUE-Mug" } })
+              ])
+              yield* bring(upper, "us.example")
+              assert.deepInclude((yield* bring(upper, "us.example")).summary, { created: 0, unchanged: 1 })
+              const [{ count } = { count: 0 }] = yield* sql`
+                SELECT count(*)::int AS count FROM entity WHERE account_id = ${accountId} AND kind = 'product'`
+              assert.strictEqual(count, 1)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("everything in which a file does not fit the catalog is told, and kept with the import", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              yield* bring(us, "us.example")
+              const imports = yield* Imports
+              const before = yield* everything
+              const records = Array.from({ length: 150 }, (_, index) => `new-${index},N-${index}`)
+              const path = file("untitled.csv", ["Handle,Variant SKU", "boots,B-S", "boots,H-1", ...records])
+              const rejected = yield* Effect.flip(imports.csv(path, "us.example", quiet))
+              assert(rejected._tag === "ImportFileRejected")
+              assert.deepStrictEqual([rejected.count, rejected.problems.length], [151, 100])
+              assert.deepStrictEqual(rejected.problems.slice(0, 2), [
+                {
+                  line: 3,
+                  column: "Variant SKU",
+                  reason: "this SKU belongs to another product here than those of the product's lines before it"
+                },
+                { line: 4, column: "Title", reason: "the product is not here yet, and a new one needs a title" }
+              ])
+              const [run] = yield* imports.list
+              assert.deepInclude(run, { phase: "failed", error: rejected.message })
+              assert.deepInclude(run?.summary, { problems: rejected.problems, problem_count: 151 })
+              assert.deepStrictEqual(yield* everything, before)
             }).pipe(actingAs(actor))
           })
         )

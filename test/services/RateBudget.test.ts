@@ -1,5 +1,5 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, FastCheck as fc, TestClock } from "effect"
+import { Clock, Effect, FastCheck as fc, Ref, TestClock } from "effect"
 import type { AccountId } from "../../src/domain/Ids.ts"
 import { type BudgetSizes, RateBudget, type Spender, type Taken } from "../../src/services/RateBudget.ts"
 import { amount } from "../support/Volume.ts"
@@ -200,6 +200,27 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
       assert.strictEqual(yield* Effect.promise(() => redis.exists(`catalog:budget:{${accountId}}:key:d`)), 0)
       assert.strictEqual(yield* Effect.promise(() => redis.hGet(`catalog:budget:{${accountId}}:account`, "spent")), "3")
     }).pipe(Effect.provide(live))
+  )
+
+  it.scopedLive("end a whole window from now at the latest when Redis' clock was set back, and stay spent", () =>
+    Effect.gen(function* () {
+      const time = yield* Ref.make(1_800_000_000_000)
+      const spender = { credentialId: "a", accountId: freshAccount() }
+      yield* Effect.gen(function* () {
+        yield* Effect.replicateEffect(take(spender), 2)
+        yield* Ref.update(time, (now) => now - 7_200_000)
+        const refused = yield* take(spender)
+        assert.deepInclude(refused.refusal, { scope: "key", retryAfterSeconds: 60 })
+        yield* Ref.update(time, (now) => now + 59_000)
+        assert.deepInclude((yield* take(spender)).refusal, { retryAfterSeconds: 1 })
+        yield* Ref.update(time, (now) => now + 1_000)
+        assert.isNull((yield* take(spender)).refusal)
+      }).pipe(
+        Effect.provide(
+          RateBudget.layerRedis({ url: redisUrl, sizes: { perKey: 2, perAccount: 3 }, timeMillis: Ref.get(time) })
+        )
+      )
+    })
   )
 
   it.scopedLive("outlive the scripts that the server forgets", () =>

@@ -170,7 +170,10 @@ for (const engine of engines)
               },
               answer: null,
               metafields: [],
-              ignored_columns: []
+              ignored_columns: [],
+              problems: [],
+              problem_count: 0,
+              unpublished: 0
             })
             const programs = yield* Programs
             const boot = yield* entityOf("product", "handle", "boot")

@@ -36,7 +36,7 @@ const inspect = (content: string | Uint8Array) => Effect.scoped(Effect.flatMap(w
 const lines = (...records: ReadonlyArray<string>) => `${records.join("\n")}\n`
 
 const refusalOf = (path: string) =>
-  Effect.map(Effect.flip(inspected(path)), ({ column, line, message }) => ({ line, column, message }))
+  Effect.map(Effect.flip(inspected(path)), ({ message, problems: [{ column, line }] }) => ({ line, column, message }))
 
 describe("Shopify export", () => {
   const everything =
@@ -139,11 +139,12 @@ describe("Shopify export", () => {
         variants: 3,
         images: 3,
         skippedLines: 1,
+        unpublished: 0,
         hasTitle: true,
-        productMetafields: ["shopify.color-pattern"],
-        variantMetafields: ["care.washing"],
+        productMetafields: [{ key: "shopify.color-pattern", name: "Color", index: 29 }],
+        variantMetafields: [{ key: "care.washing", name: "Care", index: 30 }],
+        columnNames: everything.split(","),
         ignoredColumns: [
-          { name: "Published", filledCells: 1 },
           { name: "Option1 Linked To", filledCells: 1 },
           { name: "Price / Brazil", filledCells: 2 },
           { name: "Cost per item", filledCells: 1 }
@@ -194,6 +195,29 @@ describe("Shopify export", () => {
         ["active", "draft", ""]
       )
       assert.deepStrictEqual(products[0]?.variants[0]?.values, { price: "1" })
+    })
+  )
+
+  it.effect("takes what is active and not published to the online store for a draft, and counts it", () =>
+    Effect.gen(function* () {
+      const content = lines(
+        "Handle,Published,Status",
+        ...[
+          "a,true,active",
+          "b,FALSE,Active",
+          "c,false,archived",
+          "d,false,unlisted",
+          "e,,active",
+          "f,false,",
+          "g,true,draft"
+        ]
+      )
+      assert.deepStrictEqual(
+        (yield* read(content)).map(({ values }) => values.status),
+        ["active", "draft", "archived", "unlisted", "active", "", "draft"]
+      )
+      const { ignoredColumns, unpublished } = yield* inspect(content)
+      assert.deepStrictEqual([unpublished, ignoredColumns], [1, []])
     })
   )
 
@@ -267,6 +291,131 @@ describe("Shopify export", () => {
         assert.strictEqual(read.at(-1), parts.at(-1)?.totalBytes)
       })
     )
+  )
+
+  const product = { title: 'Grün, ロゴ; 12" weit', price: "12.50" }
+  const cellsOf = (separator: string) =>
+    [
+      ["Handle", "Title", "Variant Price"],
+      ["mug", `"${product.title.replaceAll('"', '""')}"`, separator === "," ? "12.50" : "12,50"]
+    ]
+      .map((cells) => cells.join(separator))
+      .join("\r\n")
+  const swapped = (text: string) => Buffer.from(text, "utf16le").swap16()
+  const forms: ReadonlyArray<readonly [what: string, content: string | Uint8Array]> = [
+    ["commas", cellsOf(",")],
+    ["semicolons", cellsOf(";")],
+    ["semicolons and a byte order mark", `\uFEFF${cellsOf(";")}`],
+    ["semicolons and quoted names", cellsOf(";").replace("Handle;Title", '"Handle";"Title"')],
+    ["tabs", cellsOf("\t")],
+    ["tabs in UTF-16, Excel's Unicode text", Buffer.from(`\uFEFF${cellsOf("\t")}`, "utf16le")],
+    ["tabs in UTF-16 of the other order", swapped(`\uFEFF${cellsOf("\t")}`)],
+    ["bars", cellsOf("|")],
+    ["the line by which Excel is told the separator", `sep=;\r\n${cellsOf(";")}`],
+    ["blank lines first", `\r\n;;\r\n${cellsOf(";")}`]
+  ]
+  it.effect.each(forms)("reads a file with %s", ([, content]) =>
+    Effect.gen(function* () {
+      const [mug, ...others] = yield* read(content)
+      assert.deepStrictEqual(
+        [mug?.handle, mug?.values.title, mug?.variants[0]?.values.price, others],
+        ["mug", product.title, product.price, []]
+      )
+    })
+  )
+
+  it.effect("reads UTF-16 of any length, and names the place of a problem in it", () =>
+    Effect.gen(function* () {
+      const records = Array.from({ length: 9000 }, (_, index) => `mug-${index}\tGrün 😀 ${index}\t9,90`)
+      const utf16 = (...all: ReadonlyArray<string>) => Buffer.from(`\uFEFF${lines(...all)}`, "utf16le")
+      const header = "Handle\tTitle\tVariant Price"
+      const products = yield* read(utf16(header, ...records))
+      assert.lengthOf(products, 9000)
+      assert.strictEqual(products[8999]?.values.title, "Grün 😀 8999")
+      const [problem] = (yield* Effect.flip(inspect(utf16(header, ...records, 'pot\t"Pot\t3')))).problems
+      assert.deepStrictEqual(problem, {
+        line: 9002,
+        column: "Title",
+        reason: "The quote that opens this cell is never closed."
+      })
+    })
+  )
+
+  it.effect("reads decimal commas where no comma separates cells, unless they may mean thousands", () =>
+    Effect.gen(function* () {
+      const priced = (price: string) =>
+        inspect(lines("Handle;Title;Variant Price;Variant Grams", `mug;Mug;${price};0,5`)).pipe(
+          Effect.zipRight(read(lines("Handle;Title;Variant Price;Variant Grams", `mug;Mug;${price};0,5`))),
+          Effect.map(([mug]) => [mug?.variants[0]?.values.price, mug?.variants[0]?.values.weight])
+        )
+      for (const [price, value] of [
+        ["12,50", "12.50"],
+        ["12,5", "12.5"],
+        ["12.50", "12.50"],
+        ["12", "12"],
+        ["1.234,50", "1234.50"],
+        ["1.234.567,5", "1234567.5"],
+        ["1234,500", "1234.500"],
+        ["0,125", "0.125"]
+      ])
+        assert.deepStrictEqual(yield* priced(String(price)), [value, "0.5"])
+      for (const price of ["1,234", "1.234", "123.456"])
+        assert.strictEqual(
+          (yield* Effect.flip(priced(price))).message,
+          `Line 2, column "Variant Price": "${price}" may mean thousands or decimals: write it with two decimals, like 12,50.`
+        )
+      assert.strictEqual(
+        (yield* Effect.flip(priced("1,234.50"))).message,
+        'Line 2, column "Variant Price": "1,234.50" is no number of 0 or more, written like 12.50.'
+      )
+    })
+  )
+
+  it.effect("takes handles in any case for the same product, in lower case as Shopify does", () =>
+    Effect.gen(function* () {
+      const products = yield* read(
+        lines(
+          "Handle,Title,Option1 Name,Option1 Value",
+          "Blue-MUG,Mug,Size,S",
+          "blue-mug,,,M",
+          "Ärmel,Ä,Size,S",
+          "cup,Cup,Size,S"
+        )
+      )
+      assert.deepStrictEqual(
+        products.map(({ handle, values, variants, writtenHandle }) => [
+          handle,
+          values.handle,
+          writtenHandle,
+          variants.length
+        ]),
+        [
+          ["blue-mug", "blue-mug", "Blue-MUG", 2],
+          ["ärmel", "ärmel", "Ärmel", 1],
+          ["cup", "cup", undefined, 1]
+        ]
+      )
+    })
+  )
+
+  it.effect("infers the type of each metafield column from all of its values", () =>
+    Effect.gen(function* () {
+      const { metafields } = yield* inspect(
+        lines(
+          "Handle,Fabric (product.metafields.custom.fabric),(product.metafields.custom.pages),Care (product.metafields.custom.care),Empty (product.metafields.custom.empty),Code (variant.metafields.custom.code),Option1 Name,Option1 Value",
+          'a,wool,320,"cold\nwet",,007,Size,S',
+          "a,,,,,12,,M",
+          "b,,12,,,,Size,S"
+        )
+      )
+      assert.deepStrictEqual(metafields, [
+        { ownerType: "product", key: "custom.fabric", name: "Fabric", type: "single_line_text_field", count: 1 },
+        { ownerType: "product", key: "custom.pages", name: "", type: "number_integer", count: 2 },
+        { ownerType: "product", key: "custom.care", name: "Care", type: "multi_line_text_field", count: 1 },
+        { ownerType: "product", key: "custom.empty", name: "Empty", type: "single_line_text_field", count: 0 },
+        { ownerType: "variant", key: "custom.code", name: "Code", type: "single_line_text_field", count: 2 }
+      ])
+    })
   )
 
   it.effect("reads the same wherever its bytes are cut", () =>
@@ -499,23 +648,77 @@ describe("a file that is refused", () => {
       Buffer.concat([Buffer.from(lines(head, 'mug,"M\r\nug",,,,', "cup,Cép,,,,")), Buffer.from([0x63, 0xe9, 0x2c])]),
       5,
       null,
-      "The file is no UTF-8 text here: save it as UTF-8."
+      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
     ],
     [
       "UTF-8 that ends within a character",
       Buffer.concat([Buffer.from(lines(head, "mug,Mug,,,,")), Buffer.from([0x61, 0xf0, 0x9f])]),
       3,
       null,
-      "The file is no UTF-8 text here: save it as UTF-8."
+      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
     ],
     [
       "a lone surrogate",
       Buffer.concat([Buffer.from("Handle,Title\nmug,"), Buffer.from([0xed, 0xa0, 0x80, 0x0a])]),
       2,
       null,
-      "The file is no UTF-8 text here: save it as UTF-8."
+      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
     ],
-    ["UTF-16", Buffer.from(`\uFEFF${head}\n`, "utf16le"), 1, null, "The file is UTF-16 text: save it as UTF-8."],
+    [
+      "UTF-16 with a lone surrogate",
+      Buffer.from(`\uFEFF${lines(head, "mug,M\ud800g,,,,")}`, "utf16le"),
+      1,
+      null,
+      "The file is no UTF-16 text from here on: save it as UTF-8."
+    ],
+    [
+      "UTF-16 that ends within a character",
+      Buffer.from(`\uFEFF${lines(head, "mug,Mug,,,,")}`, "utf16le").subarray(0, -1),
+      2,
+      null,
+      "The file is no UTF-16 text from here on: save it as UTF-8."
+    ],
+    [
+      "no header",
+      lines(
+        "tern,Tern Tote,House,true,Title,Default Title,true,true",
+        "mug,Mug,House,true,Title,Default Title,true,true"
+      ),
+      1,
+      null,
+      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+    ],
+    [
+      "no header, and semicolons",
+      lines("tern;Tern Tote;12,50", "mug;Mug;9,00"),
+      1,
+      null,
+      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+    ],
+    ...(
+      [
+        [
+          "an inventory",
+          '"HS Code" and "COO"',
+          "Handle,Title,Option1 Name,Option1 Value,SKU,HS Code,COO,Location,On hand"
+        ],
+        ["an inventory", '"Location" and "On hand (new)"', "Handle,Title,SKU,Location,On hand (new)"],
+        ["a customer", '"First Name" and "Last Name" and "Email"', "Customer ID,First Name,Last Name,Email,Tags"],
+        [
+          "an order",
+          '"Financial Status" and "Fulfillment Status"',
+          "Name,Email,Financial Status,Paid at,Fulfillment Status"
+        ]
+      ] as const
+    ).map(
+      ([name, columns, header]): Refusal => [
+        `${name} export`,
+        lines(header, header.replaceAll(/[^,]+/g, "x")),
+        1,
+        null,
+        `This is ${name} export (it has the columns ${columns}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
+      ]
+    ),
     [
       "another header",
       lines("id,name", "1,Mug"),
@@ -529,6 +732,13 @@ describe("a file that is refused", () => {
       1,
       null,
       'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
+    ],
+    [
+      "a header in another case, with columns without a name",
+      lines("handle,title,,", "mug,Mug,,"),
+      1,
+      null,
+      'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "title" there.'
     ],
     [
       "a Handle in another case",
@@ -571,27 +781,6 @@ describe("a file that is refused", () => {
       1,
       "B (product.metafields.a.b)",
       'Line 1, column "B (product.metafields.a.b)": This column says the same as "A (product.metafields.a.b)": keep one.'
-    ],
-    [
-      "semicolons",
-      lines("Handle;Title;Vendor", "mug;Mug;House"),
-      1,
-      null,
-      'The cells look separated by ";": save the file with commas.'
-    ],
-    [
-      "quoted cells and semicolons",
-      lines('\uFEFF"Handle";"Title"', '"mug";"Mug"'),
-      1,
-      null,
-      'The cells look separated by ";": save the file with commas.'
-    ],
-    [
-      "tabs",
-      lines("Handle\tTitle\tVendor", "mug\tMug\tHouse"),
-      1,
-      null,
-      "The cells look separated by tabs: save the file with commas."
     ],
     ["too few cells", lines(head, "mug,Mug,,,,", "cup,Cup"), 3, null, "The record has 2 cells, the header has 6."],
     ["too many cells", lines(head, "mug,Mug,,,,,"), 2, null, "The record has 7 cells, the header has 6."],
@@ -718,7 +907,7 @@ describe("a file that is refused", () => {
       lines("Handle,Status", "mug,live"),
       2,
       "Status",
-      '"live" is not one of: active, draft, archived.'
+      '"live" is not one of: active, draft, archived, unlisted.'
     ],
     [
       "an image without an address",
@@ -812,11 +1001,43 @@ describe("a file that is refused", () => {
     )
   )
 
-  it.effect("is told apart by the first thing that is wrong with it", () =>
+  it.effect("is told with all its problems, by line and column, also those before a record that breaks", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const path = yield* written(lines(head, "mug,Mug,,,free,ftp://x", 'cup,"Cup,,,,', "pot"))
-        assert.deepInclude(yield* refusalOf(path), { line: 2, column: "Variant Price" })
+        const path = yield* written(
+          lines(head, "mug,Mug,,,free,ftp://x", "pot", "pot,,Size,S,1,", ",Cup,,,,", "jug,,,,,", 'cup,"Cup,,,,', "pot")
+        )
+        const { count, message, problems } = yield* Effect.flip(inspected(path))
+        assert.deepStrictEqual(
+          problems.map(({ column, line, reason }) => [line, column, reason]),
+          [
+            [2, "Variant Price", '"free" is no number of 0 or more, written like 12.50.'],
+            [2, "Image Src", '"ftp://x" is no absolute http or https address.'],
+            [3, null, "The record has 1 cells, the header has 6."],
+            [5, "Handle", "Every line must name its product by a handle."],
+            [6, "Title", "The first line of a product must have its title."],
+            [7, "Title", "The quote that opens this cell is never closed."]
+          ]
+        )
+        assert.strictEqual(count, 6)
+        assert.strictEqual(
+          message,
+          'The file has 6 problems. The first: Line 2, column "Variant Price": "free" is no number of 0 or more, written like 12.50.'
+        )
+      })
+    )
+  )
+
+  it.effect("is told with its first 100 problems, and how many there are", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const records = Array.from({ length: 5000 }, (_, index) => `mug-${index},Mug,,,free,`)
+        const { count, problems } = yield* Effect.flip(inspected(yield* written(lines(head, ...records))))
+        assert.strictEqual(count, 5000)
+        assert.deepStrictEqual(
+          problems.map(({ line }) => line),
+          Array.from({ length: 100 }, (_, index) => index + 2)
+        )
       })
     )
   )

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Option, TestClock } from "effect"
+import { LeasesRepo } from "../../src/repos/LeasesRepo.ts"
 import { Authorization } from "../../src/services/Authorization.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { Mirror } from "../../src/services/Mirror.ts"
@@ -8,6 +9,8 @@ import { Sessions } from "../../src/services/Sessions.ts"
 import * as Sweeper from "../../src/services/Sweeper.ts"
 
 const nothingMirrored = Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) })
+
+const noLeases = Layer.succeed(LeasesRepo, { endOfGone: Effect.succeed(0) })
 
 const silent = Logger.remove(Logger.defaultLogger)
 
@@ -35,7 +38,7 @@ it.scoped("every server looks for lost leases every 10 s and sweeps every hour, 
         Layer.provide(Layer.mock(Sessions, { forget: count("sessions") })),
         Layer.provide(Layer.mock(Authorization, { forget: count("tokens") })),
         Layer.provide(Layer.mock(Publishing, { forget: count("forget") })),
-        Layer.provide(nothingMirrored)
+        Layer.provide([nothingMirrored, noLeases])
       )
     )
     const after = (seconds: number) =>
@@ -68,7 +71,7 @@ it.scoped("no account waits while the import of another is finished", () =>
         Layer.provide(Layer.mock(Sessions, { forget: Effect.succeed(0) })),
         Layer.provide(Layer.mock(Authorization, { forget: Effect.succeed(0) })),
         Layer.provide(Layer.mock(Publishing, { forget: Effect.succeed(0) })),
-        Layer.provide(nothingMirrored)
+        Layer.provide([nothingMirrored, noLeases])
       )
     )
     yield* TestClock.adjust("20 seconds")

@@ -35,6 +35,21 @@ export const badExports: ReadonlyArray<BadExport> = [
     message: 'Line 1: This is no header of a Shopify product export: "Handle" and "Title" are missing.'
   },
   {
+    what: "an inventory export, of products that are here",
+    content: lines(
+      "Handle,Title,Option1 Name,Option1 Value,SKU,HS Code,COO,Location,Available (not editable),On hand (new)",
+      "mug,Mug,Title,Default Title,M-1,,,Shop,3,"
+    ),
+    message:
+      'Line 1: This is an inventory export (it has the columns "HS Code" and "COO"), not a product export: in the Shopify admin, open Products, choose Export and import that file.'
+  },
+  {
+    what: "no header",
+    content: lines("mug,Mug,true,true,5.00", "cup,Cup,true,true,4.00"),
+    message:
+      "Line 1: The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+  },
+  {
     what: "an open quote",
     content: lines(head, "mug,Mug,M-1,5.00", 'pot,"Pot,P-1,3.00'),
     message: 'Line 3, column "Title": The quote that opens this cell is never closed.'
@@ -42,7 +57,7 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "invalid UTF-8",
     content: Buffer.concat([Buffer.from(lines(head, "mug,Mug,M-1,5.00")), Buffer.from([0x63, 0xe9, 0x2c, 0x0a])]),
-    message: "Line 3: The file is no UTF-8 text here: save it as UTF-8."
+    message: 'Line 3: The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
   },
   {
     what: "binary",

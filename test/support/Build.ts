@@ -12,7 +12,7 @@ const newestSource = () =>
     ...readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).map((name) =>
       changedAt(join("src", name))
     ),
-    changedAt("tsconfig.build.json")
+    changedAt("build.mjs")
   )
 
 /** Builds the service unless what is built is newer than its source: processes of it start from there in half the time. */

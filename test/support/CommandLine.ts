@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
+import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { ConfigProvider, Console, Effect } from "effect"
@@ -18,8 +19,13 @@ const settings = [
   "REDIS_URL",
   "SECRET_KEY",
   "REGISTRATIONS_PER_HOUR",
+  "SIGN_IN_FAILURES_PER_ADDRESS",
   "TRUST_PROXY",
   "LOG_FORMAT",
+  "LOOKUP_TIMEOUT_MS",
+  "READ_TIMEOUT_MS",
+  "WRITE_TIMEOUT_MS",
+  "REQUEST_TIMEOUT_MS",
   "NO_COLOR"
 ]
 
@@ -112,9 +118,13 @@ export const serveCatalog = async (env: Readonly<Record<string, string>>) => {
     })
   ])
   const baseUrl = /served at (\S+)/.exec(output.stdout)?.[1] ?? ""
+  // Without a terminal, the secrets of a first start are in a file.
+  const [path] = /\S+first-start\.txt/.exec(output.stdout) ?? []
+  const secrets = path === undefined ? "" : readFileSync(path, "utf8")
   return {
     baseUrl,
-    key: /pk_live_[A-Za-z0-9]+/.exec(output.stdout)?.[0],
+    key: /pk_live_[A-Za-z0-9]+/.exec(secrets)?.[0],
+    secrets,
     pid: child.pid,
     output,
     ended,

@@ -31,7 +31,7 @@ import { PlatformUnavailable } from "../../domain/PlatformErrors.ts"
 import type { FillOperation, FillResult, ReconcileOperation, ReconcileResult } from "../../domain/Remediation.ts"
 import type { EntityChannel, SalesChannel } from "../../domain/SalesChannel.ts"
 import type { Store } from "../../domain/Store.ts"
-import type { TranslatableField, Translations } from "../../domain/Translation.ts"
+import type { KeyedTranslatableField, KeyedTranslations } from "../../domain/Translation.ts"
 import type { ApiError, ErrorTag } from "../ErrorCodes.ts"
 import {
   ExpectationFailed,
@@ -155,7 +155,8 @@ const divergenceSnapshot: typeof HealthSnapshot.Encoded = {
       { field: "vendor", affected: 4 }
     ],
     by_section: [{ section: "divergence", rows: 11 }],
-    compared: 412
+    compared: 412,
+    rules: { texts: "same_language", prices: "same_currency" }
   },
   scanned_at: publishedAt,
   as_of_version: 2_871
@@ -355,19 +356,27 @@ const bodies = {
       {
         store_id: storeId,
         translations: [
-          { key: "title", value: "Leinenhemd", outdated: false, source_digest: titleDigest, updated_at: updatedAt }
+          {
+            key: "title",
+            attribute_key: "title",
+            value: "Leinenhemd",
+            outdated: false,
+            source_digest: titleDigest,
+            updated_at: updatedAt
+          }
         ]
       }
     ]
-  } satisfies typeof Translations.Encoded,
+  } satisfies typeof KeyedTranslations.Encoded,
   TranslatableField: {
     key: "title",
+    attribute_key: "title",
     type: singleLineText,
     source_locale: "en",
     source_value: "Linen shirt",
     digest: titleDigest,
     store_ids: [storeId]
-  } satisfies typeof TranslatableField.Encoded,
+  } satisfies typeof KeyedTranslatableField.Encoded,
   SalesChannel: {
     id: "gid://shopify/Publication/172334211",
     name: "Online Store",

@@ -41,6 +41,10 @@ of 60 seconds opens with its first request. Every answer carries \`X-RateLimit-L
 \`X-RateLimit-Reset\` (unix seconds); \`X-RateLimit-Scope\` says whether the key or the account is the tighter one. Every answer
 to a valid key spends one, 304 and errors too; a refused request spends nothing. On 429 wait \`Retry-After\` seconds.
 
+## Input
+A parameter that is blank (\`status=\`) and a member of a body that is null are absent. Parameters that no operation knows are
+passed over; one that is given twice is 400.
+
 ## Errors
 Every error has this body, and \`request_id\` equals the header \`X-Request-Id\`. Errors about a place in the input add
 \`details\`.

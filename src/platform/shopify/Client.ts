@@ -1,6 +1,7 @@
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
-import { Clock, Data, Duration, Effect, Either, Predicate, Random, RcMap, Redacted, Schema, type Scope } from "effect"
+import { Data, Duration, Effect, Either, Predicate, Random, RcMap, Redacted, Schema, type Scope } from "effect"
 import type { StoreId } from "../../domain/Ids.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import {
   type PlatformFailure,
   PlatformOutcomeUnknown,
@@ -195,7 +196,7 @@ export const makeShopifyClient = (
       Effect.gen(function* () {
         const cost = line.costs.get(document) ?? 10
         for (;;) {
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* monotonicMillis
           const wait = line.budget === null ? 0 : Pacing.waitMillis(line.budget, cost, now)
           if (wait === 0) {
             if (line.budget !== null) line.budget = Pacing.spent(line.budget, cost, now)
@@ -206,7 +207,7 @@ export const makeShopifyClient = (
       })
 
     const note = (line: Line, document: string, { extensions }: Answer) =>
-      Effect.map(Clock.currentTimeMillis, (atMillis) => {
+      Effect.map(monotonicMillis, (atMillis) => {
         const cost = extensions?.cost
         if (cost === undefined) return
         line.costs.set(document, cost.requestedQueryCost)
@@ -251,7 +252,7 @@ export const makeShopifyClient = (
     /** An attempt within what is left of the call's time, known to the breaker. */
     const guarded = (line: Line, call: Call) =>
       Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* monotonicMillis
         if (!Pacing.isOpen(line.breaker, now)) return yield* new NoAnswer({ reason: "suspended", isHarmless: true })
         line.breaker = Pacing.afterStart(line.breaker, now)
         call.isOut = false
@@ -263,7 +264,7 @@ export const makeShopifyClient = (
           Effect.tapBoth({
             onSuccess: () => Effect.sync(() => (line.breaker = Pacing.untroubled)),
             onFailure: (failure) =>
-              Effect.map(Clock.currentTimeMillis, (then) => {
+              Effect.map(monotonicMillis, (then) => {
                 // Who refuses or asks for patience is there.
                 line.breaker =
                   failure._tag === "PlatformRefused" || failure.reason === "throttled"
@@ -295,7 +296,7 @@ export const makeShopifyClient = (
           store,
           document,
           variables,
-          deadlineMillis: (yield* Clock.currentTimeMillis) + Duration.toMillis(limit),
+          deadlineMillis: (yield* monotonicMillis) + Duration.toMillis(limit),
           isOut: false
         }
         const decode = Schema.decodeUnknown(schema)
@@ -304,7 +305,7 @@ export const makeShopifyClient = (
             Effect.gen(function* () {
               if (repetition >= mostRepetitions || !isWorthRepeating(failure, isWrite)) return yield* failure
               const delay = yield* delayMillis(repetition)
-              if ((yield* Clock.currentTimeMillis) + delay >= call.deadlineMillis) return yield* failure
+              if ((yield* monotonicMillis) + delay >= call.deadlineMillis) return yield* failure
               yield* Effect.sleep(delay)
               return yield* repeated(repetition + 1)
             })

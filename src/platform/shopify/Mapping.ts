@@ -6,7 +6,6 @@ import type { PublishedEntity } from "../../domain/Publication.ts"
 import type {
   CollectionValues,
   FileValues,
-  LiveProduct,
   LiveVariant,
   MetafieldValues,
   ProductValues,
@@ -47,9 +46,6 @@ const typed = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<Metafie
 const unitByShopify: Texts = { GRAMS: "g", KILOGRAMS: "kg", POUNDS: "lb", OUNCES: "oz" }
 const shopifyByUnit: Texts = Object.fromEntries(Object.entries(unitByShopify).map(([shopify, unit]) => [unit, shopify]))
 
-/** An unlisted product is on sale, only not shown in lists. */
-const statusOf = (status: string) => (status === "UNLISTED" ? "active" : status.toLowerCase())
-
 const words = (text: string) => text.toLowerCase().replaceAll("_", "-")
 const constant = (text: string) => text.toUpperCase().replaceAll("-", "_")
 
@@ -72,7 +68,7 @@ const productTexts = (product: ProductValues): Texts => ({
   vendor: product.vendor,
   product_type: product.productType,
   tags: product.tags.length === 0 ? "" : JSON.stringify(product.tags),
-  status: statusOf(product.status),
+  status: product.status.toLowerCase(),
   options: JSON.stringify(
     product.options.map(({ name, optionValues }) => ({ name, values: optionValues.map((value) => value.name) }))
   ),
@@ -215,7 +211,7 @@ export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
 
 // What a publication sends. A key that is absent from an entity's values is empty in the store.
 
-export const productInput = ({ attributes }: PublishedEntity, current: LiveProduct | null) => {
+export const productInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
   const status = text("status")
   return {
@@ -225,8 +221,7 @@ export const productInput = ({ attributes }: PublishedEntity, current: LiveProdu
     vendor: text("vendor"),
     productType: text("product_type"),
     tags: listOf(text("tags")),
-    // What a shop keeps out of its lists stays out of them.
-    ...(status === "" || (current !== null && status === statusOf(current.status)) ? {} : { status: constant(status) }),
+    ...(status === "" ? {} : { status: constant(status) }),
     seo: { title: text("seo_title"), description: text("seo_description") }
   }
 }

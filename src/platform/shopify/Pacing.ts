@@ -3,7 +3,7 @@ export interface Budget {
   readonly maximum: number
   readonly available: number
   readonly restorePerSecond: number
-  /** Unix milliseconds of `available`. */
+  /** When that was `available`, in milliseconds of the monotonic clock, as are all times here. */
   readonly atMillis: number
 }
 
@@ -26,7 +26,7 @@ export const spent = (budget: Budget, cost: number, nowMillis: number): Budget =
 /** A store that failed so often in a row is not asked for a while, then by one call until that succeeds. */
 export interface Breaker {
   readonly failuresInARow: number
-  /** Unix milliseconds; no call before it. */
+  /** No call before it. */
   readonly closedUntilMillis: number
 }
 

@@ -77,7 +77,7 @@ const makeFlows = (
       const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
-          ...Mapping.productInput(publication, current),
+          ...Mapping.productInput(publication),
           files: publication.media.map((media, index) => {
             const file = files[index]
             return file === null || file === undefined ? Mapping.fileInput(media) : { id: file.id }

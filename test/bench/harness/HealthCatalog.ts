@@ -32,7 +32,7 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
     await client.query("INSERT INTO import_lock (account_id) VALUES ($1)", [accountId])
     await client.query(
       `INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency)
-       SELECT $1, md5('store ' || s)::uuid, 'store-' || s || '.example', 'Store ' || s, 'none', 'en', '{en,de}', 'EUR'
+       SELECT $1, md5('store ' || s)::uuid, 'store-' || s || '.example', 'Store ' || s, 'demo', 'en', '{en,de}', 'EUR'
        FROM generate_series(1, $2::int) s`,
       [accountId, stores]
     )

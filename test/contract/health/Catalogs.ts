@@ -1,5 +1,6 @@
 import * as fc from "fast-check"
 import type { EntityKind } from "../../../src/domain/Attribute.ts"
+import type { HealthRules } from "../../../src/domain/Health.ts"
 import { EntityId, type StoreId } from "../../../src/domain/Ids.ts"
 import type { MirrorItem } from "../../../src/domain/Mirror.ts"
 import { CatalogChange } from "../../../src/testing/index.ts"
@@ -66,7 +67,8 @@ const address = fc.constantFrom(
 )
 const integer = fc.constantFrom("", "7", "9007199254740991", "9007199254740992", "1.5")
 const flag = fc.constantFrom("", "true", "TRUE")
-const status = fc.constantFrom("", "active", "live")
+const price = fc.oneof(number, fc.constantFrom("0", "0.00", "-0.0", "00", "0.001", "0.", "12.50"))
+const status = fc.constantFrom("", "active", "active", "draft", "live")
 
 /** Keys with what they are given; those with a dot are metafields, of the type beside them. */
 const keys = {
@@ -84,13 +86,15 @@ const keys = {
     "spec.data": json,
     "spec.link": address,
     "spec.count": integer,
+    "spec.deposit": json,
     "care.note": text
   },
   variant: {
     title: text,
     sku: fc.constantFrom("", "A-1", "A-1", "B-2", " "),
     barcode: text,
-    price: number,
+    price,
+    option1: text,
     taxable: flag
   },
   collection: { title: text, handle: text, description_html: html, seo_title: text },
@@ -100,7 +104,8 @@ const keys = {
 const types: Readonly<Record<string, string>> = {
   "spec.data": "json",
   "spec.link": "url",
-  "spec.count": "number_integer"
+  "spec.count": "number_integer",
+  "spec.deposit": "money"
 }
 
 const kind = fc.constantFrom<[EntityKind, EntityKind, EntityKind, EntityKind, EntityKind]>(
@@ -207,12 +212,39 @@ export type Tongue = typeof tongue extends fc.Arbitrary<infer A> ? A : never
 /** The languages that a store sells in. */
 export const locales = ["en", "de", "fr"]
 
-/** A catalog that is scanned, changed, and scanned again. */
+/** Of each of three stores: of one language in two regions, of none that is known, and so on. */
+const shop = fc.record({
+  platform: fc.constantFrom("none" as const, "demo" as const, "demo" as const),
+  primary_locale: fc.constantFrom("de-DE", "de-AT", "DE", "en", "zh_CN", "und", "x", "deutsch", "germanlanguage"),
+  currency: fc.constantFrom("EUR", "EUR", "eur", "CNY", "XXX", "?")
+})
+
+const levels = (required: ReadonlyArray<string>, recommended: ReadonlyArray<string>) =>
+  fc.record({ required: fc.subarray([...required]), recommended: fc.subarray([...recommended]) })
+
+/** Rules of an account: any of the fields, or none of a kind. */
+const rules: fc.Arbitrary<HealthRules> = fc.record({
+  product: levels(["title", "vendor", "description_html"], ["tags", "seo_title"]),
+  variant: levels(["sku", "price"], ["barcode"]),
+  collection: levels(["title"], ["seo_title"]),
+  media: levels(["url"], ["alt"]),
+  divergence: fc.record({
+    texts: fc.constantFrom("same_language" as const, "same_language" as const, "all" as const),
+    prices: fc.constantFrom("same_currency" as const, "same_currency" as const, "all" as const)
+  }),
+  structure: fc.record({ zero_price: fc.constantFrom("issue" as const, "issue" as const, "allowed" as const) })
+})
+
+/** A catalog that is scanned, changed, and scanned again. `rules` null: the usual ones. */
 export const history = fc.record({
+  shops: fc.tuple(shop, shop, shop),
+  rules: fc.option(rules),
   tongues: fc.array(tongue, { maxLength: 12, size: "max" }),
   first: fc.array(step, { minLength: 35, maxLength: 60, size: "max" }),
   afterwards: fc.array(step, { maxLength: 15, size: "max" })
 })
+
+export type History = typeof history extends fc.Arbitrary<infer A> ? A : never
 
 /** What the steps choose from. */
 export class World {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Layer, Schema } from "effect"
+import { Cause, Effect, Layer, Option, Schema } from "effect"
 import * as fc from "fast-check"
 import { Transaction } from "../../../src/database/Transaction.ts"
 import { CurrentActor } from "../../../src/domain/Actor.ts"
@@ -8,6 +8,7 @@ import {
   HealthDimension,
   HealthIssuePage,
   HealthOverview,
+  type HealthRules,
   HealthSection,
   HealthSnapshot
 } from "../../../src/domain/Health.ts"
@@ -20,7 +21,7 @@ import { Accounts, CatalogChange, CatalogChanges, DataHealth, Stores } from "../
 import { report, seed } from "../../faults/Dice.ts"
 import { amount, isLong } from "../../support/Volume.ts"
 import { everySide, memorySide, type Plant, runOn, type Side, uuidsOf } from "../sidebyside/Sides.ts"
-import { history, locales, type Step, type Tongue, World } from "./Catalogs.ts"
+import { type History, history, locales, type Step, type Tongue, World } from "./Catalogs.ts"
 
 const catalogs = amount(3, 150)
 const plantedCatalogs = 60
@@ -120,18 +121,7 @@ const mirror = (accountId: AccountId, world: World, tongues: ReadonlyArray<Tongu
     for (const storeId of world.storeIds) yield* transaction.run(repo.apply(accountId, importId, storeId))
   })
 
-const compare = (
-  sides: ReadonlyArray<Side>,
-  {
-    afterwards,
-    first,
-    tongues
-  }: {
-    readonly tongues: ReadonlyArray<Tongue>
-    readonly first: ReadonlyArray<Step>
-    readonly afterwards: ReadonlyArray<Step>
-  }
-) =>
+const compare = (sides: ReadonlyArray<Side>, { afterwards, first, rules, shops, tongues }: History) =>
   Effect.gen(function* () {
     const name = `${seed} health ${started++}`
     const answers = yield* Effect.forEach(sides, (side) => {
@@ -140,13 +130,15 @@ const compare = (
         Effect.gen(function* () {
           const { id: accountId }: { readonly id: AccountId } = yield* (yield* Accounts).create("Health")
           return yield* Effect.gen(function* () {
-            const stores = yield* Effect.forEach(["b.example", "a.example", "b-c.example"], (domain) =>
+            const domains = ["b.example", "a.example", "b-c.example"] as const
+            const stores = yield* Effect.forEach(domains, (domain, index) =>
               Effect.gen(function* () {
                 const { store } = yield* (yield* Stores).link({ domain })
-                yield* (yield* StoresRepo).link(accountId, { ...store, locales })
+                yield* (yield* StoresRepo).link(accountId, { ...store, locales, ...shops[index] })
                 return store.id
               })
             )
+            if (rules !== null) yield* (yield* DataHealth).setRules(rules)
             const world = new World(stores, uuidsOf(`${name}, entities`))
             const { apply } = yield* CatalogChanges
             const health = yield* DataHealth
@@ -213,6 +205,17 @@ const search = (sides: ReadonlyArray<Side>, numRuns: number, endOnFailure: boole
 const reasonOf = <Values>({ counterexamplePath, errorInstance }: fc.RunDetails<Values>) =>
   `seed ${seed}, path ${counterexamplePath}: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`
 
+/** A repository that keeps other rules than those that it is given. */
+const otherRules = (how: (rules: HealthRules) => HealthRules): Plant =>
+  Layer.effect(
+    HealthRepo,
+    Effect.map(HealthRepo, (repo) => ({
+      ...repo,
+      rules: (accountId) => Effect.map(repo.rules(accountId), how),
+      keepRules: (accountId, rules) => repo.keepRules(accountId, how(rules))
+    }))
+  )
+
 /** Memory twins that are wrong in one thing each. */
 const planted: Readonly<Record<string, Plant>> = {
   "a store's scan left its snapshot as it was": Layer.effect(
@@ -229,6 +232,26 @@ const planted: Readonly<Record<string, Plant>> = {
       ...repo,
       issues: (accountId, query) =>
         repo.issues(accountId, query.page === 1 ? query : { ...query, page: query.page + 1 })
+    }))
+  ),
+  "texts of all languages were compared": otherRules((rules) => ({
+    ...rules,
+    divergence: { ...rules.divergence, texts: "all" }
+  })),
+  "prices of all currencies were compared": otherRules((rules) => ({
+    ...rules,
+    divergence: { ...rules.divergence, prices: "all" }
+  })),
+  "prices of nothing passed": otherRules((rules) => ({ ...rules, structure: { zero_price: "allowed" } })),
+  "duplicates of a SKU were not named": Layer.effect(
+    HealthRepo,
+    Effect.map(HealthRepo, (repo) => ({
+      ...repo,
+      issues: (accountId, query) =>
+        Effect.map(
+          repo.issues(accountId, query),
+          Option.map((page) => ({ ...page, rows: page.rows.map(({ duplicates: _, ...row }) => row) }))
+        )
     }))
   )
 }

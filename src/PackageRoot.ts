@@ -1,0 +1,9 @@
+import { existsSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const rootAbove = (directory: string): string =>
+  existsSync(join(directory, "package.json")) ? directory : rootAbove(dirname(directory))
+
+/** The package's own directory: the sources and the bundle lie at different depths below it. */
+export const packageRoot: string = rootAbove(dirname(fileURLToPath(import.meta.url)))

@@ -1,0 +1,41 @@
+import { Predicate } from "effect"
+import { errorCode } from "../domain/ErrorCode.ts"
+import type { Issue } from "../domain/Errors.ts"
+import { Refused, reasonOf } from "./Output.ts"
+
+/** Why a command failed, as REST would say it. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly details?: ReadonlyArray<Issue>
+}
+
+/** Codes of failures that REST does not have: settings, files, the database at the start. */
+const codes: Readonly<Record<string, string>> = {
+  BadSetting: errorCode.ValidationFailed,
+  ImportFileRejected: errorCode.ValidationFailed,
+  DatabaseUnreachable: errorCode.Unavailable,
+  PlatformUnavailable: errorCode.LiveReadFailed,
+  PlatformRefused: errorCode.LiveReadFailed
+}
+
+const isIssues = (value: unknown): value is ReadonlyArray<Issue> => Array.isArray(value)
+
+export const failureOf = (error: unknown): Failure => {
+  const message = reasonOf(error)
+  if (error instanceof Refused)
+    return {
+      code: error.code,
+      message,
+      ...(error.details !== undefined && { details: error.details }),
+      ...error.members
+    }
+  const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : ""
+  const code = Predicate.hasProperty(error, "code") && tag === "Refusal" ? String(error.code) : undefined
+  const known = Object.hasOwn(errorCode, tag) ? errorCode[tag as keyof typeof errorCode] : codes[tag]
+  return {
+    code: code ?? known ?? errorCode.InternalError,
+    message,
+    ...(Predicate.hasProperty(error, "issues") && isIssues(error.issues) && { details: error.issues })
+  }
+}

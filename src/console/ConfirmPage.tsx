@@ -1,0 +1,35 @@
+import type { Visitor } from "./Browser.ts"
+import { CsrfField, Frame } from "./Frame.tsx"
+
+/** Asks before something that cannot be taken back. `section`: the page that the question comes from, and goes back to. */
+export const ConfirmPage = ({
+  action,
+  button,
+  id,
+  question,
+  section,
+  title,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly section: string
+  readonly title: string
+  readonly question: string
+  readonly action: string
+  readonly button: string
+  readonly id?: string
+}) => (
+  <Frame title={title} visitor={visitor} current={section}>
+    <form method="post" action={action} class="sheet">
+      <CsrfField csrf={visitor.csrf} />
+      {id !== undefined && <input type="hidden" name="id" value={id} />}
+      <p>{question}</p>
+      <div class="buttons">
+        <button type="submit" class="danger">
+          {button}
+        </button>
+        <a href={section}>Cancel</a>
+      </div>
+    </form>
+  </Frame>
+)

@@ -1,0 +1,260 @@
+import { Fiber, Option } from "effect"
+import pg from "pg"
+import { type Actor, CurrentActor } from "../domain/Actor.ts"
+import {
+  clientDeadlines,
+  type Deadlines,
+  type PoolName,
+  type PoolSizes,
+  poolOf,
+  sessionOf,
+  unwatch,
+  type Watch,
+  Workload,
+  type WorkloadName,
+  watch
+} from "./Deadlines.ts"
+import { type Holder, limitsOf, RateLimitSemaphores, type Shares } from "./RateLimitSemaphores.ts"
+
+/** A connection that was not answered in time. It has the code of a socket that timed out, as it means the same. */
+export class DeadlineMissed extends Error {
+  readonly code = "ETIMEDOUT"
+}
+
+type Query = (error: Error | undefined, result: pg.QueryResult) => void
+
+/**
+ * What a pool of `WatchedClient`s is given. A pool that knows `connectionTimeoutMillis` sets a timer for each use of a
+ * connection: here only new connections are bounded by one.
+ */
+export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMillis"> {
+  readonly newConnectionMillis?: number
+}
+
+/** A client whose statements are answered in time, or whose connection is closed. */
+export class WatchedClient extends pg.Client {
+  constructor(config: WatchedConfig = {}) {
+    const { newConnectionMillis: connectionTimeoutMillis = 0 } = config
+    super({ ...config, connectionTimeoutMillis })
+  }
+
+  /** For each statement from now on; undefined: without a bound. */
+  deadlineMillis: number | undefined
+  /** Called when a statement missed its deadline, after the connection was closed. */
+  onMissed: () => void = () => {}
+  /** Whose semaphore this connection counts in, while it is out of the pool. */
+  holder: Holder | undefined
+  private underWay = 0
+
+  get isBusy(): boolean {
+    return this.underWay > 0
+  }
+
+  /** Closes the connection at once: what is under way fails with this error. */
+  abandon(reason: Error): void {
+    const { connection } = this as unknown as { readonly connection: pg.Connection }
+    connection.stream.destroy(reason)
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; the callback at the end is what is changed.
+  override query(...args: ReadonlyArray<any>): any {
+    const callback = args.at(-1)
+    // A cursor, which has none, is not used here.
+    if (typeof callback !== "function") return super.query.apply(this, args as never)
+    const { deadlineMillis } = this
+    const watching = deadlineMillis === undefined ? undefined : watch(deadlineMillis, () => this.miss(deadlineMillis))
+    this.underWay++
+    const settle: Query = (error, result) => {
+      this.underWay--
+      if (watching !== undefined) unwatch(watching)
+      callback(error, result)
+    }
+    return super.query.apply(this, [...args.slice(0, -1), settle] as never)
+  }
+
+  private miss(deadlineMillis: number): void {
+    this.abandon(new DeadlineMissed(`a statement was not answered within ${deadlineMillis} ms`))
+    this.onMissed()
+  }
+}
+
+type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
+
+/** One pool, and the semaphores over its connections. */
+interface Lane {
+  readonly pool: pg.Pool
+  readonly semaphores: RateLimitSemaphores
+}
+
+export interface ServerPoolOptions {
+  /** What every session has in common; `Client` must be a `WatchedClient`. */
+  readonly session: WatchedConfig
+  readonly deadlines: Deadlines
+  /** Connections of each kind of work, or of all kinds together in one pool. */
+  readonly sizes: PoolSizes | number
+  readonly shares: Shares
+  readonly onLost: (error: Error) => void
+}
+
+const holderOf = (actor: Actor | undefined): Holder | undefined => {
+  if (actor === undefined) return undefined
+  const { accountId } = actor
+  switch (actor._tag) {
+    case "Key":
+      return { accountId, credentialId: actor.keyId }
+    case "Connection":
+      return { accountId, credentialId: actor.connectionId }
+    case "User":
+      return { accountId, credentialId: actor.userId }
+    case "Cli":
+      return { accountId, credentialId: undefined }
+  }
+}
+
+interface Demand {
+  readonly workload: WorkloadName
+  readonly holder: Holder | undefined
+}
+
+const cancellation: Demand = { workload: "lookUp", holder: undefined }
+
+const demandOf = (): Demand => {
+  const fiber = Option.getOrUndefined(Fiber.getCurrentFiber())
+  const services = fiber?.currentContext.unsafeMap
+  return {
+    workload: services?.get(Workload.key) ?? "background",
+    holder: holderOf(services?.get(CurrentActor.key))
+  }
+}
+
+/**
+ * The connections to a server, as the one pool that @effect/sql-pg expects: requests, writes and background work have pools
+ * of their own, so none can use up another's. Which one is asked follows from what the calling fiber does (`Workload`), and
+ * whose semaphores count from who acts (`CurrentActor`).
+ */
+export class ServerPools {
+  readonly options: pg.PoolConfig
+  private readonly lanes: Readonly<Record<PoolName, Lane>>
+  private readonly deadlineOf: Readonly<Record<WorkloadName, number | undefined>>
+  private readonly connectionMillis: number
+
+  constructor({ deadlines, onLost, session, shares, sizes }: ServerPoolOptions) {
+    this.deadlineOf = clientDeadlines(deadlines)
+    this.connectionMillis = deadlines.connection
+    const open = (name: PoolName, max: number): Lane => {
+      const config: WatchedConfig = {
+        ...session,
+        ...sessionOf(deadlines, name),
+        newConnectionMillis: deadlines.connection,
+        max
+      }
+      const pool = new pg.Pool(config)
+      // An idle connection that breaks leaves the pool by itself; without a listener it would end the process.
+      pool.on("error", onLost)
+      const lane: Lane = { pool, semaphores: new RateLimitSemaphores(limitsOf(shares, max)) }
+      pool.on("connect", (client) => {
+        // What breaks while it is in use fails its statement, which is how its user hears of it.
+        client.on("error", () => {})
+        if (client instanceof WatchedClient) client.onMissed = () => this.forgetIdle(lane)
+      })
+      pool.on("release", (_, client) => this.giveBack(lane, client))
+      return lane
+    }
+    if (typeof sizes === "number") {
+      const lane = open("background", sizes)
+      this.lanes = { requests: lane, writes: lane, background: lane }
+    } else {
+      this.lanes = {
+        requests: open("requests", sizes.requests),
+        writes: open("writes", sizes.writes),
+        background: open("background", sizes.background)
+      }
+    }
+    this.options = this.lanes.background.pool.options
+  }
+
+  get ending(): boolean {
+    return this.lanes.background.pool.ending
+  }
+
+  /** Called synchronously by the fiber that needs the connection. */
+  connect(callback: Connected): void {
+    const { holder, workload } = demandOf()
+    this.connectAs(workload, holder, callback)
+  }
+
+  /**
+   * One statement on a connection of its own, without listeners of its own: as `pg.Pool`'s, but cheaper. Without values it is
+   * what @effect/sql-pg cancels a statement with: that waits for no semaphore, as the statement may hold what it waits for.
+   */
+  query(text: string, ...rest: [Query] | [ReadonlyArray<unknown>, Query]): void {
+    const [values, callback] = rest.length === 1 ? [[], rest[0]] : rest
+    const { holder, workload } = rest.length === 1 ? cancellation : demandOf()
+    this.connectAs(workload, holder, (error, client, release) => {
+      if (error !== undefined || client === undefined || release === undefined)
+        return callback(error ?? new Error("No client returned"), undefined as never)
+      client.query(text, [...values], (failure: Error | undefined, result: pg.QueryResult) => {
+        release()
+        callback(failure, result)
+      })
+    })
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...new Set(Object.values(this.lanes))].map(({ pool }) => pool.end()))
+  }
+
+  private connectAs(workload: WorkloadName, holder: Holder | undefined, callback: Connected): void {
+    const lane = this.lanes[poolOf[workload]]
+    let withdraw: (() => void) | undefined = () => {}
+    let waiting: Watch | undefined
+    let gaveUp = false
+    const begin = () =>
+      lane.pool.connect((error, client, release) => {
+        if (waiting !== undefined) unwatch(waiting)
+        if (client === undefined) {
+          if (holder !== undefined) lane.semaphores.release(holder)
+          if (!gaveUp) callback(error ?? new Error("No client returned"))
+          return
+        }
+        const watched = client as unknown as WatchedClient
+        watched.holder = holder
+        watched.deadlineMillis = this.deadlineOf[workload]
+        if (gaveUp) release()
+        else callback(undefined, client, release)
+      })
+    waiting = watch(this.connectionMillis, () => {
+      gaveUp = true
+      withdraw?.()
+      callback(new DeadlineMissed(`no connection was free within ${this.connectionMillis} ms`))
+    })
+    if (holder === undefined) begin()
+    else withdraw = lane.semaphores.take(holder, begin)
+    if (withdraw === undefined) {
+      unwatch(waiting)
+      callback(new DeadlineMissed("too many statements of this account wait for a connection"))
+    }
+  }
+
+  private giveBack({ semaphores }: Lane, given: pg.PoolClient): void {
+    const client = given as unknown as WatchedClient
+    if (client.holder !== undefined) {
+      semaphores.release(client.holder)
+      client.holder = undefined
+    }
+    const status = given.getTransactionStatus()
+    // A rollback that was itself cancelled leaves its transaction open, and a statement may still be under way: such a
+    // connection must not be used again.
+    if (client.isBusy || status === "T" || status === "E") void client.end()
+  }
+
+  /** The path to the server may be dead for all connections of that age: those that nobody uses are not tried one by one. */
+  private forgetIdle({ pool }: Lane): void {
+    for (let left = pool.idleCount; left > 0; left--)
+      pool.connect((_, client, release) => {
+        if (client === undefined) return
+        ;(client as unknown as WatchedClient).abandon(new DeadlineMissed("closed with another that did not answer"))
+        release(true)
+      })
+  }
+}

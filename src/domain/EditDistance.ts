@@ -1,0 +1,36 @@
+/** Edit distance of two sequences. `insertion`: of an item that only one has; `substitution`: of one for another. */
+export const distance = <Item>(
+  left: ArrayLike<Item>,
+  right: ArrayLike<Item>,
+  insertion: (item: Item) => number,
+  substitution: (left: Item, right: Item) => number
+): number => {
+  let above = [0]
+  for (let column = 0; column < right.length; column++)
+    above.push((above[column] ?? 0) + insertion(right[column] as Item))
+  for (let row = 0; row < left.length; row++) {
+    const item = left[row] as Item
+    const here = [(above[0] ?? 0) + insertion(item)]
+    for (let column = 0; column < right.length; column++) {
+      const other = right[column] as Item
+      here.push(
+        Math.min(
+          (above[column + 1] ?? 0) + insertion(item),
+          (here[column] ?? 0) + insertion(other),
+          (above[column] ?? 0) + substitution(item, other)
+        )
+      )
+    }
+    above = here
+  }
+  return above.at(-1) ?? 0
+}
+
+/** Edits that turn one word into another. */
+export const editsBetween = (left: string, right: string): number =>
+  distance(
+    left,
+    right,
+    () => 1,
+    (one, other) => (one === other ? 0 : 1)
+  )

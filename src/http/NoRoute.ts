@@ -1,0 +1,62 @@
+import { Data } from "effect"
+import { distance, editsBetween } from "../domain/EditDistance.ts"
+import { NotFound } from "../domain/Errors.ts"
+
+/** Most characters of a path that an answer repeats, and that is compared with the routes. */
+const longestPath = 200
+
+/** No route has this method and path. An absent record of a route that is there stays a plain `NotFound`. */
+class NoRoute extends Data.TaggedError("NotFound")<{
+  readonly asked: string
+  /** The path of the nearest route. */
+  readonly nearest: string | undefined
+}> {
+  override get message() {
+    return `No route ${this.asked}.${this.nearest === undefined ? "" : ` Did you mean ${this.nearest}?`}`
+  }
+}
+
+const isParameter = (segment: string) => segment.startsWith(":")
+
+/** The same of a path and a route's, case aside; a parameter stands for any one segment. */
+const editsToRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
+  distance(
+    asked,
+    route,
+    (segment) => (isParameter(segment) ? 4 : segment.length + 1),
+    (segment, other) => (isParameter(other) ? (segment === "" ? 4 : 0) : editsBetween(segment, other))
+  )
+
+/** Whether a path is a route's with anything at all as its parameters: they name no record. */
+const isOfRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
+  asked.length === route.length &&
+  route.every((segment, index) => (isParameter(segment) ? asked[index] !== "" : asked[index] === segment))
+
+/** Why no route answers a method on a path, with the route whose path is nearest where one is near. */
+export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) => {
+  const known = routes.map(({ method, path }) => ({
+    method,
+    segments: path.split("/"),
+    shown: path.replaceAll(/:(\w+)/g, "{$1}"),
+    // What is farther was hardly meant.
+    mostEdits: Math.max(2, path.length / 8)
+  }))
+  return (method: string, path: string): NotFound => {
+    const asked = path.split("/")
+    if (known.some(({ segments }) => isOfRoute(asked, segments))) return new NotFound()
+    const shown = `${method} ${path.length > longestPath ? `${path.slice(0, longestPath)}…` : path}`
+    if (path.length > longestPath) return new NoRoute({ asked: shown, nearest: undefined })
+    const words = asked.map((segment) => segment.toLowerCase())
+    const served = method === "HEAD" ? "GET" : method
+    let nearest: string | undefined
+    let least = Number.POSITIVE_INFINITY
+    for (const route of known) {
+      if (route.method !== served) continue
+      const edits = editsToRoute(words, route.segments)
+      if (edits >= least || edits > route.mostEdits) continue
+      least = edits
+      nearest = route.shown
+    }
+    return new NoRoute({ asked: shown, nearest })
+  }
+}

@@ -1,0 +1,43 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { sections } from "../../src/console/Paths.ts"
+import { ask, assertErrorPage, aUser, bodyOf, PagesServer } from "../oauth/PagesServer.ts"
+
+const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
+
+layer(PagesServer, { excludeTestServices: true })("an address that leads nowhere", (it) => {
+  it.effect("is a page with the sections in a browser, signed in or not", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      for (const path of ["/nowhere", "/Stores", "/stores/", "/settings", "/drops/a/b", "/oauth/nowhere", "/apis?x=1"])
+        for (const cookies of [undefined, cookie]) {
+          const answer = yield* ask(path, { headers: browser, ...(cookies !== undefined && { cookie: cookies }) })
+          assertErrorPage(answer, 404, /<h1>There is no such page<\/h1>/)
+          for (const { name, path } of sections) assert.include(answer.text, `<a href="${path}">${name}</a>`)
+          assert.match(String(answer.headers.get("x-request-id")), /^req_/)
+        }
+    })
+  )
+
+  it.effect("is the envelope for the API, and for whatever does not ask for a page", () =>
+    Effect.gen(function* () {
+      const { apiKey } = yield* aUser()
+      const authorization = `Bearer ${apiKey}`
+      for (const [path, headers] of [
+        ["/api/v1/nowhere", { ...browser, authorization }],
+        ["/api", browser],
+        ["/nowhere", {}],
+        ["/nowhere", { accept: "application/json" }]
+      ] as const) {
+        const answer = yield* ask(path, { headers })
+        assert.strictEqual(answer.status, 404)
+        const { error } = bodyOf(answer) as { readonly error: Readonly<Record<string, unknown>> }
+        assert.strictEqual(error.code, "not_found")
+        assert.strictEqual(error.request_id, answer.headers.get("x-request-id"))
+      }
+      const posted = yield* ask("/nowhere", { form: { a: "b" }, headers: browser })
+      assert.strictEqual(posted.status, 404)
+      assert.strictEqual(posted.headers.get("content-type"), "application/json")
+    })
+  )
+})

@@ -1,0 +1,47 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { NotFound, Unavailable } from "../../src/domain/Errors.ts"
+import { Catalog } from "../../src/testing/index.ts"
+import { addressOf, anyDatabase, ask, assertErrorPage, aUser, nodeOf } from "../oauth/PagesServer.ts"
+import { errorLog } from "../support/ErrorLog.ts"
+
+const log = errorLog()
+
+const pages = addressOf().pipe(
+  Layer.provideMerge(nodeOf()),
+  Layer.provide(
+    Layer.mock(Catalog, {
+      list: () => Effect.die(new Unavailable()),
+      kindOf: () => Effect.die(new NotFound())
+    })
+  ),
+  Layer.provide(log.layer),
+  Layer.provideMerge(ServicesOnDatabase),
+  Layer.provideMerge(anyDatabase),
+  Layer.orDie
+)
+
+layer(pages, { excludeTestServices: true })("a page that died", (it) => {
+  it.effect("is a failure of ours and logged once, though it is tagged like an error of the API", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const answer = yield* ask("/entity?id=00000000-0000-4000-8000-000000000001", { cookie })
+      assertErrorPage(answer, 500, /Something went wrong on our side/)
+      const requestId = answer.headers.get("x-request-id")
+      assert.include(answer.text, `<code>${requestId}</code>`)
+      const entries = log.of(requestId)
+      assert.lengthOf(entries, 1)
+      assert.include(entries[0], "NotFound")
+    })
+  )
+
+  it.effect("because the database is unreachable says so and is no defect", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const answer = yield* ask("/entities", { cookie })
+      assertErrorPage(answer, 503, /cannot reach its database/)
+      assert.lengthOf(log.of(answer.headers.get("x-request-id")), 0)
+    })
+  )
+})

@@ -1,0 +1,108 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, layer } from "@effect/vitest"
+import { Clock, Effect, Layer, Redacted } from "effect"
+import { Readiness } from "../../src/http/Health.ts"
+import { HttpLive } from "../../src/http/Http.ts"
+import { ApiKeys, anAccount, RateBudget } from "../../src/testing/index.ts"
+import { testServices } from "../../src/testing/Layers.ts"
+import { ask } from "../oauth/PagesServer.ts"
+
+const perKey = 3
+const perAccount = 8
+const hours = 3_600_000
+
+const sound = RateBudget.layerProcess({ perKey, perAccount })
+
+/** The planted variant: durations by the time of day. */
+const byTimeOfDay = Layer.effect(
+  RateBudget,
+  Effect.map(RateBudget, ({ look, take, untouched }) => {
+    const live = Clock.make()
+    const nanos = () => BigInt(live.unsafeCurrentTimeMillis()) * 1_000_000n
+    const clock: Clock.Clock = Object.assign(Object.create(live), {
+      unsafeCurrentTimeNanos: nanos,
+      currentTimeNanos: Effect.sync(nanos)
+    })
+    const wrongly = Effect.withClock(clock)
+    return {
+      look: (spender) => wrongly(look(spender)),
+      take: (spender) => wrongly(take(spender)),
+      untouched: wrongly(untouched)
+    }
+  })
+).pipe(Layer.provide(sound))
+
+const serving = (budget: Layer.Layer<RateBudget>) =>
+  HttpLive.pipe(
+    Layer.provide(Readiness.layer(Effect.void)),
+    Layer.provide(budget),
+    Layer.provideMerge(testServices({ perKey, perAccount })),
+    Layer.provideMerge(NodeHttpServer.layerTest)
+  )
+
+/** Sets the system's clock, as far as this process sees it, while the effect runs. */
+const atStep = (millis: number) => {
+  const real = Date.now
+  const setTo = (now: typeof Date.now) =>
+    Effect.sync(() => {
+      Date.now = now
+    })
+  return <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.acquireUseRelease(
+      setTo(() => real() + millis),
+      () => effect,
+      () => setTo(real)
+    )
+}
+
+/** What two keys of an account are answered, the first within its budget and beyond, while the clock is set to and fro. */
+const answersAt = (steps: ReadonlyArray<number>) =>
+  Effect.gen(function* () {
+    const { accountId, token } = yield* anAccount()
+    const other = yield* (yield* ApiKeys).create(accountId, { name: "Other", scopes: ["pim:read"], expiresAt: null })
+    const request = (key: string) => ask("/api/v1/ping", { headers: { authorization: `Bearer ${key}` } })
+    return yield* Effect.forEach(steps, (step) =>
+      Effect.gen(function* () {
+        const answers = [yield* request(token), yield* request(token), yield* request(Redacted.value(other.token))]
+        const now = Date.now() / 1_000
+        return answers.map(({ headers, status }) => ({
+          status,
+          retryAfter: Number(headers.get("retry-after") ?? 0),
+          resetIn: Number(headers.get("x-ratelimit-reset")) - now
+        }))
+      }).pipe(atStep(step))
+    )
+  })
+
+const statusesOf = (answers: ReadonlyArray<ReadonlyArray<{ readonly status: number }>>) =>
+  answers.flatMap((atOnce) => atOnce.map(({ status }) => status))
+
+const steps = [0, -2 * hours, 0, 2 * hours, 0]
+// Of each three, two are by the first key; the budget of a key is three.
+const expected = [...[200, 200, 200], ...[200, 429, 200], ...[429, 429, 200], ...[429, 429, 429], ...[429, 429, 429]]
+
+layer(serving(sound), { excludeTestServices: true })("a clock that is set two hours back and forward", (it) => {
+  it.effect("changes neither who is admitted nor how long to wait", () =>
+    Effect.gen(function* () {
+      const answers = yield* answersAt(steps)
+      assert.deepStrictEqual(statusesOf(answers), expected)
+      for (const { resetIn, retryAfter, status } of answers.flat()) {
+        if (status === 429) assert.isAtLeast(retryAfter, 1)
+        assert.isAtMost(retryAfter, 60)
+        // The end of a window is told in the time of day that the process has now.
+        assert.isAtLeast(resetIn, 0)
+        assert.isAtMost(resetIn, 61)
+      }
+    })
+  )
+})
+
+layer(serving(byTimeOfDay), { excludeTestServices: true })("budgets that are measured by the time of day", (it) => {
+  it.effect("admit others after such a step, or make them wait for hours", () =>
+    Effect.gen(function* () {
+      const answers = yield* answersAt(steps)
+      assert.notDeepEqual(statusesOf(answers), expected)
+      assert.isAbove(Math.max(...answers.flat().map(({ retryAfter }) => retryAfter)), 7_000)
+    })
+  )
+})

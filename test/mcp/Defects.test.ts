@@ -1,0 +1,63 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../../src/domain/Errors.ts"
+import { anAccount, Catalog } from "../../src/testing/index.ts"
+import { errorLog } from "../support/ErrorLog.ts"
+import { layerEmbeddedEmpty } from "../support/TestDatabase.ts"
+import { aConnection, callWith, serverWith } from "./Connector.ts"
+
+const master_id = "00000000-0000-4000-8000-000000000001"
+const failed = "Failed: something went wrong on our side."
+const log = errorLog()
+
+const connector = serverWith().pipe(
+  Layer.provide(
+    Layer.mock(Catalog, {
+      list: () => Effect.die(new Unavailable()),
+      kindOf: () => Effect.die(new NotFound()),
+      related: () => Effect.die(ValidationFailed.at("cursor", "planted"))
+    })
+  ),
+  Layer.provide(log.layer),
+  Layer.provideMerge(ServicesOnDatabase),
+  Layer.provideMerge(layerEmbeddedEmpty),
+  Layer.orDie
+)
+
+layer(connector, { excludeTestServices: true, timeout: "1 minute" })("a tool that died", (it) => {
+  for (const [tool, reason] of [
+    ["get_master_v1", "NotFound"],
+    ["get_master_related_v1", "planted"]
+  ] as const)
+    it.effect(`is a failure of ours and logged once, though it is tagged like an error of the API: ${tool}`, () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* anAccount()
+        const { token } = yield* aConnection(accountId)
+        const { _meta, content, isError } = yield* callWith(token)(tool, { master_id })
+        const [said] = Object.values(_meta ?? {})
+        assert.strictEqual(isError, true)
+        assert.deepStrictEqual(content, [
+          {
+            type: "text",
+            text: `${failed} Call ${tool} again later; the request id in _meta names what we logged.`
+          }
+        ])
+        assert.strictEqual(said?.code, "internal_error")
+        const entries = log.of(said?.request_id)
+        assert.lengthOf(entries, 1)
+        assert.include(entries[0], reason)
+      })
+    )
+
+  it.effect("because the database is unreachable says so and is no defect", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* anAccount()
+      const { token } = yield* aConnection(accountId)
+      const { _meta } = yield* callWith(token)("list_masters_v1")
+      const [said] = Object.values(_meta ?? {})
+      assert.strictEqual(said?.code, "unavailable")
+      assert.lengthOf(log.of(said?.request_id), 0)
+    })
+  )
+})

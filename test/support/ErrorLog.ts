@@ -1,0 +1,19 @@
+import { Cause, HashMap, Logger, LogLevel } from "effect"
+
+/** Keeps what is logged as an error, by the request that it names. */
+export const errorLog = () => {
+  const entries: Array<{ readonly requestId: unknown; readonly text: string }> = []
+  return {
+    layer: Logger.replace(
+      Logger.defaultLogger,
+      Logger.make(({ annotations, cause, logLevel, message }) => {
+        if (LogLevel.lessThan(logLevel, LogLevel.Error)) return
+        const [, requestId] = [...HashMap.toEntries(annotations)].find(([key]) => key === "requestId") ?? []
+        entries.push({ requestId, text: `${String(message)}\n${Cause.pretty(cause)}` })
+      })
+    ),
+    /** The texts that were logged under the id of a request. */
+    of: (requestId: unknown): ReadonlyArray<string> =>
+      entries.filter((entry) => entry.requestId === requestId).map(({ text }) => text)
+  }
+}
