@@ -80,7 +80,7 @@ const Marking = Layer.unwrapEffect(
 )
 
 const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 3 }))
+  Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 12 }))
 )
 
 // Whoever started this process and is gone cannot kill it any more.
