@@ -39,7 +39,10 @@ export interface StagedConflict extends FieldConflict {
   readonly ordinal: number
 }
 
-/** An import that a process works on, or worked on until its lease ran out. */
+/**
+ * An import that a process works on, or worked on until its lease ran out. The takeovers tell whether the lease is still the one that
+ * the process took: each takeover counts one more.
+ */
 export interface LeasedRun {
   readonly accountId: AccountId
   readonly id: ImportId
@@ -77,10 +80,12 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         readonly actor?: HistoryActor | undefined
       }
     ) => Effect.Effect<void>
-    /** Extends the lease by 60 s; false when the import is no longer in this phase. */
-    readonly renew: (accountId: AccountId, id: ImportId, phase: ImportPhase) => Effect.Effect<boolean>
-    /** Ends the lease on an import that is being applied: whoever asks next takes it over. */
-    readonly release: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
+    /** Extends the lease by 60 s; false when it was taken over, or the import left the phase. */
+    readonly renew: (run: LeasedRun) => Effect.Effect<boolean>
+    /** Whether nobody took the lease over and the import is still in the phase; if so, that stays until the transaction ends. */
+    readonly holds: (run: LeasedRun) => Effect.Effect<boolean>
+    /** Ends the lease, unless it was taken over: whoever asks next takes it over. */
+    readonly release: (run: LeasedRun) => Effect.Effect<void>
     /**
      * Takes over one import whose lease ran out, if there is one, of this account and with this id (null: any): leased
      * again, its takeovers counted.
@@ -388,6 +393,8 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
         Result: Schema.Struct({ version: Schema.Number }),
         execute: (accountId) => sql`SELECT version FROM account WHERE id = ${accountId}`
       })
+      const isOf = ({ accountId, id, phase, takeovers }: LeasedRun) =>
+        sql`account_id = ${accountId} AND id = ${id} AND phase = ${phase} AND takeovers = ${takeovers}`
       const byKey = (found: ReadonlyArray<typeof Found.Type>) =>
         new Map(found.map(({ key, productId }) => [key, productId]))
 
@@ -413,18 +420,19 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
                 actor_id = CASE WHEN ${actor === undefined} THEN actor_id ELSE ${actor?.id ?? null}::uuid END,
                 actor_name = CASE WHEN ${actor === undefined} THEN actor_name ELSE ${actor?.name ?? null}::text END
             WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
-        renew: (accountId, id, phase) =>
+        renew: (run) =>
           sql`
-            UPDATE import_run SET lease_until = app_now() + interval '60 seconds'
-            WHERE account_id = ${accountId} AND id = ${id} AND phase = ${phase}
-            RETURNING id`.pipe(
+            UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isOf(run)} RETURNING id`.pipe(
             Effect.map((rows) => rows.length > 0),
             orDie
           ),
-        release: (accountId, id) =>
-          sql`
-            UPDATE import_run SET lease_until = app_now()
-            WHERE account_id = ${accountId} AND id = ${id} AND phase = 'applying'`.pipe(Effect.asVoid, orDie),
+        holds: (run) =>
+          sql`SELECT id FROM import_run WHERE ${isOf(run)} FOR NO KEY UPDATE`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            orDie
+          ),
+        release: (run) =>
+          sql`UPDATE import_run SET lease_until = app_now() WHERE ${isOf(run)}`.pipe(Effect.asVoid, orDie),
         takeOver: (among) => orDie(takeOver(among)),
         abandoned: orDie(abandoned()),
         forgetStaged: Effect.forEach(["import_record", "import_conflict"], forgetAll).pipe(

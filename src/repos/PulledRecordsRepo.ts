@@ -309,7 +309,7 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
             FROM jsonb_to_recordset(${JSON.stringify(records)}::jsonb) AS r (
               root integer, ordinal integer, kind text, "platformId" text, "saidId" uuid, attributes jsonb, related text[]
             )
-            ON CONFLICT DO NOTHING`.pipe(Effect.asVoid, orDie),
+            ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(Effect.asVoid, orDie),
         measure: sql`ANALYZE import_record (account_id, run_id, root, ordinal, platform_id, sku, handle, address)`.pipe(
           Effect.zipRight(sql`ANALYZE store_version (account_id, store_id, entity_id, platform_id)`),
           // Somebody else may be at it, or keep the tables for long: what is to be done is slower then.

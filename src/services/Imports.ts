@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
-import { Array as Arr, Cause, Context, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
+import { Array as Arr, Cause, Context, Data, Effect, Exit, FiberSet, Layer, Option, type Scope } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { classify, codeOf, isSqlError } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
@@ -14,7 +14,6 @@ import {
   ConflictDecision,
   type ImportConflict,
   type ImportOrigin,
-  type ImportPhase,
   type ImportRun,
   type ImportSummary,
   isRemovalToConfirm,
@@ -235,18 +234,16 @@ export class Imports extends Context.Tag("catalog/Imports")<
           Effect.mapError(() => new NotFound())
         )
 
-      /** Keeps the lease while the work goes on; `lost` when the import left the phase meanwhile. */
+      /** Keeps the lease while the work goes on; `lost` when it was taken over, or the import left the phase meanwhile. */
       const leased = <A, E, R, E2, R2>(
-        accountId: AccountId,
-        id: ImportId,
-        phase: "fetching" | "applying",
+        lease: LeasedRun,
         work: Effect.Effect<A, E, R>,
         lost: Effect.Effect<A, E2, R2>
       ) =>
         Effect.raceFirst(
           leanHeap(work),
           repo
-            .renew(accountId, id, phase)
+            .renew(lease)
             .pipe(Effect.delay(betweenRenewals), Effect.repeat({ while: (isHeld) => isHeld }), Effect.zipRight(lost))
         )
 
@@ -254,19 +251,14 @@ export class Imports extends Context.Tag("catalog/Imports")<
       const forget = (accountId: AccountId, id: ImportId) =>
         Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
 
-      /** Ends an import that is still in this phase; what was applied stays. */
-      const fail = (
-        accountId: AccountId,
-        id: ImportId,
-        from: ImportPhase,
-        reason: (run: ImportRun) => string,
-        summary?: ImportSummary
-      ) =>
+      /** Ends an import, unless somebody else works on it by now; what was applied stays. */
+      const fail = (lease: LeasedRun, reason: (run: ImportRun) => string, summary?: ImportSummary) =>
         transaction.run(
           Effect.gen(function* () {
+            const { accountId, id } = lease
             const holder = yield* importLock.take(accountId)
+            if (!(yield* repo.holds(lease))) return
             const run = yield* Effect.orDie(found(accountId, id))
-            if (run.phase !== from) return
             yield* forget(accountId, id)
             yield* repo.move(accountId, id, { phase: "failed", leased: false, error: reason(run), summary })
             if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
@@ -321,19 +313,31 @@ export class Imports extends Context.Tag("catalog/Imports")<
             )
 
       /** Asks the platform of an export's store what it holds. One that cannot be read ends nothing: nothing is accepted then. */
-      const askStore = (accountId: AccountId, id: ImportId, report: ReportProgress) =>
+      const askStore = (lease: LeasedRun, report: ReportProgress) =>
         Effect.gen(function* () {
+          const { accountId, id } = lease
+          // A store may take its time: whoever took the import over meanwhile asks it anew.
+          const write = <A>(part: Effect.Effect<A>) =>
+            transaction.run(
+              Effect.flatMap(
+                repo.holds(lease),
+                (isHeld): Effect.Effect<A, LeaseLost> => (isHeld ? part : new LeaseLost())
+              )
+            )
           yield* faults.at("askingStore")
           const { storeId } = yield* found(accountId, id)
           const { now: begunAt } = yield* drafts.lock(accountId, [], [])
-          const said = yield* answer(accountId, storeId, id, begunAt, report).pipe(
+          const said = yield* answer(lease, storeId, begunAt, report, write).pipe(
             Effect.map((entities): StoreAnswer => ({ entities, begun_at: begunAt })),
-            Effect.catchAll((error) => Effect.as(repo.clear(accountId, id), { error: whyUnanswered(error) }))
+            Effect.catchIf(
+              (error) => !(error instanceof LeaseLost),
+              (error) => Effect.as(write(repo.clear(accountId, id)), { error: whyUnanswered(error) })
+            )
           )
           yield* transaction.run(
             Effect.gen(function* () {
-              const holder = yield* importLock.take(accountId)
-              if (!Option.contains(holder, id)) return
+              yield* importLock.take(accountId)
+              if (!(yield* repo.holds(lease))) return yield* new LeaseLost()
               const { summary } = yield* found(accountId, id)
               yield* repo.move(accountId, id, {
                 phase: "applying",
@@ -346,12 +350,13 @@ export class Imports extends Context.Tag("catalog/Imports")<
         })
 
       /** How many items were applied; "unanswered": the store has to be asked before the rest is. */
-      const applyNext = (accountId: AccountId, id: ImportId) =>
+      const applyNext = (lease: LeasedRun) =>
         transaction.run(
           Effect.gen(function* () {
+            const { accountId, id } = lease
             // A lease that ran out may have given the import to another process.
-            const holder = yield* importLock.take(accountId)
-            if (!Option.contains(holder, id)) return 0
+            yield* importLock.take(accountId)
+            if (!(yield* repo.holds(lease))) return 0
             const items = yield* repo.nextItems(accountId, id, entitiesAtOnce)
             const run = yield* found(accountId, id)
             const { createdAt, source, storeId, summary } = run
@@ -389,11 +394,12 @@ export class Imports extends Context.Tag("catalog/Imports")<
           })
         )
 
-      const applyAll = (accountId: AccountId, { actor, applied, id, summary }: ImportRun, report: ReportProgress) => {
+      const applyAll = (lease: LeasedRun, { actor, applied, summary }: ImportRun, report: ReportProgress) => {
+        const { accountId, id } = lease
         let done = applied
         const total = plannedOf(summary)
-        const applyOne = Effect.flatMap(applyNext(accountId, id), (count) => {
-          if (count === "unanswered") return Effect.as(askStore(accountId, id, report), 1)
+        const applyOne = Effect.flatMap(applyNext(lease), (count) => {
+          if (count === "unanswered") return Effect.as(askStore(lease, report), 1)
           done = Math.min(done + count, total)
           return faults
             .at(count > 0 ? "committed" : "applied")
@@ -402,32 +408,32 @@ export class Imports extends Context.Tag("catalog/Imports")<
         const applyRest = Effect.flatMap(makeBreath, (breathe) =>
           Effect.repeat(Effect.zipLeft(applyOne, breathe), { while: (count) => count > 0 })
         ).pipe(Effect.asVoid)
-        return leased(accountId, id, "applying", applyRest, Effect.void).pipe(
+        return leased(lease, applyRest, Effect.void).pipe(
+          Effect.catchTag("LeaseLost", () => Effect.void),
           // The state was locked since it was compared: what cannot be applied now is a defect of ours.
           Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),
           Effect.catchSomeDefect((defect) =>
             Option.map(incurable(defect), (reason) =>
               Effect.zipRight(
                 Effect.logError(`Import ${id} could not be applied`, Cause.die(defect)),
-                fail(accountId, id, "applying", (run) => `It could not be applied: ${reason}; ${appliedOf(run)}.`)
+                fail(lease, (run) => `It could not be applied: ${reason}; ${appliedOf(run)}.`)
               )
             )
           ),
           // Whoever comes next need not wait for the lease of a process that was told to stop.
-          Effect.onInterrupt(() => repo.release(accountId, id)),
+          Effect.onInterrupt(() => repo.release(lease)),
           Effect.provideService(CurrentActor, actorOf(accountId, actor))
         )
       }
 
-      const goOn = ({ accountId, id, phase, takeovers }: LeasedRun, report: ReportProgress) =>
+      const goOn = (lease: LeasedRun, report: ReportProgress) =>
         Effect.gen(function* () {
-          if (phase === "fetching") return yield* fail(accountId, id, phase, ({ source }) => again[source].ended)
+          const { accountId, id, phase, takeovers } = lease
+          if (phase === "fetching") return yield* fail(lease, ({ source }) => again[source].ended)
           const run = yield* Effect.orDie(found(accountId, id))
-          if (takeovers <= mostTakeovers) return yield* applyAll(accountId, run, report)
+          if (takeovers <= mostTakeovers) return yield* applyAll(lease, run, report)
           yield* fail(
-            accountId,
-            id,
-            phase,
+            lease,
             (last) => `Applying it was interrupted ${takeovers} times; ${appliedOf(last)}. ${again[last.source].rest}`
           )
         })
@@ -506,8 +512,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
           const lost = Effect.flatMap(Effect.orDie(found(accountId, id)), ({ phase }) =>
             phase === "reviewing" ? Effect.void : givenUp(origin)
           )
-          yield* leased(accountId, id, "fetching", work, lost).pipe(
-            Effect.onError((cause) => fail(accountId, id, "fetching", () => reasonOf(cause), summaryOfProblems(cause)))
+          const lease = { accountId, id, phase: "fetching", takeovers: 0 } as const
+          yield* leased(lease, work, lost).pipe(
+            Effect.onError((cause) => fail(lease, () => reasonOf(cause), summaryOfProblems(cause)))
           )
           yield* faults.at("reviewing")
           return yield* Effect.orDie(found(accountId, id))
@@ -618,7 +625,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
             return yield* new ReviewIncomplete({ id, storeDomain, undecided: count, conflicts: first, removals })
         })
 
-      /** Begins to apply an import that is under review, or takes over one whose process is gone: that one. */
+      /** Begins to apply an import that is under review, or takes over one whose process is gone: the lease on it. */
       const enterApplying = (actor: Actor, id: ImportId, acceptance: Acceptance) =>
         transaction
           .run(
@@ -633,13 +640,13 @@ export class Imports extends Context.Tag("catalog/Imports")<
                   leased: true,
                   actor: yield* history.nameOf(actor)
                 })
-                return Option.none<LeasedRun>()
+                return { accountId, id, phase: "applying", takeovers: 0 } as const
               }
               if (run.phase !== "applying")
                 return yield* ValidationFailed.at("import", `is ${run.phase}, not under review`)
               const taken = yield* repo.takeOver({ accountId, id })
               return Option.isSome(taken)
-                ? taken
+                ? taken.value
                 : yield* ValidationFailed.at(
                     "import",
                     "is being applied; if its process is gone, another goes on within 75 s"
@@ -647,17 +654,6 @@ export class Imports extends Context.Tag("catalog/Imports")<
             })
           )
           .pipe(Effect.tap(faults.at("applying")))
-
-      const applyEntered = (
-        accountId: AccountId,
-        id: ImportId,
-        left: Option.Option<LeasedRun>,
-        report: ReportProgress
-      ) =>
-        Option.match(left, {
-          onNone: () => Effect.flatMap(Effect.orDie(found(accountId, id)), (run) => applyAll(accountId, run, report)),
-          onSome: (run) => goOn(run, report)
-        })
 
       return {
         csv: Effect.fn("Imports.csv")(function* (path, storeDomain, report) {
@@ -720,18 +716,18 @@ export class Imports extends Context.Tag("catalog/Imports")<
         accept: Effect.fn("Imports.accept")(function* (id, report, acceptance = {}) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const left = yield* enterApplying(actor, id, acceptance)
-          yield* applyEntered(accountId, id, left, report)
+          const lease = yield* enterApplying(actor, id, acceptance)
+          yield* goOn(lease, report)
           const run = yield* found(accountId, id)
           return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
         }),
         startAccepting: Effect.fn("Imports.startAccepting")(function* (id, acceptance) {
           const actor = yield* CurrentActor
           const { accountId } = actor
-          const left = yield* enterApplying(actor, id, acceptance)
+          const lease = yield* enterApplying(actor, id, acceptance)
           yield* inBackground(
             id,
-            applyEntered(accountId, id, left, () => Effect.void)
+            goOn(lease, () => Effect.void)
           )
           return yield* found(accountId, id)
         }),
@@ -753,6 +749,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
     })
   )
 }
+
+/** Another process works on the import by now. */
+class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /** When the reading of the store began whose answer is applied. */
 const begunAtOf = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)

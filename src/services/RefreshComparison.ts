@@ -24,7 +24,7 @@ import type { Timestamp } from "../domain/Timestamp.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import { DraftsRepo } from "../repos/DraftsRepo.ts"
 import { ImportLockRepo } from "../repos/ImportLockRepo.ts"
-import { firstAnswer, ImportsRepo, type StagedItem } from "../repos/ImportsRepo.ts"
+import { firstAnswer, ImportsRepo, type LeasedRun, type StagedItem } from "../repos/ImportsRepo.ts"
 import { type FoundEntity, type MatchedBy, type PulledRecord, PulledRecordsRepo } from "../repos/PulledRecordsRepo.ts"
 import { StoresRepo } from "../repos/StoresRepo.ts"
 import { makeBreath } from "./Breath.ts"
@@ -85,6 +85,11 @@ interface Fetched {
   readonly beside: MirrorSummary
 }
 
+/** Writes a part of what is kept of a store. It fails where somebody else works on the import by now. */
+type Write<E> = (part: Effect.Effect<void>) => Effect.Effect<void, E>
+
+const write: Write<never> = (part) => part
+
 /** A product with its variants, a collection or a file. */
 type Group = readonly [root: PulledRecord, ...variants: ReadonlyArray<PulledRecord>]
 
@@ -114,14 +119,20 @@ export const makeRefreshComparison = Effect.gen(function* () {
     Effect.gen(function* () {
       const { createdAt: begunAt } = yield* Effect.flatMap(repo.find(accountId, id), Effect.orDie)
       const opened = yield* access.open(accountId, store.id)
-      const count = yield* pull(accountId, opened, id, report)
+      const count = yield* pull(accountId, opened, id, report, write)
       const beside = yield* mirror.stage(accountId, id, opened)
       yield* pulled.measure
       return { begunAt, count, beside }
     })
 
   /** Keeps the records of the store's catalog: how many. */
-  const pull = (accountId: AccountId, opened: PlatformStore, id: ImportId, report: ReportProgress) =>
+  const pull = <E>(
+    accountId: AccountId,
+    opened: PlatformStore,
+    id: ImportId,
+    report: ReportProgress,
+    write: Write<E>
+  ) =>
     Effect.gen(function* () {
       const breathe = yield* makeBreath
       let count = 0
@@ -152,13 +163,11 @@ export const makeRefreshComparison = Effect.gen(function* () {
         Stream.mapEffect((record) => Effect.suspend(() => numbered(record))),
         Stream.grouped(partsAtOnce),
         Stream.runForEach((records) =>
-          pulled
-            .keep(accountId, id, Chunk.toReadonlyArray(records))
-            .pipe(
-              Effect.zipRight(faults.at("pulled")),
-              Effect.zipRight(breathe),
-              Effect.zipRight(report({ step: "fetching", done: count, total: 0 }))
-            )
+          write(pulled.keep(accountId, id, Chunk.toReadonlyArray(records))).pipe(
+            Effect.zipRight(faults.at("pulled")),
+            Effect.zipRight(breathe),
+            Effect.zipRight(report({ step: "fetching", done: count, total: 0 }))
+          )
         )
       )
       return count
@@ -179,7 +188,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
     })
 
   /** Finds the entity that each record is. Every rule sees all records before the next one does: none takes another's. */
-  const match = (accountId: AccountId, storeId: StoreId, id: ImportId, count: number) =>
+  const match = <E>(accountId: AccountId, storeId: StoreId, id: ImportId, count: number, write: Write<E>) =>
     Effect.gen(function* () {
       const breathe = yield* makeBreath
       const ranges = Array.from({ length: Math.ceil(count / matchedAtOnce) }, (_, index) => ({
@@ -192,10 +201,10 @@ export const makeRefreshComparison = Effect.gen(function* () {
         for (const range of ranges) {
           const found = yield* pulled.find(by, range, storeId)
           if (by === "sku") yield* torn(accountId, id, found)
-          yield* pulled.claim(range, found)
+          yield* write(pulled.claim(range, found))
           yield* breathe
         }
-      yield* Effect.forEach(ranges, pulled.disown, { discard: true })
+      yield* Effect.forEach(ranges, (range) => write(pulled.disown(range)), { discard: true })
     })
 
   const planBatch = (accountId: AccountId, source: ImportSource, id: ImportId, groups: ReadonlyArray<Group>) =>
@@ -320,7 +329,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
         return yield* ValidationFailed.at("store", `${store.domain} was unlinked while it was read`)
       yield* repo.clear(accountId, id)
       yield* pulled.unmatch(accountId, id)
-      yield* match(accountId, store.id, id, count)
+      yield* match(accountId, store.id, id, count, write)
       const staging = new ImportStaging(repo, accountId, id, store.id)
       const source: ImportSource = { storeId: store.id, isComplete: true, begunAt }
       const breathe = yield* makeBreath
@@ -420,13 +429,19 @@ export const makeRefreshComparison = Effect.gen(function* () {
    * Reads a whole store after an export was applied to it, and stages that the store has accepted what it holds of the entities
    * that the export changed, in place of what was staged so before. How many the store holds.
    */
-  const answer = (accountId: AccountId, storeId: StoreId, id: ImportId, begunAt: Timestamp, report: ReportProgress) =>
+  const answer = <E>(
+    { accountId, id }: LeasedRun,
+    storeId: StoreId,
+    begunAt: Timestamp,
+    report: ReportProgress,
+    write: Write<E>
+  ) =>
     Effect.gen(function* () {
-      yield* repo.clear(accountId, id)
-      yield* pulled.forget(accountId, id)
-      const count = yield* pull(accountId, yield* access.open(accountId, storeId), id, report)
+      yield* write(repo.clear(accountId, id))
+      yield* write(pulled.forget(accountId, id))
+      const count = yield* pull(accountId, yield* access.open(accountId, storeId), id, report, write)
       yield* pulled.measure
-      yield* match(accountId, storeId, id, count)
+      yield* match(accountId, storeId, id, count, write)
       const touched = yield* repo.touched(accountId, id)
       const source: ImportSource = { storeId, isComplete: true, begunAt }
       const breathe = yield* makeBreath
@@ -441,12 +456,12 @@ export const makeRefreshComparison = Effect.gen(function* () {
               .filter((changes) => changes.length > 0)
               .map((changes): StagedItem => ({ ordinal: ordinal++, entities: changes.length, changes }))
             entities += items.reduce((sum, item) => sum + item.entities, 0)
-            if (items.length > 0) yield* repo.stage(accountId, id, items)
+            if (items.length > 0) yield* write(repo.stage(accountId, id, items))
             yield* breathe
           })
         )
       )
-      yield* pulled.forget(accountId, id)
+      yield* write(pulled.forget(accountId, id))
       return entities
     })
 

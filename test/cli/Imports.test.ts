@@ -139,6 +139,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           conflicts: 0,
           applied: 0,
           unpublished: 0,
+          answer: null,
           ignored_columns: [{ name: "Variant Cost", filled_cells: 1 }]
         })
         const shownLines = (id: unknown) =>

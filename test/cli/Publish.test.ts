@@ -64,6 +64,24 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         )
         assert.strictEqual(shops?.records, 4)
 
+        // A shop that lost what it accepted gets it again, and nothing else does.
+        yield* Effect.promise(() => query(DATABASE_URL, "DELETE FROM demo_shop_record"))
+        assert.strictEqual(
+          yield* said("publish", id, "--store", europe),
+          `${europe}: nothing to publish, it has draft revision ${revision} already; --again sends it once more`
+        )
+        assert.strictEqual(
+          yield* said("publish", id, "--store", europe, "--again"),
+          `${europe}: published draft revision ${revision}`
+        )
+        const sentAgain = yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            "SELECT s.domain, count(*)::int AS records FROM demo_shop_record r JOIN store s ON s.account_id = r.account_id AND s.id = r.store_id GROUP BY 1"
+          )
+        )
+        assert.deepStrictEqual(sentAgain, [{ domain: europe, records: 2 }])
+
         yield* json("platform", "fail", "--store", europe)
         yield* json("draft", "set", id, "--revision", String(revision), "title=Cap")
         const reason = `${europe}: The demo shop was told to refuse: \`catalog platform mend\` ends that. (DEMO_REFUSED)`

@@ -226,6 +226,56 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
           applied: 3
         })
 
+        // More than ten of a store that still has something are listed, and taken off it with --remove alone.
+        const sizes = ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
+        yield* onDatabase(
+          Effect.flatMap(DemoShops, ({ put }) =>
+            put(shop, [...aProductOf("tent", ["S"]), ...aProductOf("boat", sizes)])
+          )
+        )
+        yield* json("import", "refresh", "--store", domain, "--accept", "--take-store")
+        yield* onDatabase(
+          Effect.flatMap(
+            SqlClient.SqlClient,
+            (sql) => sql`DELETE FROM demo_shop_record WHERE platform_id LIKE '%boat%'`
+          )
+        )
+        const onStore = onDatabase(
+          Effect.flatMap(
+            SqlClient.SqlClient,
+            (sql) => sql`SELECT entity_id FROM store_version WHERE store_id = ${String(store_id)}`
+          )
+        )
+        const { import_id } = yield* json("import", "refresh", "--store", domain)
+        const leaving = String(import_id)
+        const lines = yield* said("import", "show", leaving)
+        const heading = lines.indexOf(`  no longer in ${domain}:`)
+        const named = lines.slice(heading + 1, heading + 12).map((line) => line.replace(/[0-9a-f-]{36}/, "ID"))
+        assert.sameMembers(named, [
+          '    product ID  "The boat"',
+          '    media ID  "boat on a table"',
+          ...sizes.map((size) => `    variant ID  "${size}"`)
+        ])
+        assert.include(lines, "  accepting them needs --remove")
+        const inJson = yield* json("import", "show", leaving)
+        assert.lengthOf(inJson.removal_list as ReadonlyArray<unknown>, 11)
+        for (const accepting of [
+          ["import", "accept", leaving],
+          ["import", "accept", leaving, "--take-store"]
+        ])
+          assert.strictEqual(
+            yield* refusal(...accepting),
+            `Nothing is written, and import ${leaving} is still under review: 11 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${leaving}\`, and accept with --remove to take them off the store. For example: catalog import accept ${leaving} --remove`
+          )
+        assert.deepInclude(yield* json("import", "show", leaving), { phase: "reviewing", unlinked: 11, applied: 0 })
+        assert.lengthOf(yield* onStore, 14)
+        assert.deepInclude(yield* json("import", "accept", leaving, "--remove"), {
+          phase: "applied",
+          unlinked: 11,
+          applied: 11
+        })
+        assert.lengthOf(yield* onStore, 3)
+
         yield* json("platform", "fail", "--store", domain)
         assert.strictEqual(
           yield* refusal("import", "refresh", "--store", domain),

@@ -1,14 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { DemoFailures } from "../../src/services/DemoFailures.ts"
 import { Drafts } from "../../src/services/Drafts.ts"
 import { Imports } from "../../src/services/Imports.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import { aProductOf } from "../support/ShopRecords.ts"
 import {
   aMerchant,
   aReview,
@@ -17,6 +20,7 @@ import {
   assertPage,
   assertRefusal,
   csrfOf,
+  editBothSides,
   textOf,
   untilPhase
 } from "./Merchant.ts"
@@ -261,6 +265,74 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         [null, null, null]
       )
       assert.deepInclude(yield* run, { phase: "reviewing", applied: 0 })
+    })
+  )
+
+  it.effect("list what leaves the store, and take more than ten entities off it only when that is confirmed", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { accountId, actor, cookie, shop } = merchant
+      const imports = yield* Imports
+      const sql = yield* SqlClient.SqlClient
+      const refresh = imports.refresh(shop.domain, () => Effect.void).pipe(actingAs(actor))
+      const sizes = ["1", "2", "3", "4", "5", "6", "7", "8", "<b>"]
+      yield* (yield* DemoShops).put({ accountId, storeId: shop.id }, aProductOf("boat", sizes))
+      const { id: bringsBoat } = yield* refresh
+      yield* imports.accept(bringsBoat, () => Effect.void).pipe(actingAs(actor))
+      yield* editBothSides(merchant)
+      yield* sql`DELETE FROM demo_shop_record WHERE account_id = ${accountId} AND platform_id LIKE '%boat%'`
+      const { id, summary } = yield* refresh
+      assert.deepInclude(summary, { unlinked: 11, conflicts: 3 })
+      const stored = sql`
+        SELECT entity_id, last_publish_status FROM store_version WHERE account_id = ${accountId} ORDER BY entity_id`
+      const before = yield* stored
+
+      const page = yield* assertPage(`/import?id=${id}`, cookie)
+      const list = /<h2 id="removals">.*?<\/ul>/s.exec(page.text)?.[0] ?? ""
+      assert.lengthOf([...list.matchAll(/<li>/g)], 11)
+      assert.match(list, /<a href="\/entity\?id=\S{36}"><bdi>The boat<\/bdi><\/a> <span class="quiet">Product<\/span>/)
+      assert.match(list, /<bdi>&lt;b><\/bdi><\/a> <span class="quiet">Variant<\/span>/)
+      assert.include(
+        textOf(page),
+        "No longer in the store Accepting takes these from tarn.demo.example. They stay in the catalog and on other stores."
+      )
+      assert.match(page.text, /<label class="pick"><input type="checkbox" name="remove" [^>]*\bvalue="11"/)
+      assert.include(textOf(page), "Yes, take these 11 entities off tarn.demo.example")
+      // Decisions alone are saved without it.
+      assert.match(page.text, /formaction="\/import\/decide"[^>]* formnovalidate/)
+
+      const csrf = csrfOf(page)
+      const post = (path: string, form: Readonly<Record<string, string>>) =>
+        ask(path, { cookie, form: { csrf, id, ...form } })
+      const removals =
+        "The import takes 11 entities off tarn.demo.example. Confirm that on its page, or discard the import."
+      const nothing = "Nothing was written, and no choice of the form was kept."
+      for (const [form, message] of [
+        [{ rest: "take_store" }, `${removals} ${nothing}`],
+        // What another page of the import counted.
+        [{ rest: "take_store", remove: "10" }, `${removals} ${nothing}`],
+        [
+          {},
+          `3 conflicts are undecided. Choose our draft or the store's value for each, then accept the import. ${removals} ${nothing}`
+        ]
+      ] as const)
+        assertRefusal(yield* post("/import/accept", form), 400, {
+          title: "Not accepted yet",
+          message,
+          next: [`/import?id=${id}`, "To the import"]
+        })
+      assert.deepInclude(yield* imports.get(id).pipe(actingAs(actor)), { phase: "reviewing", applied: 0 })
+      assert.strictEqual(yield* imports.undecided(id).pipe(actingAs(actor)), 3)
+      assert.deepStrictEqual(yield* stored, before)
+
+      const accepted = yield* post("/import/accept", { rest: "take_store", remove: "11" })
+      assert.strictEqual(accepted.headers.get("location"), `/import?id=${id}&note=accepted`)
+      assert.deepInclude(yield* untilPhase(merchant, id, "applied"), { applied: 13, error: null })
+      assert.lengthOf(yield* stored, before.length - 11)
+      assert.include(
+        textOf(yield* ask(`/import?id=${id}`, { cookie })),
+        "No longer in the store Accepted, the import takes these from tarn.demo.example."
+      )
     })
   )
 

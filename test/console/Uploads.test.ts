@@ -161,8 +161,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       const large = new Uint8Array(15 * 1_048_576)
       assertRefusal(yield* send({ content: large }), 413, {
         title: "The file is too large",
-        message:
-          "This page takes files of up to 15 MB. Whoever runs this service takes larger ones with `catalog import csv`.",
+        message: "This page takes files of up to 15 MB. Split the file, or ask whoever runs this service to import it.",
         next: toImports
       })
       assertRefusal(yield* ask("/imports", { cookie, form: { csrf, store_id: files.id } }), 415, {

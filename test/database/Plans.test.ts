@@ -396,7 +396,12 @@ const importing = (round: number) =>
     yield* imports.discardAbandoned
     yield* imports.forgetStaged
     // What only an interrupted process says.
-    yield* (yield* ImportsRepo).release(owner.accountId, accepted.id)
+    yield* (yield* ImportsRepo).release({
+      accountId: owner.accountId,
+      id: accepted.id,
+      phase: "applying",
+      takeovers: 0
+    })
 
     const stores = yield* Stores
     const domain = "store-of-few.example"

@@ -60,14 +60,18 @@ const Deadly = Layer.effect(
   })
 )
 
+const outside = <A>(statement: Effect.Effect<A>) =>
+  Effect.mapInputContext(statement, (context: Context.Context<never>) =>
+    Context.omit(SqlClient.TransactionConnection)(context as Context.Context<SqlClient.TransactionConnection>)
+  )
+
 const Careless = Layer.effect(
   ImportsRepo,
   Effect.map(ImportsRepo, (repo) => ({
     ...repo,
-    markDone: (...item: Parameters<typeof repo.markDone>) =>
-      Effect.mapInputContext(repo.markDone(...item), (context: Context.Context<never>) =>
-        Context.omit(SqlClient.TransactionConnection)(context as Context.Context<SqlClient.TransactionConnection>)
-      )
+    // Its lock on the import would keep the next statement out.
+    holds: (...lease: Parameters<typeof repo.holds>) => outside(repo.holds(...lease)),
+    markDone: (...item: Parameters<typeof repo.markDone>) => outside(repo.markDone(...item))
   }))
 ).pipe(Layer.provide(ImportsRepo.layer))
 
@@ -78,7 +82,7 @@ const Marking = Layer.unwrapEffect(
 )
 
 const DatabaseLive = Layer.unwrapEffect(
-  Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 3 }))
+  Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 12 }))
 )
 
 // Whoever started this process and is gone cannot kill it any more.

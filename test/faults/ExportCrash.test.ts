@@ -46,6 +46,33 @@ const states = (accountId: AccountId) =>
       FROM store_version v WHERE v.account_id = ${accountId} GROUP BY 1, 2, 3 ORDER BY 1`
   )
 
+/** What a merchant's stores hold after an importer was killed and another one went on. */
+const after = (round: number, death: Death, more: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    if (round === 0) yield* stopClock
+    yield* setClock(2 * round * leaseSeconds)
+    const accountId = yield* aMerchant
+    yield* dies(accountId, death, { IMPORT_FILE: file, ...more })
+    yield* untilQuiet
+    const imports = yield* Imports
+    const runOf = Effect.map(imports.list, ([run]) => run).pipe(actingAs({ _tag: "Cli", accountId }))
+    assert.deepInclude(yield* runOf, { phase: "applying", applied: products })
+    assert.isTrue(yield* refusesWrites(accountId))
+    yield* setClock((2 * round + 1) * leaseSeconds)
+    assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
+    const run = yield* runOf
+    assert.deepInclude(run, { phase: "applied", applied: products, error: null })
+    assert.deepInclude(run?.summary.answer, { entities: 2 * inShop })
+    assert.isFalse(yield* refusesWrites(accountId))
+    report("Export killed while its store answered", { step: death.step, entities: 2 * products })
+    return yield* states(accountId)
+  })
+
+const right = [
+  { status: "never_published", accepted: false, named: false, count: 2 * (products - inShop) },
+  { status: "published", accepted: true, named: true, count: 2 * inShop }
+]
+
 describe.skipIf(!serverAnswers)("an export for a store with a platform whose importer is killed", () => {
   layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(6))), { excludeTestServices: true })((it) => {
     const deaths: ReadonlyArray<Death> = [
@@ -53,32 +80,22 @@ describe.skipIf(!serverAnswers)("an export for a store with a platform whose imp
       { step: "pulled", occurrence: 1 },
       { step: "storeAnswered", occurrence: 1 },
       { step: "written", occurrence: 2 },
+      { step: "marked", occurrence: 2 },
       { step: "unlocked", occurrence: 1 }
     ]
-    for (const [index, death] of deaths.entries())
+    for (const [round, death] of deaths.entries())
       it.effect(`(${death.step}) ends with what the store holds, and nothing else counts as accepted`, () =>
-        Effect.gen(function* () {
-          if (index === 0) yield* stopClock
-          yield* setClock(2 * index * leaseSeconds)
-          const accountId = yield* aMerchant
-          yield* dies(accountId, death, { IMPORT_FILE: file })
-          yield* untilQuiet
-          const imports = yield* Imports
-          const runOf = Effect.map(imports.list, ([run]) => run).pipe(actingAs({ _tag: "Cli", accountId }))
-          assert.deepInclude(yield* runOf, { phase: "applying", applied: products })
-          assert.isTrue(yield* refusesWrites(accountId))
-          yield* setClock((2 * index + 1) * leaseSeconds)
-          assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
-          const run = yield* runOf
-          assert.deepInclude(run, { phase: "applied", applied: products, error: null })
-          assert.deepInclude(run?.summary.answer, { entities: 2 * inShop })
-          assert.deepStrictEqual(yield* states(accountId), [
-            { status: "never_published", accepted: false, named: false, count: 2 * (products - inShop) },
-            { status: "published", accepted: true, named: true, count: 2 * inShop }
-          ])
-          assert.isFalse(yield* refusesWrites(accountId))
-          report("Export killed while its store answered", { step: death.step, entities: 2 * products })
-        })
+        Effect.map(after(round, death), (held) => assert.deepStrictEqual(held, right))
       )
+
+    it.effect(
+      "loses what the store holds where it is marked in a transaction of its own: the planted variant is caught",
+      () =>
+        Effect.map(after(deaths.length, { step: "marked", occurrence: 2 }, { IMPORT_CARELESS: "true" }), (held) =>
+          assert.deepStrictEqual(held, [
+            { status: "never_published", accepted: false, named: false, count: 2 * products }
+          ])
+        )
+    )
   })
 })

@@ -11,10 +11,13 @@ import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { UserId } from "../../src/domain/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { ImportsRepo } from "../../src/repos/ImportsRepo.ts"
 import { LeasesRepo } from "../../src/repos/LeasesRepo.ts"
 import { FaultInjector, type FaultStep } from "../../src/services/FaultInjector.ts"
 import { Imports } from "../../src/services/Imports.ts"
-import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { aProductOf } from "../support/ShopRecords.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "import-leases-"))
@@ -223,6 +226,68 @@ for (const engine of engines)
           })
           assert.deepStrictEqual(yield* sql`SELECT ordinal FROM import_item WHERE run_id = ${run.id}`, [])
           yield* isWritable
+        })
+      )
+
+      it.effect(
+        "that were taken over while a store answered stay with their successor when the first process wakes",
+        () =>
+          Effect.gen(function* () {
+            const { actor, expire, imports, isWritable, newest } = yield* anImport
+            const sql = yield* SqlClient.SqlClient
+            const domain = `shop-${actor.accountId.slice(0, 8)}.example`
+            const { store } = yield* Effect.flatMap(Stores, ({ link }) => link({ domain, platform: "demo" })).pipe(
+              actingAs(actor)
+            )
+            const records = ["hat", "cap"].flatMap((handle) => aProductOf(handle, ["S"]))
+            yield* Effect.flatMap(DemoShops, ({ put }) =>
+              put({ accountId: actor.accountId, storeId: store.id }, records)
+            )
+            const { id } = yield* imports.csv(file, domain, quiet).pipe(actingAs(actor))
+            const first = yield* heldAt("pulled", imports.accept(id, quiet).pipe(actingAs(actor)))
+            yield* expire
+            const second = yield* heldAt("storeAnswered", imports.resume(Option.some(actor.accountId)))
+            const staged = sql`SELECT ordinal FROM import_item WHERE run_id = ${id} ORDER BY ordinal`
+            const pulled = sql`SELECT ordinal FROM import_record WHERE run_id = ${id}`
+            const before = [yield* staged, yield* pulled]
+            assert.isAtLeast(before[0]?.length ?? 0, 3)
+            yield* first.goOn
+            assert.deepInclude(yield* Fiber.join(first.fiber), { id, phase: "applying", error: null })
+            assert.deepStrictEqual([yield* staged, yield* pulled], before)
+            yield* second.goOn
+            assert.strictEqual(yield* Fiber.join(second.fiber), 1)
+            const run = yield* newest
+            assert.deepInclude(run, { id, phase: "applied", applied: 2, error: null })
+            assert.deepInclude(run.summary.answer, { entities: 2 })
+            yield* isWritable
+          })
+      )
+
+      it.effect("that were taken over are neither renewed nor released, and fail nothing", () =>
+        Effect.gen(function* () {
+          const { actor, csv, expire, imports, newest } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          const { id } = yield* csv
+          const lease = Effect.map(
+            sql`SELECT lease_until::text AS until, takeovers FROM import_run WHERE id = ${id}`,
+            ([row]) => row
+          )
+          // Interrupted, the first process would end its lease.
+          const first = yield* heldAt("committed", imports.accept(id, quiet).pipe(actingAs(actor)))
+          yield* expire
+          const repo = yield* ImportsRepo
+          yield* repo.takeOver({ accountId: actor.accountId, id })
+          const taken = yield* lease
+          assert.strictEqual(taken?.takeovers, 1)
+          yield* Fiber.interrupt(first.fiber)
+          assert.deepStrictEqual(yield* lease, taken)
+          const stale = { accountId: actor.accountId, id, phase: "applying", takeovers: 0 } as const
+          assert.isFalse(yield* repo.renew(stale))
+          assert.isFalse(yield* repo.holds(stale))
+          assert.deepStrictEqual(yield* lease, taken)
+          yield* expire
+          assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+          assert.deepInclude(yield* newest, { id, phase: "applied", applied: 2, error: null })
         })
       )
 

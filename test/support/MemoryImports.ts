@@ -4,7 +4,7 @@ import { authorOf } from "../../src/domain/History.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/domain/Ids.ts"
 import { type ImportConflict, type ImportRun, maxNamedConflicts, nothingPlanned } from "../../src/domain/Import.ts"
 import { fromMillis, type Timestamp } from "../../src/domain/Timestamp.ts"
-import { ImportsRepo, type StagedItem } from "../../src/repos/ImportsRepo.ts"
+import { ImportsRepo, type LeasedRun, type StagedItem } from "../../src/repos/ImportsRepo.ts"
 import { MemoryStore } from "../../src/repos/MemoryStore.ts"
 
 interface StagedRun {
@@ -40,6 +40,9 @@ export const layerMemoryImports = Layer.effect(
       Effect.map(Ref.get(runs), (all) => all.filter((staged) => staged.accountId === accountId))
     const one = (accountId: AccountId, id: ImportId) =>
       Effect.map(ofAccount(accountId), (all) => Option.fromNullable(all.find(({ run }) => run.id === id)))
+
+    const isIn = ({ accountId, id, phase }: LeasedRun) =>
+      Effect.map(one(accountId, id), (found) => Option.exists(found, ({ run }) => run.phase === phase))
 
     return {
       create: (accountId, { actor, fileName, id, source, storeId }) =>
@@ -89,8 +92,8 @@ export const layerMemoryImports = Layer.effect(
             actor: actor ?? staged.run.actor
           }
         })),
-      renew: (accountId, id, phase) =>
-        Effect.map(one(accountId, id), (found) => Option.exists(found, ({ run }) => run.phase === phase)),
+      renew: (run) => isIn(run),
+      holds: (run) => isIn(run),
       release: () => Effect.void,
       takeOver: () => Effect.succeedNone,
       abandoned: Effect.succeed([]),
