@@ -23,7 +23,7 @@ export const mostOperations = 500
 export const FillOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
-    description: "Left out: fills the canonical value."
+    description: "Without it: the canonical value."
   }),
   field: Schema.String,
   value: Schema.String.annotations({ description: "What to write; it must not be empty." })
