@@ -79,7 +79,7 @@ describe.skipIf(!serverAnswers)("the words of the command line", () => {
           "key lst": 'No command "key lst". Did you mean "key list"? Commands of key: create, list, revoke.',
           "key nonsense": 'No command "key nonsense". Commands of key: create, list, revoke.',
           "health rules rest":
-            'No command "health rules rest". Did you mean "health rules reset"? Commands of health rules: set, reset.'
+            'No command "health rules rest". Did you mean "health rules reset"? Commands of health rules: set, checks, reset.'
         }
         for (const [args, told] of Object.entries(words))
           assert.deepStrictEqual(yield* catalog(args.split(" "), {}), { code: 2, stdout: "", stderr: `${told}\n` })

@@ -169,7 +169,11 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* operations.markets(accountId)
     yield* operations.market(accountId, RecordId.make(nilUuid))
     for (const ownerType of [null, "product"] as const) yield* operations.metafieldDefinitions(accountId, ownerType)
-    yield* (yield* DefinitionsRepo).metafields(accountId)
+    const definitions = yield* DefinitionsRepo
+    yield* definitions.metafields(accountId)
+    yield* definitions.find(accountId, "product", "specs", "pages")
+    const pages = { kind: "product", key: "specs.pages", type: "number_integer" } as const
+    yield* definitions.mistyped(accountId, pages, EntityId.make(nilUuid), 50)
     for (const { id } of [...(yield* operations.metaobjectDefinitions(accountId)), { id: RecordId.make(nilUuid) }])
       yield* operations.metaobjectEntries(accountId, id)
     yield* operations.translations(accountId, "product", ids.product)
@@ -261,6 +265,8 @@ const access = (round: number) =>
     yield* users.forgive("sign-in", hashes.attempt)
     assert.strictEqual(yield* users.forget(life, 3_600, 86_400), 0)
     assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 0)
+    yield* users.keepServiceAddress(`https://pim-${round}.example`)
+    assert.deepStrictEqual(yield* users.serviceAddress, Option.some(`https://pim-${round}.example`))
 
     const id = yield* mintId(ClientId)
     const request = { userId, clientId, redirectUri: "https://agent.example/cb", tier: "pim:read" } as const
@@ -377,6 +383,10 @@ const dropping = (round: number) =>
 
 const importing = (round: number) =>
   Effect.gen(function* () {
+    yield* (yield* DefinitionsRepo).define(owner.accountId, yield* mintId(RecordId), {
+      ...{ owner_type: "product", namespace: "plans", key: `round-${round}`, name: "Round", description: null },
+      ...{ type: "number_integer", validations: [] }
+    })
     const imports = yield* Imports
     const path = join(folder, `${round}.csv`)
     const known = Arr.makeBy(ownersAtOnce / 4, (n) => [`product-${1_000 + n}`, `sku-${1_000 + n}`])
@@ -395,8 +405,11 @@ const importing = (round: number) =>
     yield* imports.resume(Option.none())
     yield* imports.discardAbandoned
     yield* imports.forgetStaged
+    const repo = yield* ImportsRepo
+    yield* repo.touched(owner.accountId, accepted.id)
+    yield* repo.removals(owner.accountId, accepted.id, 0, 50)
     // What only an interrupted process says.
-    yield* (yield* ImportsRepo).release({
+    yield* repo.release({
       accountId: owner.accountId,
       id: accepted.id,
       phase: "applying",

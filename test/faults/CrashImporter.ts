@@ -8,6 +8,7 @@
 import { SqlClient } from "@effect/sql"
 import { Config, Context, Effect, Layer, Option } from "effect"
 import * as Database from "../../src/database/Database.ts"
+import { LeaseHolder } from "../../src/database/LeaseHolder.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { CurrentActor } from "../../src/domain/Actor.ts"
 import { AccountId } from "../../src/domain/Ids.ts"
@@ -85,6 +86,9 @@ const DatabaseLive = Layer.unwrapEffect(
   Effect.map(Config.redacted("IMPORT_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 12 }))
 )
 
+/** As if on another machine, where nobody sees that this process has ended: its lease has to run out. */
+const ElsewhereHolder = Layer.succeed(LeaseHolder, { name: `elsewhere ${process.pid}`, isGone: () => false })
+
 // Whoever started this process and is gone cannot kill it any more.
 process.stdin.on("end", () => process.exit(1)).resume()
 
@@ -106,6 +110,7 @@ const Importing = Imports.layer.pipe(
       Transaction.layer
     )
   ),
+  Layer.provide(ElsewhereHolder),
   Layer.provide(DatabaseLive)
 )
 
