@@ -11,8 +11,8 @@ await Promise.all([
     entryPoints: ["src/main.ts"],
     outdir: "dist",
     splitting: true,
-    // PGlite reads its files from its own folder; pg looks for an optional native part.
-    external: ["@electric-sql/pglite", "pg"],
+    // PGlite reads its files from its own folder; pg looks for an optional native part; redis is loaded where it is set.
+    external: ["@electric-sql/pglite", "pg", "redis"],
     // Packages in CommonJS call `require`, which a module does not have.
     banner: {
       js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);'

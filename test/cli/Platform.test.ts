@@ -68,7 +68,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
     it.effect("show what a store itself holds of an entity", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const { json, misuse, refusal, said } = commandsWith({ DATABASE_URL })
+        const { json, misuse, refusal, run, said } = commandsWith({ DATABASE_URL })
         const tern = "shown.demo.example"
         const account = String((yield* json("account", "create", "--name", "Shown")).account_id)
         const other = String((yield* json("account", "create", "--name", "Other")).account_id)
@@ -87,7 +87,9 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
 
         const absent = `${tern} does not have ${id}: \`catalog publish ${id} --store ${tern} --account ${account}\` brings it there.`
         assert.strictEqual(yield* refusal(...show), absent)
-        assert.strictEqual(yield* refusal(...show, "--json"), absent)
+        const failed = yield* run(...show, "--json")
+        assert.deepStrictEqual([failed.code, failed.stderr], [1, `${absent}\n`])
+        assert.strictEqual(JSON.parse(failed.stdout).error.message, absent)
         yield* json("store-version", "add", id, "--store", tern, ...mine)
         assert.strictEqual(yield* refusal(...show), absent)
         yield* json("publish", id, "--store", tern, ...mine)
@@ -125,7 +127,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
           "shown.files.example is a store of platform none: it is known by its files alone, and there is nobody to ask."
         )
         const nobody = "00000000-0000-4000-8000-00000000dead"
-        for (const unknown of [nobody, "hat"])
+        for (const unknown of [nobody, "cap"])
           assert.strictEqual(
             yield* refusal("platform", "show", unknown, "--store", tern, ...mine),
             `The account has no entity ${unknown}.`
