@@ -106,7 +106,9 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
 
           const token = kept.tokens?.access_token
           const shown = yield* ask("/settings/connections", { cookie })
-          const { hidden } = sectionsOf(shown.text, "/settings/connections/disconnect")
+          const { id } = sectionsOf(shown.text, "/settings/connections/disconnect").hidden
+          const question = yield* ask(`/settings/connections/disconnect?id=${id}`, { cookie })
+          const { hidden } = sectionsOf(question.text, "/settings/connections/disconnect")
           assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)
           const get = { name: "get_master_v1", arguments: { master_id: product } }
           const answer = yield* send(yield* portOf, { token, ...message("modern", "tools/call", get) })
