@@ -124,7 +124,7 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(SecretBox.layer)
 )
 
-/** What processes of this host had under way when they were killed is free for whoever starts next. */
+/** Ends the leases of processes of this host that were killed, so that their work can be taken over at once. */
 const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
 
 /**

@@ -40,7 +40,7 @@ export class LeaseHolder extends Context.Reference<LeaseHolder>()("catalog/Lease
   defaultValue: makeHolder
 }) {}
 
-/** The holder where one process at a time has the database: whoever else took a lease is gone. */
+/** The holder where one process at a time has the database: every other holder is gone. */
 export const onlyHolder = (): Holder => {
   const { name } = makeHolder()
   return { name, isGone: (other) => other !== name }

@@ -4,7 +4,7 @@ import { Clock, type Duration, Effect } from "effect"
 
 /** How a server stops. */
 export interface DrainPatience {
-  /** How long it goes on accepting connections, so that whoever sends it requests can see that it is not ready. */
+  /** How long it still accepts connections, so that a balancer can see that it is not ready. */
   readonly delay: Duration.Duration
   /** How long connections may stay idle after that: a request that is on its way is answered. */
   readonly grace: Duration.Duration

@@ -84,7 +84,7 @@ export class ImportsRepo extends Context.Tag("catalog/ImportsRepo")<
     readonly renew: (run: LeasedRun) => Effect.Effect<boolean>
     /** Whether nobody took the lease over and the import is still in the phase; if so, that stays until the transaction ends. */
     readonly holds: (run: LeasedRun) => Effect.Effect<boolean>
-    /** Ends the lease, unless it was taken over: whoever asks next takes it over. */
+    /** Ends the lease, unless it was taken over: the next process that asks takes it over. */
     readonly release: (run: LeasedRun) => Effect.Effect<void>
     /**
      * Takes over one import whose lease ran out, if there is one, of this account and with this id (null: any): leased

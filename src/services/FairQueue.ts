@@ -74,7 +74,7 @@ class Lanes {
   }
 }
 
-/** A bounded queue whose lanes are served in turn: whoever sends a lot waits behind their own work alone. */
+/** A bounded queue whose lanes are served in turn: a lane with much work delays only itself. */
 export interface FairQueue<Full> {
   /** Runs the effect when it is the lane's turn, or fails without running it because too many wait. */
   readonly run: (lane: Lane) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Full, R>
@@ -112,7 +112,7 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         resume(refused)
         return
       }
-      // Whoever is interrupted at the moment of its turn passes the turn on.
+      // A caller that is interrupted at its turn passes the turn on.
       return Effect.sync(() => (isAdmitted ? release() : lanes.remove(lane.name, waiter)))
     })
 

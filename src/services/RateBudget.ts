@@ -199,31 +199,28 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
         makeRedisWindows(redis, (kind) => (kind === "requests" ? sizes : messageSizes), windowMillis),
         (windows) => {
           const inProcess = RateBudget.makeProcess(sizes)
+          /** The answer of Redis, or of this process while Redis does not answer. */
+          const orInProcess = <A>(
+            asked: Effect.Effect<Option.Option<Outcome>>,
+            fallback: Effect.Effect<A>,
+            read: (outcome: Outcome) => A
+          ): Effect.Effect<A> =>
+            Effect.flatMap(asked, (outcome) =>
+              Option.isNone(outcome) ? fallback : Effect.succeed(read(outcome.value))
+            )
           return {
             ...inProcess,
             take: (spender) =>
-              Effect.flatMap(
-                windows.take(spender, "requests"),
-                Option.match({
-                  onNone: () => inProcess.take(spender),
-                  onSome: (outcome) => Effect.succeed(takenOf(sizes, outcome))
-                })
+              orInProcess(windows.take(spender, "requests"), inProcess.take(spender), (outcome) =>
+                takenOf(sizes, outcome)
               ),
             takeMessage: (spender) =>
-              Effect.flatMap(
-                windows.take(spender, "messages"),
-                Option.match({
-                  onNone: () => inProcess.takeMessage(spender),
-                  onSome: (outcome) => Effect.succeed(takenOf(messageSizes, outcome))
-                })
+              orInProcess(windows.take(spender, "messages"), inProcess.takeMessage(spender), (outcome) =>
+                takenOf(messageSizes, outcome)
               ),
             look: (spender) =>
-              Effect.flatMap(
-                windows.look(spender, "requests"),
-                Option.match({
-                  onNone: () => inProcess.look(spender),
-                  onSome: (outcome) => Effect.succeed(standingOf(sizes, outcome))
-                })
+              orInProcess(windows.look(spender, "requests"), inProcess.look(spender), (outcome) =>
+                standingOf(sizes, outcome)
               )
           }
         }
