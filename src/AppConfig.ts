@@ -1,10 +1,10 @@
 import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } from "effect"
+import type { BudgetSizes } from "./budgets/RateBudget.ts"
 import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./database/Deadlines.ts"
 import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
 import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
-import type { BudgetSizes } from "./services/RateBudget.ts"
-import { secretKeyBytes } from "./services/SecretBox.ts"
+import { secretKeyBytes } from "./stores/SecretBox.ts"
 
 /** A setting that cannot be used. `message` is one line that names it. */
 export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
+import { Accounts } from "../access/Accounts.ts"
+import { Users } from "../access/Users.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { Accounts } from "../services/Accounts.ts"
-import { makeDemoWithUser } from "../services/DemoUser.ts"
-import { Users } from "../services/Users.ts"
+import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { AccountRpcs } from "./AdminRpcs.ts"
 
 export const AccountHandlers = AccountRpcs.toLayer(

@@ -2,7 +2,7 @@ import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import { RpcClient, type RpcClientError, RpcSerialization, RpcTest } from "@effect/rpc"
 import { Context, Data, Duration, Effect, Layer, Option, Predicate, Schedule } from "effect"
 import type { DatabaseInUse } from "../database/EmbeddedLock.ts"
-import { monotonicMillis } from "../domain/MonotonicClock.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 

@@ -1,14 +1,11 @@
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
-import { ApiKey } from "../domain/ApiKey.ts"
-import { Scope } from "../domain/ApiKeyToken.ts"
-import { EntityKind } from "../domain/Attribute.ts"
-import { AttributeEdit } from "../domain/AttributeRules.ts"
-import { MetafieldDefinition, NewDefinition, OwnerType } from "../domain/Definition.ts"
-import { Draft, DraftState } from "../domain/DraftWrite.ts"
-import { Drop, NewDrop } from "../domain/Drop.ts"
-import { errorCode } from "../domain/ErrorCode.ts"
-import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../domain/Errors.ts"
+import { ApiKey } from "../access/ApiKey.ts"
+import { Scope } from "../access/ApiKeyToken.ts"
+import { User } from "../access/User.ts"
+import { Draft, DraftState } from "../drafts/DraftWrite.ts"
+import { HistoryEntry } from "../drafts/History.ts"
+import { Drop, NewDrop } from "../drops/Drop.ts"
 import {
   DivergenceRules,
   FieldsToFill,
@@ -19,18 +16,21 @@ import {
   HealthSection,
   HealthSnapshot,
   StructureRules
-} from "../domain/Health.ts"
-import { HistoryEntry } from "../domain/History.ts"
-import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../domain/Ids.ts"
-import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "../domain/Import.ts"
-import { ImportFileRejected } from "../domain/ImportedProduct.ts"
-import { PlatformReadError } from "../domain/PlatformErrors.ts"
-import { PlatformRecord } from "../domain/PlatformRecord.ts"
-import { PendingEntity } from "../domain/PublicationRecord.ts"
-import { PublishError } from "../domain/PublishState.ts"
-import { Store } from "../domain/Store.ts"
-import { Timestamp } from "../domain/Timestamp.ts"
-import { User } from "../domain/User.ts"
+} from "../health/Health.ts"
+import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "../imports/Import.ts"
+import { ImportFileRejected } from "../imports/ImportedProduct.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { AttributeEdit } from "../model/AttributeRules.ts"
+import { MetafieldDefinition, NewDefinition, OwnerType } from "../model/Definition.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
+import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
+import { Store } from "../model/Store.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { PlatformReadError } from "../platform/PlatformErrors.ts"
+import { PlatformRecord } from "../platform/PlatformRecord.ts"
+import { PendingEntity } from "../publishing/PublicationRecord.ts"
 
 /** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {

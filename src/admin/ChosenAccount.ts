@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
-import { CurrentActor } from "../domain/Actor.ts"
-import { errorCode } from "../domain/ErrorCode.ts"
-import type { AccountId } from "../domain/Ids.ts"
-import { Accounts } from "../services/Accounts.ts"
+import { Accounts } from "../access/Accounts.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import type { AccountId } from "../model/Ids.ts"
 import { Refusal } from "./AdminRpcs.ts"
 
 /** The account a command is about: the one that is named, or the only one. */

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { OwnDefinitions } from "../services/MetafieldDefinitions.ts"
-import { Operations } from "../services/Operations.ts"
+import { OwnDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { Operations } from "../storedata/Operations.ts"
 import { DefinitionRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 

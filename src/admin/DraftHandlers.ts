@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { Drafts } from "../services/Drafts.ts"
+import { Drafts } from "../drafts/Drafts.ts"
 import { DraftRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeEntityNamed, makeStoreNamed } from "./Named.ts"

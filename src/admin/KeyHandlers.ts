@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { ApiKeys } from "../services/ApiKeys.ts"
+import { ApiKeys } from "../access/ApiKeys.ts"
 import { KeyRpcs } from "./AdminRpcs.ts"
 import { makeChooseAccount } from "./ChosenAccount.ts"
 import { makeKeyNamed } from "./Named.ts"

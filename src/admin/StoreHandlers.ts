@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Stores } from "../services/Stores.ts"
+import { Stores } from "../stores/Stores.ts"
 import { StoreRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeDomainNamed } from "./Named.ts"

@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { Users } from "../services/Users.ts"
+import { Users } from "../access/Users.ts"
 import { UserRpcs } from "./AdminRpcs.ts"
 import { makeChooseAccount } from "./ChosenAccount.ts"
 

@@ -1,7 +1,7 @@
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Context } from "effect"
-import { CurrentActor } from "../domain/Actor.ts"
-import type { AnyScope } from "../domain/ApiKeyToken.ts"
+import type { AnyScope } from "../access/ApiKeyToken.ts"
+import { CurrentActor } from "../model/Actor.ts"
 import { UnauthorizedWire } from "./ErrorEnvelope.ts"
 
 /** The scope that an endpoint requires of a key; absent: any valid key will do. */

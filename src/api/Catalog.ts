@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Collection, Media, Product, StoreVersion, Variant } from "../domain/Entity.ts"
+import { Collection, Media, Product, StoreVersion, Variant } from "../catalog/Entity.ts"
 import { CollectionRow, MediaRow, ProductRow, VariantRow } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"

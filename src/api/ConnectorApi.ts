@@ -1,9 +1,9 @@
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
-import { EntityKind } from "../domain/Attribute.ts"
-import { AttributesUpdate } from "../domain/DraftWrite.ts"
-import { EntityId, StoreId } from "../domain/Ids.ts"
-import { EntityChannel } from "../domain/SalesChannel.ts"
+import { AttributesUpdate } from "../drafts/DraftWrite.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import { EntityChannel } from "../platform/SalesChannel.ts"
 import {
   CollectionRow,
   DraftState,

@@ -1,9 +1,9 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { EntityKind } from "../domain/Attribute.ts"
-import { HealthDimension, HealthSection, HealthSnapshot } from "../domain/Health.ts"
-import { inAnyCase, StoreId } from "../domain/Ids.ts"
-import { mostOperations } from "../domain/Remediation.ts"
+import { HealthDimension, HealthSection, HealthSnapshot } from "../health/Health.ts"
+import { mostOperations } from "../health/RemediationRules.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { inAnyCase, StoreId } from "../model/Ids.ts"
 import {
   FillOperation,
   FillResult,

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
-import { DropId } from "../domain/Ids.ts"
+import { DropId } from "../model/Ids.ts"
 import { Drop } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire, NotFoundWire } from "./ErrorEnvelope.ts"

@@ -1,5 +1,5 @@
-import { errorCode } from "../domain/ErrorCode.ts"
-import type { DomainError } from "../domain/Errors.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import type { DomainError } from "../model/Errors.ts"
 import type { RequestError } from "./RequestErrors.ts"
 
 /** Everything that an answer can say went wrong. */

@@ -1,6 +1,6 @@
 import { HttpApiSchema } from "@effect/platform"
 import { ParseResult, Schema, type SchemaAST } from "effect"
-import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../domain/Errors.ts"
+import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
 /** At most so many issues, each text cut at so many characters: an answer stays small whatever came in. */

@@ -1,5 +1,5 @@
 import { Either, Option, ParseResult, Schema, SchemaAST } from "effect"
-import type { Issue } from "../domain/Errors.ts"
+import type { Issue } from "../model/Errors.ts"
 
 /** What a schema expects of JSON, by the kind of its node. */
 const expectations: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {

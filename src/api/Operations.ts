@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { RecordId } from "../domain/Ids.ts"
+import { RecordId } from "../model/Ids.ts"
 import {
   Market,
   MetafieldDefinition,

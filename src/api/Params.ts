@@ -1,8 +1,8 @@
 import { Schema } from "effect"
-import { OwnerType } from "../domain/Definition.ts"
-import { DropId, EntityId, nilUuid, RecordId, StoreId } from "../domain/Ids.ts"
-import { PublishStatus } from "../domain/PublishState.ts"
-import { Rfc3339Parameter } from "../domain/Timestamp.ts"
+import { OwnerType } from "../model/Definition.ts"
+import { DropId, EntityId, nilUuid, RecordId, StoreId } from "../model/Ids.ts"
+import { PublishStatus } from "../model/PublishState.ts"
+import { Rfc3339Parameter } from "../model/Timestamp.ts"
 import { inConnector, mostRows, numberArgument } from "./Tool.ts"
 
 /** A whole number in decimal notation, the sign optional; digits without bound. */

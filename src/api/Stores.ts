@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
-import { Store } from "../domain/Store.ts"
+import { Store } from "../model/Store.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
 import { ForbiddenWire } from "./ErrorEnvelope.ts"
 import { bounded } from "./Page.ts"

@@ -1,5 +1,5 @@
 import { Context, Schema, SchemaAST } from "effect"
-import type { Tier } from "../domain/Tier.ts"
+import type { Tier } from "../connections/Tier.ts"
 
 /** Rows of a page that nobody asked the size of, and the most that a tool gives at once. */
 export const defaultRows = 25

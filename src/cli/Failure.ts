@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
-import { errorCode } from "../domain/ErrorCode.ts"
-import type { Issue } from "../domain/Errors.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import type { Issue } from "../model/Errors.ts"
 import { Refused, reasonOf } from "./Output.ts"
 
 /** Why a command failed, as REST would say it. */

@@ -1,8 +1,6 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { EntityKind } from "../domain/Attribute.ts"
-import type { ValidationFailed } from "../domain/Errors.ts"
 import {
   DivergenceRules,
   defaultRules,
@@ -16,7 +14,9 @@ import {
   type HealthSnapshot,
   isPerStore,
   StructureRules
-} from "../domain/Health.ts"
+} from "../health/Health.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import type { ValidationFailed } from "../model/Errors.ts"
 import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 

@@ -1,6 +1,6 @@
 import { CliConfig, type Command, CommandDescriptor, type HelpDoc, type Span, Usage } from "@effect/cli"
 import { Effect } from "effect"
-import { editsBetween } from "../domain/EditDistance.ts"
+import { editsBetween } from "../model/EditDistance.ts"
 
 /** What the first page lists, by what it is for. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [

@@ -1,7 +1,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import type { HistoryEntry, ValueChange } from "../domain/History.ts"
+import type { HistoryEntry, ValueChange } from "../drafts/History.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { account, answer, json, quoted, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"

@@ -3,7 +3,6 @@ import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
-import { errorCode } from "../domain/ErrorCode.ts"
 import {
   ConflictDecision,
   columnsNotKept,
@@ -12,10 +11,11 @@ import {
   isRemovalToConfirm,
   plannedOf,
   type ReviewIncomplete
-} from "../domain/Import.ts"
-import { type ImportFileRejected, type ImportProblem, problemText } from "../domain/ImportedProduct.ts"
-import { mostEntries } from "../domain/Mirror.ts"
-import type { PendingEntity } from "../domain/PublicationRecord.ts"
+} from "../imports/Import.ts"
+import { type ImportFileRejected, type ImportProblem, problemText } from "../imports/ImportedProduct.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import type { PendingEntity } from "../publishing/PublicationRecord.ts"
+import { mostEntries } from "../storedata/MirrorRecords.ts"
 import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 

@@ -1,9 +1,9 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Clock, Effect, Either, Option, Redacted } from "effect"
+import type { ApiKey } from "../access/ApiKey.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
-import type { ApiKey } from "../domain/ApiKey.ts"
-import { errorCode } from "../domain/ErrorCode.ts"
-import { fromMillis, fromRfc3339, type Timestamp } from "../domain/Timestamp.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import { fromMillis, fromRfc3339, type Timestamp } from "../model/Timestamp.ts"
 import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 

@@ -1,7 +1,7 @@
 import { Effect, type Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { errorCode } from "../domain/ErrorCode.ts"
-import { holderOf, whyLocked } from "../domain/Import.ts"
+import { holderOf, whyLocked } from "../imports/Import.ts"
+import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
 /** The refusal of a command that met an account which an import keeps locked. It may be free again by now. */

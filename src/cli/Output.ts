@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util"
 import { Options } from "@effect/cli"
 import { Config, Console, Data, Effect, Option, Predicate } from "effect"
-import { errorCode } from "../domain/ErrorCode.ts"
-import type { Issue, ValidationFailed } from "../domain/Errors.ts"
-import { type PlatformReadError, whyUnread } from "../domain/PlatformErrors.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import type { Issue, ValidationFailed } from "../model/Errors.ts"
+import { type PlatformReadError, whyUnread } from "../platform/PlatformErrors.ts"
 
 /** What an error says, on one line. */
 export const reasonOf = (error: unknown): string =>

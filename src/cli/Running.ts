@@ -2,7 +2,7 @@ import { Socket } from "@effect/platform"
 import { Cause, Effect, Layer, Option, Predicate } from "effect"
 import { adminClientOf, databaseOf, loggerOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
-import { errorCode } from "../domain/ErrorCode.ts"
+import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
 /** The database that the settings name, and the log as they ask for it. */

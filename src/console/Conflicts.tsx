@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
-import { typeOf } from "../domain/Attribute.ts"
-import type { ConflictDecision, ImportConflict, ImportRun } from "../domain/Import.ts"
+import type { ConflictDecision, ImportConflict, ImportRun } from "../imports/Import.ts"
+import { typeOf } from "../model/Attribute.ts"
 import { Time } from "./Frame.tsx"
 import { actorName, EntityLink } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"

@@ -1,5 +1,5 @@
-import type { Connection, EndReason } from "../domain/Connection.ts"
-import { tierWords } from "../domain/Tier.ts"
+import type { Connection, EndReason } from "../connections/Connection.ts"
+import { tierWords } from "../connections/Tier.ts"
 import type { Visitor } from "./Browser.ts"
 import { Frame, Note, Time } from "./Frame.tsx"
 import { paths } from "./Paths.ts"

@@ -1,4 +1,4 @@
-import type { DropOutcome, DropStatus } from "../domain/Drop.ts"
+import type { DropOutcome, DropStatus } from "../drops/Drop.ts"
 
 /** The states of a drop in the words of a merchant. */
 const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly tone: string }>> = {

@@ -1,5 +1,5 @@
-import type { Drop, DropChange } from "../domain/Drop.ts"
-import type { Store } from "../domain/Store.ts"
+import type { Drop, DropChange } from "../drops/Drop.ts"
+import type { Store } from "../model/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { Outcome, Status } from "./DropWords.tsx"
 import { Frame, Time } from "./Frame.tsx"

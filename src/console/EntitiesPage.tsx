@@ -1,4 +1,4 @@
-import type { EntityRow } from "../domain/Entity.ts"
+import type { EntityRow } from "../catalog/Entity.ts"
 import type { Visitor } from "./Browser.ts"
 import { Frame, Time } from "./Frame.tsx"
 import { counted, EntityLink, kindWords, PublishStateOf } from "./Naming.tsx"

@@ -1,4 +1,4 @@
-import type { HistoryEntry, ValueChange } from "../domain/History.ts"
+import type { HistoryEntry, ValueChange } from "../drafts/History.ts"
 import { Time } from "./Frame.tsx"
 import { actorName, Domain } from "./Naming.tsx"
 import { dropPath, pageOf, paths } from "./Paths.ts"

@@ -4,9 +4,9 @@ import {
   type HealthSection,
   type HealthSnapshot,
   isPerStore
-} from "../domain/Health.ts"
-import type { StoreId } from "../domain/Ids.ts"
-import type { Store } from "../domain/Store.ts"
+} from "../health/Health.ts"
+import type { StoreId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
 import type { Visitor } from "./Browser.ts"
 import { Bar, Chart, grouped, type Line, type Tone } from "./Chart.tsx"
 import { CsrfField, Frame, Note, Time } from "./Frame.tsx"

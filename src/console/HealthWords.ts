@@ -1,4 +1,4 @@
-import { type HealthDimension, type HealthSection, type IssueReason, relationships } from "../domain/Health.ts"
+import { type HealthDimension, type HealthSection, type IssueReason, relationships } from "../health/Health.ts"
 
 /** The dimensions in the words of a merchant. */
 export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: string; readonly meaning: string }>> = {

@@ -6,9 +6,9 @@ import {
   isRemovalToConfirm,
   plannedOf,
   type StoreAnswer
-} from "../domain/Import.ts"
-import { mostEntries } from "../domain/Mirror.ts"
-import type { PendingEntity } from "../domain/PublicationRecord.ts"
+} from "../imports/Import.ts"
+import type { PendingEntity } from "../publishing/PublicationRecord.ts"
+import { mostEntries } from "../storedata/MirrorRecords.ts"
 import type { Visitor } from "./Browser.ts"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { Alert, CsrfField, Frame, Note, Time } from "./Frame.tsx"

@@ -1,4 +1,4 @@
-import { type ImportPhase, type ImportRun, plannedOf } from "../domain/Import.ts"
+import { type ImportPhase, type ImportRun, plannedOf } from "../imports/Import.ts"
 import { State } from "./Naming.tsx"
 
 const phaseWords: Readonly<Record<ImportPhase, { readonly name: string; readonly tone: string }>> = {

@@ -1,5 +1,5 @@
-import type { ImportRun } from "../domain/Import.ts"
-import type { Store } from "../domain/Store.ts"
+import type { ImportRun } from "../imports/Import.ts"
+import type { Store } from "../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "./Browser.ts"
 import { CsrfField, Frame, Time } from "./Frame.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"

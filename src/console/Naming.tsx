@@ -1,9 +1,9 @@
 import { Fragment } from "preact"
-import type { EntityKind } from "../domain/Attribute.ts"
-import type { HistoryActor } from "../domain/History.ts"
-import type { EntityId } from "../domain/Ids.ts"
-import type { ImportRun } from "../domain/Import.ts"
-import type { PublishStatus } from "../domain/PublishState.ts"
+import type { HistoryActor } from "../drafts/History.ts"
+import type { ImportRun } from "../imports/Import.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import type { EntityId } from "../model/Ids.ts"
+import type { PublishStatus } from "../model/PublishState.ts"
 import { pageOf, paths } from "./Paths.ts"
 
 /** The kinds of entities in the words of a merchant. */

@@ -1,10 +1,10 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either, Option } from "effect"
+import { Sessions } from "../access/Sessions.ts"
+import { LinkUsedUp, SignIns } from "../access/SignIns.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { addressOf } from "../http/ClientAddress.ts"
 import { type Surface, surfaceOf } from "../http/Surface.ts"
-import { Sessions } from "../services/Sessions.ts"
-import { LinkUsedUp, SignIns } from "../services/SignIns.ts"
 import {
   deviceOf,
   dropSession,

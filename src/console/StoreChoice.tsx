@@ -1,4 +1,4 @@
-import type { Store } from "../domain/Store.ts"
+import type { Store } from "../model/Store.ts"
 
 /** The field of a form that names a store; left as it is, all of them, or none where one must be chosen. */
 export const StoreChoice = ({

@@ -1,5 +1,5 @@
 import { Either, Schema } from "effect"
-import { EntityId } from "../domain/Ids.ts"
+import { EntityId } from "../model/Ids.ts"
 import { pageOf, paths } from "./Paths.ts"
 
 const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))

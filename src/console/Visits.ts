@@ -1,15 +1,15 @@
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option, ParseResult, Schema } from "effect"
+import { Sessions } from "../access/Sessions.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
-import { CurrentActor } from "../domain/Actor.ts"
-import { type Parameters, parametersOf } from "../domain/AuthorizationRequest.ts"
-import { NotFound } from "../domain/Errors.ts"
+import { type Parameters, parametersOf } from "../connections/AuthorizationRequest.ts"
 import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import type { Handler } from "../http/Surface.ts"
-import { Sessions } from "../services/Sessions.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { NotFound } from "../model/Errors.ts"
 import {
   formOf,
   keepNote,

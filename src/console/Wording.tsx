@@ -1,7 +1,7 @@
 import { Fragment } from "preact"
-import type { EntityKind } from "../domain/Attribute.ts"
-import type { EntityId, StoreId } from "../domain/Ids.ts"
-import type { Store } from "../domain/Store.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
 import { kindWords } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 

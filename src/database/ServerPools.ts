@@ -1,6 +1,6 @@
 import { Fiber, Option } from "effect"
 import pg from "pg"
-import { type Actor, CurrentActor } from "../domain/Actor.ts"
+import { type Actor, CurrentActor } from "../model/Actor.ts"
 import {
   clientDeadlines,
   type Deadlines,

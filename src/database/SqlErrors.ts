@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Option, ParseResult, Predicate } from "effect"
-import { Unavailable } from "../domain/Errors.ts"
+import { Unavailable } from "../model/Errors.ts"
 
 /**
  * What a failure of the database means to the caller: `unavailable`, come back later; `retry`, the same transaction may

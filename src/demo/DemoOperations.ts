@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto"
-import type { EntityKind } from "../domain/Attribute.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import type {
   OwnerType,
   PlatformMetafieldDefinition,
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
-} from "../domain/Definition.ts"
-import type { EntityId } from "../domain/Ids.ts"
-import type { PlatformMarket } from "../domain/Market.ts"
-import type { Store } from "../domain/Store.ts"
-import { Timestamp } from "../domain/Timestamp.ts"
-import type { PlatformTranslations, TranslatedKind } from "../domain/Translation.ts"
+} from "../model/Definition.ts"
+import type { EntityId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import type { PlatformMarket } from "../platform/Market.ts"
+import type { PlatformTranslations, TranslatedKind } from "../platform/Translation.ts"
 import {
   collections,
   collectionValues,

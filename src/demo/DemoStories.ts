@@ -1,4 +1,4 @@
-import type { PublishError } from "../domain/PublishState.ts"
+import type { PublishError } from "../model/PublishState.ts"
 import type { StoreName } from "./DemoProducts.ts"
 
 /** Values by key; null: none. */

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache"
-import type { AccountId } from "../domain/Ids.ts"
+import type { AccountId } from "../model/Ids.ts"
 
 /** The body of a 200, and the account's version that was read before it. */
 export interface RememberedAnswer {

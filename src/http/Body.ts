@@ -3,8 +3,8 @@ import type { Headers, HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Option } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
-import { Unavailable, ValidationFailed } from "../domain/Errors.ts"
-import { JsonScan } from "../domain/JsonScan.ts"
+import { Unavailable, ValidationFailed } from "../model/Errors.ts"
+import { JsonScan } from "../model/JsonScan.ts"
 import { holdBytes } from "./BodiesInFlight.ts"
 
 /** Deepest nesting of arrays and objects in a body. */

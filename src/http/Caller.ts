@@ -3,7 +3,7 @@ import { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Layer } from "effect"
 import { Authentication } from "../api/Authentication.ts"
-import type { Actor } from "../domain/Actor.ts"
+import type { Actor } from "../model/Actor.ts"
 
 /**
  * The bearers of the credentials that the gate has let pass, by request. Beside the context, not in it: giving every

@@ -4,7 +4,7 @@ import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
-import { type Issue, NotFound, Unavailable, ValidationFailed } from "../domain/Errors.ts"
+import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
 import type { Refuse } from "./Surface.ts"
 
 /** Headers that belong to one error and no other answer. */

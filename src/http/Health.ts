@@ -1,6 +1,6 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer, Ref } from "effect"
-import { Unavailable } from "../domain/Errors.ts"
+import { Unavailable } from "../model/Errors.ts"
 import { openRoute } from "./RouteTable.ts"
 
 export const healthRoutes = [openRoute("/healthz"), openRoute("/readyz")]

@@ -1,6 +1,6 @@
 import { Data } from "effect"
-import { distance, editsBetween } from "../domain/EditDistance.ts"
-import { NotFound } from "../domain/Errors.ts"
+import { distance, editsBetween } from "../model/EditDistance.ts"
+import { NotFound } from "../model/Errors.ts"
 
 /** Most characters of a path that an answer repeats, and that is compared with the routes. */
 const longestPath = 200

@@ -1,4 +1,4 @@
-import type { Standing } from "../services/RateBudget.ts"
+import type { Standing } from "../budgets/RateBudget.ts"
 
 /** The rate headers of every answer: the key's window, or a full one while no key is concerned. */
 export const rateHeaders = (standing: Standing) => ({

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { HeadersTooLarge, UriTooLong } from "../api/RequestErrors.ts"
-import { ValidationFailed } from "../domain/Errors.ts"
+import { ValidationFailed } from "../model/Errors.ts"
 
 /** In bytes. */
 export const targetLimit = 8_192

@@ -1,15 +1,12 @@
 import { HttpApi } from "@effect/platform"
 import { Context, Option, type Schema } from "effect"
+import type { AnyScope } from "../access/ApiKeyToken.ts"
 import { Authentication, RequiredScope } from "../api/Authentication.ts"
 import { BodyLimit } from "../api/BodyLimit.ts"
 import { Live } from "../api/Live.ts"
-
 import { misfitsIn } from "../api/Misfits.ts"
-
 import { type BoundName, TimeBound } from "../api/TimeBound.ts"
-
-import type { AnyScope } from "../domain/ApiKeyToken.ts"
-import type { Issue, NotFound } from "../domain/Errors.ts"
+import type { Issue, NotFound } from "../model/Errors.ts"
 import { makeNoRoute } from "./NoRoute.ts"
 import type { Refuse } from "./Surface.ts"
 

@@ -3,7 +3,7 @@ import { OpenApi } from "@effect/platform"
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server"
 import { Context, Effect, Option, Runtime, Schema } from "effect"
 import { RestApi } from "../api/RestApi.ts"
-import { type Actor, CurrentActor } from "../domain/Actor.ts"
+import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type Called, makeCalls, tools, toolsByName } from "./Calls.ts"
 import { shown } from "./Vocabulary.ts"
 

@@ -1,5 +1,5 @@
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
-import type { Issue } from "../domain/Errors.ts"
+import type { Issue } from "../model/Errors.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, shown } from "./Vocabulary.ts"
 

@@ -1,6 +1,6 @@
 import { HttpServerResponse } from "@effect/platform"
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
-import type { OAuthRefused, TooManyRegistrations } from "../domain/OAuthErrors.ts"
+import type { OAuthRefused, TooManyRegistrations } from "../connections/OAuthErrors.ts"
 import { headersOf } from "../http/Envelope.ts"
 import type { Refuse } from "../http/Surface.ts"
 

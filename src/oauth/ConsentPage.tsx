@@ -1,8 +1,8 @@
+import type { Checked, Consent } from "../connections/Authorization.ts"
+import { destinationOf } from "../connections/RedirectUri.ts"
+import { Tier, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
 import { Frame } from "../console/Frame.tsx"
-import { destinationOf } from "../domain/RedirectUri.ts"
-import { Tier, tierWords, upTo } from "../domain/Tier.ts"
-import type { Checked, Consent } from "../services/Authorization.ts"
 import { oauthPaths } from "./Paths.ts"
 
 /** Names of the fields of the consent form. */

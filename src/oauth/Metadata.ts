@@ -1,5 +1,5 @@
-import { resourceOf } from "../domain/AuthorizationRequest.ts"
-import { Tier } from "../domain/Tier.ts"
+import { resourceOf } from "../connections/AuthorizationRequest.ts"
+import { Tier } from "../connections/Tier.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { oauthPaths } from "./Paths.ts"
 

@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
-import { PlatformRefused } from "../domain/PlatformErrors.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
+import { PlatformRefused } from "./PlatformErrors.ts"
 
 const refused = new PlatformRefused({
   code: "NO_PLATFORM",

@@ -1,19 +1,19 @@
 import { Context, type Effect, type Option, type Redacted, type Stream } from "effect"
-import type { EntityKind } from "../domain/Attribute.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import type {
   OwnerType,
   PlatformMetafieldDefinition,
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
-} from "../domain/Definition.ts"
-import type { AccountId, StoreId } from "../domain/Ids.ts"
-import type { PlatformMarket } from "../domain/Market.ts"
-import type { PlatformReadError, PlatformWriteError } from "../domain/PlatformErrors.ts"
-import type { PlatformRecord } from "../domain/PlatformRecord.ts"
-import type { Publication, Published, PublishedEntity } from "../domain/Publication.ts"
-import type { EntityChannel, SalesChannel } from "../domain/SalesChannel.ts"
-import type { Platform } from "../domain/Store.ts"
-import type { PlatformTranslations } from "../domain/Translation.ts"
+} from "../model/Definition.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
+import type { Platform } from "../model/Store.ts"
+import type { PlatformMarket } from "./Market.ts"
+import type { PlatformReadError, PlatformWriteError } from "./PlatformErrors.ts"
+import type { PlatformRecord } from "./PlatformRecord.ts"
+import type { Publication, Published, PublishedEntity } from "./Publication.ts"
+import type { EntityChannel, SalesChannel } from "./SalesChannel.ts"
+import type { PlatformTranslations } from "./Translation.ts"
 
 /** A store as its platform is asked for it. */
 export interface PlatformStore {

@@ -9,7 +9,7 @@ import { Refusal } from "../../src/admin/AdminRpcs.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
-import { NotFound, ValidationFailed } from "../../src/domain/Errors.ts"
+import { NotFound, ValidationFailed } from "../../src/model/Errors.ts"
 import { AdminServices } from "./AdminServices.ts"
 
 const overSocket = Layer.unwrapScoped(

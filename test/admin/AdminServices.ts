@@ -1,6 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
-import { Imports } from "../../src/services/Imports.ts"
-import { Users } from "../../src/services/Users.ts"
+import { Users } from "../../src/access/Users.ts"
+import { Imports } from "../../src/imports/Imports.ts"
 import { TestServices } from "../../src/testing/index.ts"
 
 /** What the commands need, on memory: imports are staged, and users kept, in a database, and are not there. */

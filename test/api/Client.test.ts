@@ -2,7 +2,7 @@ import { HttpApiClient, HttpClient, HttpClientRequest } from "@effect/platform"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { RestApi } from "../../src/api/RestApi.ts"
-import { EntityId } from "../../src/domain/Ids.ts"
+import { EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, TestServer } from "../../src/testing/index.ts"
 
 layer(TestServer, { excludeTestServices: true })("the client that the definitions give", (it) => {

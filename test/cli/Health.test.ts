@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { HealthDimension } from "../../src/domain/Health.ts"
+import { HealthDimension } from "../../src/health/Health.ts"
 import { catalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 

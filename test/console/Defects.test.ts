@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
-import { NotFound, Unavailable } from "../../src/domain/Errors.ts"
+import { NotFound, Unavailable } from "../../src/model/Errors.ts"
 import { Catalog } from "../../src/testing/index.ts"
 import { addressOf, anyDatabase, ask, assertErrorPage, aUser, nodeOf } from "../oauth/PagesServer.ts"
 import { errorLog } from "../support/ErrorLog.ts"

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { Drops } from "../../src/services/Drops.ts"
+import { Drops } from "../../src/drops/Drops.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"

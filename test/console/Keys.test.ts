@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { ApiKeys } from "../../src/access/ApiKeys.ts"
 import { stylesheet, stylesheetPath } from "../../src/console/Style.ts"
-import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, assertErrorPage, aUser, PagesServer, withNote } from "../oauth/PagesServer.ts"
 

@@ -1,8 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Redacted } from "effect"
-import { ApiKeyId } from "../../src/domain/Ids.ts"
-import { fromMillis, plusMicros } from "../../src/domain/Timestamp.ts"
-import { AccessRepo } from "../../src/repos/AccessRepo.ts"
+import { AccessRepo } from "../../src/access/AccessRepo.ts"
+import { ApiKeyId } from "../../src/model/Ids.ts"
+import { fromMillis, plusMicros } from "../../src/model/Timestamp.ts"
 import { Accounts, ApiKeys, anAccount } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
 

@@ -1,7 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Transaction } from "../../src/database/Transaction.ts"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
+import type { ListQuery } from "../../src/catalog/Catalog.ts"
 import {
   Collection,
   CollectionRow,
@@ -12,10 +11,11 @@ import {
   StoreVersion,
   Variant,
   VariantRow
-} from "../../src/domain/Entity.ts"
-import { EntityId, ImportId, nilUuid, type StoreId } from "../../src/domain/Ids.ts"
-import type { ListQuery } from "../../src/services/Catalog.ts"
-import { mintId } from "../../src/services/Identifiers.ts"
+} from "../../src/catalog/Entity.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import {
   actingAs,
   anAccount,

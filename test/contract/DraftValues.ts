@@ -1,4 +1,4 @@
-import type { EntityKind } from "../../src/domain/Attribute.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
 
 const metafields = "spec.count, spec.data, spec.flag, spec.link, spec.made, spec.sizes, spec.width"
 const keys = {

@@ -1,12 +1,12 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
-import type { Actor, CurrentActor } from "../../src/domain/Actor.ts"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { Draft, DraftState } from "../../src/domain/DraftWrite.ts"
-import { type DomainError, PimLocked, RevisionConflict } from "../../src/domain/Errors.ts"
-import { HistoryEntry } from "../../src/domain/History.ts"
-import { EntityId, ImportId, nilUuid, StoreId } from "../../src/domain/Ids.ts"
-import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
+import { Draft, DraftState } from "../../src/drafts/DraftWrite.ts"
+import { HistoryEntry } from "../../src/drafts/History.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { Actor, CurrentActor } from "../../src/model/Actor.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { type DomainError, PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
+import { EntityId, ImportId, nilUuid, StoreId } from "../../src/model/Ids.ts"
 import {
   ApiKeys,
   actingAs,

@@ -1,9 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { NewDrop } from "../../src/domain/Drop.ts"
-import type { EntityId, StoreId } from "../../src/domain/Ids.ts"
-import type { ReconcileOperation } from "../../src/domain/Remediation.ts"
-import { Drops } from "../../src/services/Drops.ts"
+import type { NewDrop } from "../../src/drops/Drop.ts"
+import { Drops } from "../../src/drops/Drops.ts"
+import type { ReconcileOperation } from "../../src/health/RemediationRules.ts"
+import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import {
   actingAs,
   anAccount,

@@ -1,9 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { MasterRow } from "../../src/api/Answers.ts"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { EntityId, nilUuid } from "../../src/domain/Ids.ts"
-import type { ListQuery } from "../../src/services/Catalog.ts"
+import type { ListQuery } from "../../src/catalog/Catalog.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, Catalog, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
 

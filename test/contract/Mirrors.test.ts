@@ -2,11 +2,11 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import type { OwnerType } from "../../src/domain/Definition.ts"
-import { ImportId } from "../../src/domain/Ids.ts"
-import { fromMillis } from "../../src/domain/Timestamp.ts"
-import type { PlatformTranslations } from "../../src/domain/Translation.ts"
-import { mintId, UuidSource } from "../../src/services/Identifiers.ts"
+import type { OwnerType } from "../../src/model/Definition.ts"
+import { ImportId } from "../../src/model/Ids.ts"
+import { fromMillis } from "../../src/model/Timestamp.ts"
+import type { PlatformTranslations } from "../../src/platform/Translation.ts"
+import { mintId, UuidSource } from "../../src/runtime/Identifiers.ts"
 import {
   actingAs,
   anAccount,

@@ -1,13 +1,13 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../src/domain/Definition.ts"
-import { EntityId, ImportId, nilUuid, RecordId } from "../../src/domain/Ids.ts"
-import { Market } from "../../src/domain/Market.ts"
-import { mostEntries } from "../../src/domain/Mirror.ts"
-import type { Store } from "../../src/domain/Store.ts"
-import { KeyedTranslatableField, KeyedTranslations } from "../../src/domain/Translation.ts"
-import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { mintId } from "../../src/services/Identifiers.ts"
+import { DemoShops } from "../../src/demo/DemoShops.ts"
+import { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../src/model/Definition.ts"
+import { EntityId, ImportId, nilUuid, RecordId } from "../../src/model/Ids.ts"
+import type { Store } from "../../src/model/Store.ts"
+import { Market } from "../../src/platform/Market.ts"
+import { KeyedTranslatableField, KeyedTranslations } from "../../src/platform/Translation.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { mostEntries } from "../../src/storedata/MirrorRecords.ts"
 import {
   actingAs,
   anAccount,

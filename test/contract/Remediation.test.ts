@@ -1,11 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import type { Actor } from "../../src/domain/Actor.ts"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { EntityId, ImportId, nilUuid, StoreId } from "../../src/domain/Ids.ts"
-import type { FillOperation, ReconcileOperation } from "../../src/domain/Remediation.ts"
-import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
-import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { FillOperation, ReconcileOperation } from "../../src/health/RemediationRules.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { EntityId, ImportId, nilUuid, StoreId } from "../../src/model/Ids.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import {
   ApiKeys,
   actingAs,

@@ -1,9 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { type EntityId, ImportId, type StoreId } from "../../src/domain/Ids.ts"
-import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
-import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import {
   actingAs,
   anAccount,

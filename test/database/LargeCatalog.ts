@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import pg from "pg"
-import type { EntityKind } from "../../src/domain/Attribute.ts"
-import { AccountId, ClientId, ConnectionId, ConsentId, EntityId, StoreId, UserId } from "../../src/domain/Ids.ts"
-import { nothingPlanned } from "../../src/domain/Import.ts"
+import { nothingPlanned } from "../../src/imports/Import.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { AccountId, ClientId, ConnectionId, ConsentId, EntityId, StoreId, UserId } from "../../src/model/Ids.ts"
 
 /** The entities of the large account by number, from 1 on: the same in every fill. */
 export const largeCatalog = {

@@ -3,7 +3,7 @@ import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Cause, Effect, Exit, Logger, Option, Schema } from "effect"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
-import { NotFound, Unavailable } from "../../src/domain/Errors.ts"
+import { NotFound, Unavailable } from "../../src/model/Errors.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const withCode = (code: string) =>

@@ -4,7 +4,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Ref } from "effect"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
-import { NotFound, Unavailable } from "../../src/domain/Errors.ts"
+import { NotFound, Unavailable } from "../../src/model/Errors.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { EntityId } from "../../src/domain/Ids.ts"
+import { EntityId } from "../../src/model/Ids.ts"
 
 /** Entities that a crashing writer makes and renames together: each has the same number in a value of its own. */
 export const Bundle = Schema.Struct({

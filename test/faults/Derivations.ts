@@ -1,10 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { Transaction } from "../../src/database/Transaction.ts"
-import { derive } from "../../src/domain/Aggregate.ts"
-import { valueOf } from "../../src/domain/Attribute.ts"
-import { type AccountId, EntityId } from "../../src/domain/Ids.ts"
-import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { derive } from "../../src/drafts/Aggregate.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { valueOf } from "../../src/model/Attribute.ts"
+import { type AccountId, EntityId } from "../../src/model/Ids.ts"
 
 /** The derived fields of every entity that are not what the pure function makes of their sources. */
 export const wrongDerivations = (accountId: AccountId) =>

@@ -2,8 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Context, Effect, Layer, Option, Ref, Schema } from "effect"
 import { RepositoriesOnDatabase } from "../../src/App.ts"
-import { EntityKind } from "../../src/domain/Attribute.ts"
-import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/domain/CatalogChange.ts"
+import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/drafts/CatalogChange.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { DataHealth } from "../../src/health/DataHealth.ts"
 import {
   defaultRules,
   HealthDimension,
@@ -11,16 +12,15 @@ import {
   HealthSnapshot,
   type HealthSnapshot as Snapshot,
   sectionsOf
-} from "../../src/domain/Health.ts"
-import { scan } from "../../src/domain/HealthScan.ts"
-import { EntityId } from "../../src/domain/Ids.ts"
-import { builtInKeyRules } from "../../src/domain/KeyRules.ts"
-import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
-import { HealthRepo } from "../../src/repos/HealthRepo.ts"
-import { StoresRepo } from "../../src/repos/StoresRepo.ts"
-import { DataHealth } from "../../src/services/DataHealth.ts"
-import { mintId } from "../../src/services/Identifiers.ts"
-import { SecretBox } from "../../src/services/SecretBox.ts"
+} from "../../src/health/Health.ts"
+import { HealthRepo } from "../../src/health/HealthRepo.ts"
+import { scan } from "../../src/health/HealthScan.ts"
+import { EntityKind } from "../../src/model/Attribute.ts"
+import { EntityId } from "../../src/model/Ids.ts"
+import { builtInKeyRules } from "../../src/model/KeyRules.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { SecretBox } from "../../src/stores/SecretBox.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"

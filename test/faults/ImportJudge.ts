@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import type { AccountId } from "../../src/domain/Ids.ts"
+import type { AccountId } from "../../src/model/Ids.ts"
 
 /** An account's catalog without its ids: entities by what names them in a file, with all that an import writes. */
 export interface ImportedCatalog {

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Ref } from "effect"
-import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 
 /** How often a transaction asked for its locks: more than once when it lost to another and was run again. */
 export class LockCalls extends Context.Tag("test/LockCalls")<LockCalls, Ref.Ref<number>>() {}

@@ -3,10 +3,10 @@ import { once } from "node:events"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted, Schedule } from "effect"
-import { type AccountId, type EntityId, PublicationId, type StoreId } from "../../src/domain/Ids.ts"
-import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { PublicationsRepo } from "../../src/repos/PublicationsRepo.ts"
-import type { FaultStep } from "../../src/services/FaultInjector.ts"
+import { DemoShops } from "../../src/demo/DemoShops.ts"
+import { type AccountId, type EntityId, PublicationId, type StoreId } from "../../src/model/Ids.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
+import type { FaultStep } from "../../src/runtime/FaultInjector.ts"
 import {
   actingAs,
   anAccount,

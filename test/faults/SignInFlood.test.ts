@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
-import { Users } from "../../src/services/Users.ts"
+import { Users } from "../../src/access/Users.ts"
 import { anAccount } from "../../src/testing/index.ts"
 import { type Answer, ask, assertErrorPage, pagesServer } from "../oauth/PagesServer.ts"
 import { report } from "./Dice.ts"

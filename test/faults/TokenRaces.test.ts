@@ -2,11 +2,11 @@ import { HttpServer } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
-import { parametersOf } from "../../src/domain/AuthorizationRequest.ts"
+import { Authorization } from "../../src/connections/Authorization.ts"
+import { parametersOf } from "../../src/connections/AuthorizationRequest.ts"
+import { Connections } from "../../src/connections/Connections.ts"
+import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
-import { OAuthRepo } from "../../src/repos/OAuthRepo.ts"
-import { Authorization } from "../../src/services/Authorization.ts"
-import { Connections } from "../../src/services/Connections.ts"
 import {
   aClient,
   aCode,

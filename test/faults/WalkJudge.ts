@@ -1,4 +1,4 @@
-import type { EntityId } from "../../src/domain/Ids.ts"
+import type { EntityId } from "../../src/model/Ids.ts"
 
 /** The canonical fields of a copy. Store edits raise draft_revision in place, so a copy may be behind in that alone. */
 export interface Canonical {

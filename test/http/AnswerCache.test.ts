@@ -2,10 +2,10 @@ import { HttpClient, HttpClientRequest } from "@effect/platform"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import type { AccountId, StoreId } from "../../src/domain/Ids.ts"
-import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
-import { StoresRepo } from "../../src/repos/StoresRepo.ts"
-import { Programs } from "../../src/services/Programs.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import type { AccountId, StoreId } from "../../src/model/Ids.ts"
+import { Programs } from "../../src/programs/Programs.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import {
   actingAs,
   anAccount,

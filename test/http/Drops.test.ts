@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { Drops } from "../../src/services/Drops.ts"
+import { Drops } from "../../src/drops/Drops.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { ask, assertHeaders, assertRefusal, MemoryServer, noRoute } from "./Exchange.ts"
 import { aCatalog } from "./Fixtures.ts"

@@ -1,9 +1,9 @@
 import { HttpApiError } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Effect, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
-import { fromRandomBytes } from "../../src/domain/ApiKeyToken.ts"
-import { NotFound, Unavailable, ValidationFailed } from "../../src/domain/Errors.ts"
-import { Drops } from "../../src/services/Drops.ts"
+import { fromRandomBytes } from "../../src/access/ApiKeyToken.ts"
+import { Drops } from "../../src/drops/Drops.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { ApiKeys, anAccount, Catalog, Operations, Stores, TestServices } from "../../src/testing/index.ts"
 import { EchoServer } from "./EchoServer.ts"
 import {

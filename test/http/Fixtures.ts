@@ -1,9 +1,9 @@
 import { Effect, Redacted, TestClock } from "effect"
 import { errorCodes } from "../../src/api/ErrorCodes.ts"
-import { type AccountId, DropId, nilUuid } from "../../src/domain/Ids.ts"
-import { fromMillis, Timestamp } from "../../src/domain/Timestamp.ts"
-import { DropsRepo } from "../../src/repos/DropsRepo.ts"
-import { mintId } from "../../src/services/Identifiers.ts"
+import { DropsRepo } from "../../src/drops/DropsRepo.ts"
+import { type AccountId, DropId, nilUuid } from "../../src/model/Ids.ts"
+import { fromMillis, Timestamp } from "../../src/model/Timestamp.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import {
   ApiKeys,
   actingAs,

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Store } from "../../src/domain/Store.ts"
-import { StoresRepo } from "../../src/repos/StoresRepo.ts"
+import type { Store } from "../../src/model/Store.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, DataHealth } from "../../src/testing/index.ts"
 import { type Answer, ask, MemoryServer } from "./Exchange.ts"
 

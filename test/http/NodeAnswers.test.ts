@@ -1,7 +1,7 @@
 import { connect } from "node:net"
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Layer, Logger, Ref } from "effect"
-import { Unavailable } from "../../src/domain/Errors.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
 import { anAccount, Stores, TestServices } from "../../src/testing/index.ts"
 import {
   type Answer,

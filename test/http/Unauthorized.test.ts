@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { fromRandomBytes } from "../../src/access/ApiKeyToken.ts"
 import { RestApi } from "../../src/api/RestApi.ts"
-import { fromRandomBytes } from "../../src/domain/ApiKeyToken.ts"
 import { routesOf } from "../../src/http/RouteTable.ts"
 import { ask, assertHeaders, assertRefusal, MemoryServer, type Refusal, refusals } from "./Exchange.ts"
 import { aCatalog, aKey, anExpiredKey, aRevokedKey, bodyOf, jsonType, queryOf, targetOf } from "./Fixtures.ts"

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
-import { NotFound, Unavailable, ValidationFailed } from "../../src/domain/Errors.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { anAccount, Catalog } from "../../src/testing/index.ts"
 import { errorLog } from "../support/ErrorLog.ts"
 import { layerEmbeddedEmpty } from "../support/TestDatabase.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
-import { Connections } from "../../src/services/Connections.ts"
+import { Connections } from "../../src/connections/Connections.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { layerPool } from "../faults/ServerServices.ts"
 import { serveCatalog } from "../support/CommandLine.ts"

@@ -3,10 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 import { Effect, Layer } from "effect"
-import { ImportId } from "../../src/domain/Ids.ts"
+import { DemoFailures } from "../../src/demo/DemoFailures.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { tools, toolsByName } from "../../src/mcp/Calls.ts"
-import { ImportLockRepo } from "../../src/repos/ImportLockRepo.ts"
-import { DemoFailures } from "../../src/services/DemoFailures.ts"
+import { ImportId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import {
   aConnection,

@@ -1,10 +1,10 @@
 import { assert } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { CurrentActor } from "../../src/domain/Actor.ts"
-import type { AccountId } from "../../src/domain/Ids.ts"
-import { Demo } from "../../src/services/Demo.ts"
-import { Drops } from "../../src/services/Drops.ts"
-import { Programs } from "../../src/services/Programs.ts"
+import { Demo } from "../../src/demo/Demo.ts"
+import { Drops } from "../../src/drops/Drops.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
+import type { AccountId } from "../../src/model/Ids.ts"
+import { Programs } from "../../src/programs/Programs.ts"
 
 type Args = Readonly<Record<string, unknown>>
 

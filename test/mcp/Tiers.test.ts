@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Tier } from "../../src/domain/Tier.ts"
+import { Tier } from "../../src/connections/Tier.ts"
 import { tools } from "../../src/mcp/Calls.ts"
 import { aConnection, ample, baseUrlOf, connectorWith, message, messageIn, portOf, send } from "./Connector.ts"
 import { DemoSamples } from "./Samples.ts"

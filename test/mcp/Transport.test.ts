@@ -1,9 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { Tier } from "../../src/domain/Tier.ts"
+import { Connections } from "../../src/connections/Connections.ts"
+import { Tier } from "../../src/connections/Tier.ts"
 import { tools } from "../../src/mcp/Calls.ts"
-import { Connections } from "../../src/services/Connections.ts"
 import { anAccount } from "../../src/testing/index.ts"
 import {
   type Answer,

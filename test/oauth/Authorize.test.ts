@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { Authorization } from "../../src/connections/Authorization.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { Authorization } from "../../src/services/Authorization.ts"
 import { sectionsOf } from "./Html.ts"
 import {
   aBrowser,

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import type { OAuthClientProvider, OAuthDiscoveryState } from "@modelcontextprotocol/sdk/client/auth.js"
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js"
 import { Effect } from "effect"
-import type { Tier } from "../../src/domain/Tier.ts"
+import type { Tier } from "../../src/connections/Tier.ts"
 import { sectionsOf } from "./Html.ts"
 import { ask, decide, sentBack } from "./PagesServer.ts"
 

@@ -1,12 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import { NotFound } from "../../src/domain/Errors.ts"
-import { ConnectionId } from "../../src/domain/Ids.ts"
+import { Users } from "../../src/access/Users.ts"
+import { Authorization } from "../../src/connections/Authorization.ts"
+import { Connections } from "../../src/connections/Connections.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { Authorization } from "../../src/services/Authorization.ts"
-import { Connections } from "../../src/services/Connections.ts"
-import { Users } from "../../src/services/Users.ts"
+import { NotFound } from "../../src/model/Errors.ts"
+import { ConnectionId } from "../../src/model/Ids.ts"
 import { sectionsOf } from "./Html.ts"
 import {
   aBrowser,

@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { Authorization } from "../../src/services/Authorization.ts"
-import { Sessions } from "../../src/services/Sessions.ts"
+import { Sessions } from "../../src/access/Sessions.ts"
+import { Authorization } from "../../src/connections/Authorization.ts"
 import { layerServerEmpty, serverAnswers } from "../support/TestDatabase.ts"
 import { aConnection, aUser, pagesServer } from "./PagesServer.ts"
 

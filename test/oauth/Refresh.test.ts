@@ -1,11 +1,11 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import { Sessions } from "../../src/access/Sessions.ts"
+import { Users } from "../../src/access/Users.ts"
+import { Authorization } from "../../src/connections/Authorization.ts"
+import { Connections } from "../../src/connections/Connections.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { Authorization } from "../../src/services/Authorization.ts"
-import { Connections } from "../../src/services/Connections.ts"
-import { Sessions } from "../../src/services/Sessions.ts"
-import { Users } from "../../src/services/Users.ts"
 import {
   aClient,
   aConnection,

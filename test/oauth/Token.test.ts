@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import { Connections } from "../../src/connections/Connections.ts"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { Connections } from "../../src/services/Connections.ts"
 import { engines } from "../support/TestDatabase.ts"
 import {
   aClient,

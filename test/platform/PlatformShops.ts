@@ -1,6 +1,6 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
-import { AccountId, StoreId } from "../../src/domain/Ids.ts"
+import { AccountId, StoreId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import { defaultOptions, type ShopifyOptions } from "../../src/platform/shopify/Client.ts"
 import { makeShopifyPlatform } from "../../src/platform/shopify/ShopifyPlatform.ts"

@@ -1,6 +1,6 @@
-import type { Attributes } from "../../src/domain/Attribute.ts"
-import { EntityId } from "../../src/domain/Ids.ts"
-import { Publication, type PublishedEntity } from "../../src/domain/Publication.ts"
+import type { Attributes } from "../../src/model/Attribute.ts"
+import { EntityId } from "../../src/model/Ids.ts"
+import { Publication, type PublishedEntity } from "../../src/platform/Publication.ts"
 
 export const newId = () => EntityId.make(crypto.randomUUID())
 

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Effect, Exit, Layer, Option, Stream } from "effect"
-import type { PlatformReadError, PlatformWriteError } from "../../src/domain/PlatformErrors.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
 import { again, aProduct, attributesOf, aVariant } from "./Publications.ts"

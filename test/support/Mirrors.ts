@@ -1,18 +1,18 @@
 import { Effect } from "effect"
+import { DemoShops } from "../../src/demo/DemoShops.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import type {
   PlatformMetafieldDefinition,
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
-} from "../../src/domain/Definition.ts"
-import { type AccountId, ImportId } from "../../src/domain/Ids.ts"
-import type { PlatformMarket } from "../../src/domain/Market.ts"
-import type { Store } from "../../src/domain/Store.ts"
-import { Timestamp } from "../../src/domain/Timestamp.ts"
-import type { PlatformTranslations } from "../../src/domain/Translation.ts"
-import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { DraftsRepo } from "../../src/repos/DraftsRepo.ts"
-import { mintId } from "../../src/services/Identifiers.ts"
-import { Mirror } from "../../src/services/Mirror.ts"
+} from "../../src/model/Definition.ts"
+import { type AccountId, ImportId } from "../../src/model/Ids.ts"
+import type { Store } from "../../src/model/Store.ts"
+import { Timestamp } from "../../src/model/Timestamp.ts"
+import type { PlatformMarket } from "../../src/platform/Market.ts"
+import type { PlatformTranslations } from "../../src/platform/Translation.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { Mirror } from "../../src/storedata/Mirror.ts"
 
 /** What a store's platform says beside its catalog. */
 export interface Sections {

@@ -1,6 +1,6 @@
 import { Layer } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import { RateBudget } from "../../src/services/RateBudget.ts"
+import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import { TestServices } from "../../src/testing/index.ts"
 import { engines } from "./TestDatabase.ts"
 

@@ -1,6 +1,6 @@
-import { builtInFields, type EntityKind } from "../../src/domain/Attribute.ts"
-import type { EntityId } from "../../src/domain/Ids.ts"
-import type { PlatformRecord } from "../../src/domain/PlatformRecord.ts"
+import { builtInFields, type EntityKind } from "../../src/model/Attribute.ts"
+import type { EntityId } from "../../src/model/Ids.ts"
+import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
 
 type Texts = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
 import { HttpApi, type OpenApi } from "@effect/platform"
 import { Context, Option, Schema } from "effect"
-import { type AnyScope, Scope } from "../../domain/ApiKeyToken.ts"
+import { type AnyScope, Scope } from "../../access/ApiKeyToken.ts"
 import { RequiredScope } from "../Authentication.ts"
 import { type ErrorTag, errorCodes } from "../ErrorCodes.ts"
 import { envelopeOf } from "../ErrorEnvelope.ts"

@@ -1,6 +1,3 @@
-import { type EntityKind, listed, singleLineText } from "../../domain/Attribute.ts"
-import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../domain/Definition.ts"
-import type { Drop } from "../../domain/Drop.ts"
 import type {
   Collection,
   CollectionRow,
@@ -12,7 +9,12 @@ import type {
   StoreVersion,
   Variant,
   VariantRow
-} from "../../domain/Entity.ts"
+} from "../../catalog/Entity.ts"
+import type { Drop } from "../../drops/Drop.ts"
+import { HealthDimension, type HealthIssuePage, type HealthOverview, type HealthSnapshot } from "../../health/Health.ts"
+import type { FillOperation, FillResult, ReconcileOperation, ReconcileResult } from "../../health/RemediationRules.ts"
+import { type EntityKind, listed, singleLineText } from "../../model/Attribute.ts"
+import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry } from "../../model/Definition.ts"
 import {
   Forbidden,
   LiveReadFailed,
@@ -23,15 +25,13 @@ import {
   Unauthorized,
   Unavailable,
   ValidationFailed
-} from "../../domain/Errors.ts"
-import { HealthDimension, type HealthIssuePage, type HealthOverview, type HealthSnapshot } from "../../domain/Health.ts"
-import { EntityId } from "../../domain/Ids.ts"
-import type { Market } from "../../domain/Market.ts"
-import { PlatformUnavailable } from "../../domain/PlatformErrors.ts"
-import type { FillOperation, FillResult, ReconcileOperation, ReconcileResult } from "../../domain/Remediation.ts"
-import type { EntityChannel, SalesChannel } from "../../domain/SalesChannel.ts"
-import type { Store } from "../../domain/Store.ts"
-import type { KeyedTranslatableField, KeyedTranslations } from "../../domain/Translation.ts"
+} from "../../model/Errors.ts"
+import { EntityId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Market } from "../../platform/Market.ts"
+import { PlatformUnavailable } from "../../platform/PlatformErrors.ts"
+import type { EntityChannel, SalesChannel } from "../../platform/SalesChannel.ts"
+import type { KeyedTranslatableField, KeyedTranslations } from "../../platform/Translation.ts"
 import type { ApiError, ErrorTag } from "../ErrorCodes.ts"
 import {
   ExpectationFailed,

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { RestApi } from "../../api/RestApi.ts"
-import { Programs } from "../../services/Programs.ts"
+import { Programs } from "../../programs/Programs.ts"
 import { sent } from "../Sent.ts"
 
 export const CatalogHandlers = HttpApiBuilder.group(RestApi, "catalog", (handlers) =>

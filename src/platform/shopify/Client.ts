@@ -1,14 +1,14 @@
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import { Data, Duration, Effect, Either, Predicate, Random, RcMap, Redacted, Schema, type Scope } from "effect"
-import type { StoreId } from "../../domain/Ids.ts"
-import { monotonicMillis } from "../../domain/MonotonicClock.ts"
+import type { StoreId } from "../../model/Ids.ts"
+import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
+import type { PlatformStore } from "../PlatformClient.ts"
 import {
   type PlatformFailure,
   PlatformOutcomeUnknown,
   PlatformRefused,
   PlatformUnavailable
-} from "../../domain/PlatformErrors.ts"
-import type { PlatformStore } from "../PlatformClient.ts"
+} from "../PlatformErrors.ts"
 import { apiVersion } from "./Documents.ts"
 import * as Pacing from "./Pacing.ts"
 

@@ -1,8 +1,8 @@
 import { Either, Option, Schema } from "effect"
-import { type Attributes, builtInFields, type EntityKind, valueOf } from "../../domain/Attribute.ts"
-import { EntityId } from "../../domain/Ids.ts"
-import type { PlatformRecord } from "../../domain/PlatformRecord.ts"
-import type { PublishedEntity } from "../../domain/Publication.ts"
+import { type Attributes, builtInFields, type EntityKind, valueOf } from "../../model/Attribute.ts"
+import { EntityId } from "../../model/Ids.ts"
+import type { PlatformRecord } from "../PlatformRecord.ts"
+import type { PublishedEntity } from "../Publication.ts"
 import type {
   CollectionValues,
   FileValues,

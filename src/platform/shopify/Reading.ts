@@ -4,13 +4,13 @@ import type {
   PlatformMetafieldDefinition,
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
-} from "../../domain/Definition.ts"
-import type { PlatformMarket } from "../../domain/Market.ts"
-import { type PlatformReadError, PlatformUnavailable } from "../../domain/PlatformErrors.ts"
-import type { EntityChannel, SalesChannel } from "../../domain/SalesChannel.ts"
-import { fromRfc3339, type Timestamp } from "../../domain/Timestamp.ts"
-import type { PlatformTranslations } from "../../domain/Translation.ts"
+} from "../../model/Definition.ts"
+import { fromRfc3339, type Timestamp } from "../../model/Timestamp.ts"
+import type { PlatformMarket } from "../Market.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
+import { type PlatformReadError, PlatformUnavailable } from "../PlatformErrors.ts"
+import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
+import type { PlatformTranslations } from "../Translation.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"

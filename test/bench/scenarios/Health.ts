@@ -1,6 +1,6 @@
 import type pg from "pg"
 import { Agent, request } from "undici"
-import { HealthDimension } from "../../../src/domain/Health.ts"
+import { HealthDimension } from "../../../src/health/Health.ts"
 import { connected } from "../harness/Catalog.ts"
 import { serviceParameters } from "../harness/Contenders.ts"
 import { type HealthCatalog, openHealthCatalog } from "../harness/HealthCatalog.ts"

@@ -1,9 +1,9 @@
 import * as fc from "fast-check"
-import type { EntityKind } from "../../../src/domain/Attribute.ts"
-import type { PlatformMetafieldDefinition } from "../../../src/domain/Definition.ts"
-import type { HealthRules } from "../../../src/domain/Health.ts"
-import { EntityId, type StoreId } from "../../../src/domain/Ids.ts"
-import type { MirrorItem } from "../../../src/domain/Mirror.ts"
+import type { HealthRules } from "../../../src/health/Health.ts"
+import type { EntityKind } from "../../../src/model/Attribute.ts"
+import type { PlatformMetafieldDefinition } from "../../../src/model/Definition.ts"
+import { EntityId, type StoreId } from "../../../src/model/Ids.ts"
+import type { MirrorItem } from "../../../src/storedata/MirrorRecords.ts"
 import { CatalogChange } from "../../../src/testing/index.ts"
 
 const nat = fc.nat({ max: 10_000 })

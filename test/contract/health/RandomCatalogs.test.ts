@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Option, Schema } from "effect"
 import * as fc from "fast-check"
 import { Transaction } from "../../../src/database/Transaction.ts"
-import { CurrentActor } from "../../../src/domain/Actor.ts"
+import { DefinitionsRepo } from "../../../src/drafts/DefinitionsRepo.ts"
 import {
   HealthDimension,
   HealthIssuePage,
@@ -11,13 +11,13 @@ import {
   type HealthRules,
   HealthSection,
   HealthSnapshot
-} from "../../../src/domain/Health.ts"
-import { type AccountId, ImportId, RecordId, type StoreId } from "../../../src/domain/Ids.ts"
-import { nameOf } from "../../../src/domain/Mirror.ts"
-import { DefinitionsRepo } from "../../../src/repos/DefinitionsRepo.ts"
-import { HealthRepo } from "../../../src/repos/HealthRepo.ts"
-import { MirrorRepo } from "../../../src/repos/MirrorRepo.ts"
-import { StoresRepo } from "../../../src/repos/StoresRepo.ts"
+} from "../../../src/health/Health.ts"
+import { HealthRepo } from "../../../src/health/HealthRepo.ts"
+import { CurrentActor } from "../../../src/model/Actor.ts"
+import { type AccountId, ImportId, RecordId, type StoreId } from "../../../src/model/Ids.ts"
+import { nameOf } from "../../../src/storedata/MirrorRecords.ts"
+import { MirrorRepo } from "../../../src/storedata/MirrorRepo.ts"
+import { StoresRepo } from "../../../src/stores/StoresRepo.ts"
 import { Accounts, CatalogChange, CatalogChanges, DataHealth, Stores } from "../../../src/testing/index.ts"
 import { report, seed } from "../../faults/Dice.ts"
 import { amount, isLong } from "../../support/Volume.ts"

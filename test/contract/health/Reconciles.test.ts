@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import * as fc from "fast-check"
-import { type EntityKind, EntityKind as Kinds } from "../../../src/domain/Attribute.ts"
-import type { HealthIssue } from "../../../src/domain/Health.ts"
-import type { EntityId, StoreId } from "../../../src/domain/Ids.ts"
-import { StoresRepo } from "../../../src/repos/StoresRepo.ts"
+import type { HealthIssue } from "../../../src/health/Health.ts"
+import { type EntityKind, EntityKind as Kinds } from "../../../src/model/Attribute.ts"
+import type { EntityId, StoreId } from "../../../src/model/Ids.ts"
+import { StoresRepo } from "../../../src/stores/StoresRepo.ts"
 import {
   actingAs,
   anAccount,

@@ -1,5 +1,5 @@
 import * as fc from "fast-check"
-import type { PublishStatus } from "../../../src/domain/PublishState.ts"
+import type { PublishStatus } from "../../../src/model/PublishState.ts"
 
 export const kinds = ["product", "variant", "collection", "media"] as const
 export const domains = ["b.example", "a.example", "b-c.example", "ab.example"]

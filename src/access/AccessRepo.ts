@@ -1,0 +1,237 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { DirectQuery } from "../database/DirectQuery.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, ApiKeyId } from "../model/Ids.ts"
+import { fromMillis, Timestamp } from "../model/Timestamp.ts"
+import { MemoryStore, updateAccount } from "../testing/MemoryStore.ts"
+import { ApiKey, type Credential } from "./ApiKey.ts"
+import { AnyScope, type Scope } from "./ApiKeyToken.ts"
+
+export const Account = Schema.Struct({ id: AccountId, name: Schema.NonEmptyString, createdAt: Timestamp })
+export type Account = typeof Account.Type
+
+export interface NewApiKey {
+  readonly id: ApiKeyId
+  /** SHA-256 of the token, in hexadecimal. */
+  readonly hash: string
+  readonly name: string
+  readonly lastFour: string
+  readonly scopes: ReadonlyArray<Scope>
+  readonly expiresAt: Timestamp | null
+}
+
+/** Accounts and the keys that open them. */
+export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
+  AccessRepo,
+  {
+    readonly createAccount: (account: { readonly id: AccountId; readonly name: string }) => Effect.Effect<void>
+    /** Every account, oldest first. */
+    readonly accounts: Effect.Effect<ReadonlyArray<Account>>
+    /** Keeps a new key; false: the account has one with this id already. */
+    readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
+    /** Every key of the account, revoked and expired ones too, oldest first. */
+    readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    /** Whether the account has such a key; revoking twice keeps the first time. */
+    readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
+    /** The bearers of keys that are neither revoked nor expired, by the SHA-256 of their tokens in hexadecimal. */
+    readonly findCredentials: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Credential>>
+    /** Records that the key was used in this minute. */
+    readonly recordUse: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    AccessRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const direct = yield* DirectQuery
+
+      const accounts = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Account,
+        execute: () => sql`SELECT id, name, rfc3339(created_at) AS "createdAt" FROM account ORDER BY created_at, id`
+      })
+
+      const listKeys = SqlSchema.findAll({
+        Request: AccountId,
+        Result: ApiKey,
+        execute: (accountId) => sql`
+          SELECT id, name, last_four AS "lastFour", scopes, rfc3339(created_at) AS "createdAt",
+                 rfc3339(last_used_at) AS "lastUsedAt", rfc3339(expires_at) AS "expiresAt", rfc3339(revoked_at) AS "revokedAt"
+          FROM api_key
+          WHERE account_id = ${accountId}
+          ORDER BY created_at, id`
+      })
+
+      const decodeCredentials = Schema.decodeUnknown(
+        Schema.Array(
+          Schema.Struct({
+            hash: Schema.String,
+            accountId: AccountId,
+            keyId: ApiKeyId,
+            scopes: Schema.Array(AnyScope),
+            accountVersion: Schema.Number,
+            useUnrecorded: Schema.Boolean
+          })
+        )
+      )
+
+      const findCredentials = (hashes: ReadonlyArray<string>) =>
+        direct(sql`
+          SELECT encode(api_key.hash, 'hex') AS hash, api_key.account_id AS "accountId", api_key.id AS "keyId", api_key.scopes,
+                 account.version AS "accountVersion",
+                 api_key.last_used_at IS NULL OR api_key.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
+          FROM api_key
+          JOIN account ON account.id = api_key.account_id
+          WHERE api_key.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
+            AND api_key.revoked_at IS NULL
+            AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`).pipe(
+          Effect.flatMap(decodeCredentials),
+          Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
+        )
+
+      return {
+        createAccount: ({ id, name }) =>
+          sql`
+            WITH created AS (INSERT INTO account (id, name) VALUES (${id}, ${name}) RETURNING id)
+            INSERT INTO import_lock (account_id) SELECT id FROM created`.pipe(Effect.asVoid, orDie),
+        accounts: orDie(accounts()),
+        createKey: (accountId, key) =>
+          sql`
+            INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)
+            VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})
+            ON CONFLICT (account_id, id) DO NOTHING
+            RETURNING id`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            orDie
+          ),
+        listKeys: (accountId) => orDie(listKeys(accountId)),
+        revokeKey: (accountId, id) =>
+          sql`
+            UPDATE api_key SET revoked_at = coalesce(revoked_at, app_now())
+            WHERE account_id = ${accountId} AND id = ${id}
+            RETURNING id`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            orDie
+          ),
+        findCredentials: (hashes) => orDie(findCredentials(hashes)),
+        recordUse: (accountId, id) =>
+          sql`
+            UPDATE api_key SET last_used_at = app_now()
+            WHERE account_id = ${accountId} AND id = ${id}
+              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie)
+      }
+    })
+  )
+
+  /** The executable specification: it passes the same contract suite as `layer`. */
+  static readonly layerMemory = Layer.effect(
+    AccessRepo,
+    Effect.gen(function* () {
+      const store = yield* MemoryStore
+      const now = Effect.map(Clock.currentTimeMillis, fromMillis)
+      return {
+        createAccount: ({ id, name }) =>
+          Effect.flatMap(now, (createdAt) =>
+            Ref.update(store, (state) =>
+              new Map(state).set(id, {
+                id,
+                name,
+                createdAt,
+                version: 0,
+                changeSeq: 0,
+                lastChangedAt: createdAt,
+                keys: [],
+                stores: new Map(),
+                unlinkedStores: new Map(),
+                credentials: new Map(),
+                entities: new Map(),
+                history: [],
+                drops: new Map(),
+                publications: [],
+                lockedBy: null,
+                health: { rules: null, snapshots: [] },
+                mirrors: new Map(),
+                recordIds: new Map(),
+                definitions: new Map(),
+                staged: new Map()
+              })
+            )
+          ),
+        accounts: Effect.map(Ref.get(store), (state) =>
+          [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt })).sort(oldestFirst)
+        ),
+        createKey: (accountId, key) =>
+          Effect.gen(function* () {
+            const createdAt = yield* now
+            const isKnown = (yield* Ref.get(store)).get(accountId)?.keys.some(({ id }) => id === key.id) ?? false
+            if (isKnown) return false
+            yield* updateAccount(store, accountId, (account) => ({
+              ...account,
+              keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null }]
+            }))
+            return true
+          }),
+        listKeys: (accountId) =>
+          Effect.map(Ref.get(store), (state) =>
+            (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key).sort(oldestFirst)
+          ),
+        revokeKey: (accountId, id) =>
+          Effect.gen(function* () {
+            const revokedAt = yield* now
+            const known = (yield* Ref.get(store)).get(accountId)?.keys.some((key) => key.id === id) ?? false
+            if (!known) return false
+            yield* updateAccount(store, accountId, (account) => ({
+              ...account,
+              keys: account.keys.map((key) => (key.id === id ? { ...key, revokedAt: key.revokedAt ?? revokedAt } : key))
+            }))
+            return true
+          }),
+        findCredentials: (hashes) =>
+          Effect.gen(function* () {
+            const time = yield* now
+            const found = new Map<string, Credential>()
+            for (const account of (yield* Ref.get(store)).values())
+              for (const key of account.keys)
+                if (
+                  hashes.includes(key.hash) &&
+                  key.revokedAt === null &&
+                  (key.expiresAt === null || key.expiresAt > time)
+                )
+                  found.set(key.hash, {
+                    accountId: account.id,
+                    keyId: key.id,
+                    scopes: key.scopes,
+                    accountVersion: account.version,
+                    useUnrecorded: key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(time)
+                  })
+            return found
+          }),
+        recordUse: (accountId, id) =>
+          Effect.flatMap(now, (lastUsedAt) =>
+            updateAccount(store, accountId, (account) => ({
+              ...account,
+              keys: account.keys.map((key) =>
+                key.id === id && (key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(lastUsedAt))
+                  ? { ...key, lastUsedAt }
+                  : key
+              )
+            }))
+          )
+      }
+    })
+  )
+}
+
+interface Created {
+  readonly createdAt: Timestamp
+  readonly id: string
+}
+
+/** What was created at the same time goes by id. */
+const oldestFirst = (left: Created, right: Created) => {
+  const [earlier, later] = [`${left.createdAt} ${left.id}`, `${right.createdAt} ${right.id}`]
+  return earlier < later ? -1 : earlier > later ? 1 : 0
+}
+
+const minuteOf = (timestamp: Timestamp) => timestamp.slice(0, "2026-01-01T00:00".length)

@@ -1,0 +1,34 @@
+import { Context, Effect, Layer } from "effect"
+import { ValidationFailed } from "../model/Errors.ts"
+import { AccountId } from "../model/Ids.ts"
+import { misnomerOf } from "../model/Name.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import { AccessRepo, type Account } from "./AccessRepo.ts"
+
+/** Merchant accounts: each owns its catalog, stores and keys. */
+export class Accounts extends Context.Tag("catalog/Accounts")<
+  Accounts,
+  {
+    /** ValidationFailed: a name that is blank, over 200 characters or more than one line of text. */
+    readonly create: (
+      name: string
+    ) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
+    /** Oldest first. */
+    readonly list: Effect.Effect<ReadonlyArray<Account>>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Accounts,
+    Effect.map(AccessRepo, (access) => ({
+      create: Effect.fn("Accounts.create")(function* (given) {
+        const name = given.trim()
+        const message = misnomerOf(name)
+        if (message !== undefined) return yield* ValidationFailed.at("name", message)
+        const account = { id: yield* mintId(AccountId), name }
+        yield* access.createAccount(account)
+        return account
+      }),
+      list: access.accounts
+    }))
+  )
+}

@@ -1,0 +1,28 @@
+import { Schema } from "effect"
+import { type AccountId, ApiKeyId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { type AnyScope, Scope } from "./ApiKeyToken.ts"
+
+/** An API key as its account sees it. The token itself is shown once and kept nowhere. */
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  name: Schema.String,
+  lastFour: Schema.String,
+  scopes: Schema.Array(Scope),
+  createdAt: Timestamp,
+  lastUsedAt: Schema.NullOr(Timestamp),
+  expiresAt: Schema.NullOr(Timestamp),
+  revokedAt: Schema.NullOr(Timestamp)
+})
+export type ApiKey = typeof ApiKey.Type
+
+/** What a key that opens something says of its bearer. */
+export interface Credential {
+  readonly accountId: AccountId
+  readonly keyId: ApiKeyId
+  readonly scopes: ReadonlyArray<AnyScope>
+  /** The account's version when the key was looked up. */
+  readonly accountVersion: number
+  /** Whether the use of the key in this minute is yet to be recorded. */
+  readonly useUnrecorded: boolean
+}

@@ -1,0 +1,176 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { CurrentActor } from "../model/Actor.ts"
+import { type EntityKind, effective, listed } from "../model/Attribute.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { JsonText } from "../model/JsonText.ts"
+import type { PublishStatus } from "../model/PublishState.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+import { CatalogRepo, type RelatedList, relatedLists, type VersionsRecord } from "./CatalogRepo.ts"
+import { makeCursorCodec } from "./CursorCodec.ts"
+import type { EntityRecord, StoreVersion } from "./Entity.ts"
+import { terms } from "./SearchText.ts"
+
+/** What a list is asked for. */
+export interface ListQuery {
+  /** Rows on a page, 1 to 250. */
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly updated_since?: Timestamp | undefined
+  readonly status?: PublishStatus | undefined
+  /** Every term (split on white space) must match; blank filters nothing. */
+  readonly search?: string | undefined
+  /** Products only; an unknown collection has no members. */
+  readonly collection_id?: EntityId | undefined
+}
+
+/** A page of a list. */
+export interface Page<Row> {
+  readonly data: ReadonlyArray<Row>
+  readonly next_cursor: string | null
+}
+
+/** What an entity is related to. */
+export type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
+
+/** Reads of the catalog of whoever asks. */
+export class Catalog extends Context.Tag("catalog/Catalog")<
+  Catalog,
+  {
+    /**
+     * A page of one kind (null: of every kind), oldest canonical change first, as JSON text of its rows and cursor.
+     * ValidationFailed: a cursor that this list did not give under these filters.
+     */
+    readonly list: (
+      kind: EntityKind | null,
+      query: ListQuery
+    ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
+    /** NotFound: absent, or of another account. */
+    readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
+    /** `withHandle`, and then the variants with this canonical SKU, by id. Nothing has an empty name. */
+    readonly named: (
+      name: string
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
+    /** Products and collections with this canonical handle, by kind, then id. */
+    readonly withHandle: (
+      handle: string
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
+    /**
+     * List rows of what an entity is related to: its variants, media, collections and products, as JSON text of these four
+     * lists and the cursor that continues through them. NotFound as for `kindOf`; ValidationFailed: a foreign cursor.
+     */
+    readonly related: (
+      id: EntityId,
+      query: Pick<ListQuery, "limit" | "cursor">
+    ) => Effect.Effect<JsonText<Related>, NotFound | ValidationFailed, CurrentActor>
+    /** NotFound: absent, of another account, or of another kind. */
+    readonly get: (kind: EntityKind, id: EntityId) => Effect.Effect<EntityRecord, NotFound, CurrentActor>
+    /** Every store version, by domain. NotFound as for `get`. */
+    readonly versions: (
+      kind: EntityKind,
+      id: EntityId
+    ) => Effect.Effect<ReadonlyArray<StoreVersion>, NotFound, CurrentActor>
+    /** NotFound as for `get`, and when the entity has no version on that store. */
+    readonly version: (
+      kind: EntityKind,
+      id: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<StoreVersion, NotFound, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Catalog,
+    Effect.gen(function* () {
+      const repo = yield* CatalogRepo
+      const cursors = makeCursorCodec(yield* repo.cursorKey)
+
+      const known = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
+        Effect.flatMap(
+          found,
+          Effect.mapError(() => new NotFound())
+        )
+
+      return {
+        list: Effect.fnUntraced(function* (kind, query) {
+          const { accountId } = yield* CurrentActor
+          const needles = query.search === undefined ? [] : terms(query.search)
+          const binding = {
+            list: kind ?? "all",
+            accountId,
+            filters: {
+              updated_since: query.updated_since,
+              status: query.status,
+              search: needles.length === 0 ? undefined : needles.join("\n"),
+              collection_id: query.collection_id
+            }
+          }
+          const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
+          if (Option.isNone(after)) return yield* foreignCursor
+          const filters = { updatedSince: query.updated_since, status: query.status, needles }
+          const page = yield* kind === null
+            ? repo.pageOfAll(accountId, filters, after.value, query.limit)
+            : repo.page(accountId, kind, { ...filters, collectionId: query.collection_id }, after.value, query.limit)
+          const next = page.more && page.last !== null ? `"${cursors.encode(binding, page.last)}"` : "null"
+          return new JsonText<Page<unknown>>(`{"data":[${page.rows}],"next_cursor":${next}}`)
+        }),
+        kindOf: Effect.fnUntraced(function* (id) {
+          const { accountId } = yield* CurrentActor
+          return yield* known(repo.kindOf(accountId, id))
+        }),
+        named: Effect.fnUntraced(function* (name) {
+          if (name === "") return []
+          const { accountId } = yield* CurrentActor
+          const withSku = yield* repo.withSku(accountId, name)
+          return [
+            ...(yield* repo.withHandle(accountId, name)),
+            ...withSku.map((id) => ({ id, kind: "variant" as const }))
+          ]
+        }),
+        withHandle: (handle) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
+        related: Effect.fnUntraced(function* (id, { cursor, limit }) {
+          const { accountId } = yield* CurrentActor
+          yield* known(repo.kindOf(accountId, id))
+          const binding = { list: "related", accountId, filters: { id } }
+          const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
+          if (Option.isNone(from)) return yield* foreignCursor
+          const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
+          const lists = relatedLists.map((list) => `"${list}":[${rows[list]}]`)
+          const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
+          return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
+        }),
+        get: Effect.fnUntraced(function* (kind, id) {
+          const { accountId } = yield* CurrentActor
+          return yield* known(repo.find(accountId, kind, id))
+        }),
+        versions: Effect.fnUntraced(function* (kind, id) {
+          const { accountId } = yield* CurrentActor
+          return versionsOf(kind, yield* known(repo.versions(accountId, kind, id)))
+        }),
+        version: Effect.fnUntraced(function* (kind, id, storeId) {
+          const { accountId } = yield* CurrentActor
+          const [version] = versionsOf(kind, yield* known(repo.versions(accountId, kind, id, storeId)))
+          return version === undefined ? yield* new NotFound() : version
+        })
+      }
+    })
+  )
+}
+
+const foreignCursor = new ValidationFailed({
+  issues: [
+    {
+      path: "cursor",
+      message:
+        "was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+    }
+  ]
+})
+
+const versionsOf = (kind: EntityKind, record: VersionsRecord): ReadonlyArray<StoreVersion> =>
+  record.versions.map((version) => ({
+    store_id: version.storeId,
+    store_domain: version.storeDomain,
+    attributes: listed(kind, effective(record.attributes, version.overrides)),
+    pending_publish: version.pendingPublish,
+    last_publish_status: version.lastPublishStatus
+  }))

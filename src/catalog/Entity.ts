@@ -1,0 +1,201 @@
+import { Schema } from "effect"
+import { type Attributes, AttributeTriple, type EntityKind, listed } from "../model/Attribute.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import { PublishError, PublishStatus } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+
+const publishState = {
+  pending_publish: Schema.Boolean.annotations({ description: "Draft changes not yet pushed to a store." }),
+  last_publish_status: PublishStatus
+}
+
+const identity = <Kind extends EntityKind>(kind: Kind) => ({
+  id: EntityId,
+  type: Schema.Literal(kind),
+  title: Schema.String
+})
+
+const draftRevision = Schema.Int.annotations({
+  description: "The revision of the draft: a later write sends it back (optimistic concurrency)."
+})
+
+const row = <Kind extends EntityKind>(kind: Kind) => ({
+  ...identity(kind),
+  draft_revision: draftRevision,
+  ...publishState,
+  store_ids: Schema.Array(StoreId).annotations({ description: "Stores the entity lives on, by domain." }),
+  updated_at: Timestamp.annotations({ description: "When the canonical record last changed." })
+})
+
+export const ProductRow = Schema.Struct(row("product")).annotations({ identifier: "ProductRow" })
+
+export const VariantRow = Schema.Struct({ ...row("variant"), product_id: EntityId, sku: Schema.String }).annotations({
+  identifier: "VariantRow"
+})
+
+export const CollectionRow = Schema.Struct({ ...row("collection"), handle: Schema.String }).annotations({
+  identifier: "CollectionRow"
+})
+
+export const MediaType = Schema.Literal("image", "video", "model_3d", "external_video")
+export type MediaType = typeof MediaType.Type
+
+/** The media type of a file by its MIME type; a page that embeds a player is an external video, an unknown type an image. */
+export const mediaTypeOf = (mimeType: string): MediaType =>
+  mimeType.startsWith("video/")
+    ? "video"
+    : mimeType.startsWith("model/")
+      ? "model_3d"
+      : mimeType === "text/html"
+        ? "external_video"
+        : "image"
+
+export const MediaRow = Schema.Struct({
+  ...row("media"),
+  url: Schema.String,
+  media_type: MediaType,
+  alt: Schema.String
+}).annotations({ identifier: "MediaRow" })
+
+/** A list row of any kind. */
+export const EntityRow = Schema.Union(ProductRow, VariantRow, CollectionRow, MediaRow)
+export type EntityRow = typeof EntityRow.Type
+
+/** Publish state of an entity on one store; values are on the store versions. */
+export const StorePublishState = Schema.Struct({
+  store_id: StoreId,
+  store_domain: Schema.String,
+  ...publishState,
+  published_at: Schema.NullOr(Timestamp),
+  last_publish_error: Schema.NullOr(PublishError)
+}).annotations({ identifier: "StorePublishState" })
+export type StorePublishState = typeof StorePublishState.Type
+
+const detail = <Kind extends EntityKind>(kind: Kind) => ({
+  ...identity(kind),
+  attributes: Schema.Array(AttributeTriple).annotations({ description: "Canonical values." }),
+  draft_revision: draftRevision,
+  ...publishState
+})
+
+const detailTail = {
+  stores: Schema.Array(StorePublishState).annotations({ description: "By domain." }),
+  created_at: Timestamp,
+  updated_at: Timestamp
+}
+
+const entityIds = (description: string) => Schema.Array(EntityId).annotations({ description })
+
+export const Product = Schema.Struct({
+  ...detail("product"),
+  variant_ids: entityIds("The product's variants, by position."),
+  media_ids: entityIds("In gallery order, across every store."),
+  collection_ids: entityIds("Collections the product is a member of, by id."),
+  ...detailTail
+}).annotations({ identifier: "Product" })
+
+export const Variant = Schema.Struct({
+  ...detail("variant"),
+  product_id: EntityId,
+  media_ids: entityIds("In gallery order, across every store."),
+  ...detailTail
+}).annotations({ identifier: "Variant" })
+
+export const Collection = Schema.Struct({
+  ...detail("collection"),
+  media_ids: entityIds("In gallery order, across every store."),
+  products_count: Schema.Int,
+  ...detailTail
+}).annotations({ identifier: "Collection" })
+
+export const Media = Schema.Struct({
+  ...detail("media"),
+  product_ids: entityIds("Products that use the file, by id."),
+  variant_ids: entityIds("Variants that use the file, by id."),
+  collection_ids: entityIds("Collections that use the file, by id."),
+  ...detailTail
+}).annotations({ identifier: "Media" })
+
+/** One store's view of an entity: the values this store publishes. */
+export const StoreVersion = Schema.Struct({
+  store_id: StoreId,
+  store_domain: Schema.String,
+  attributes: Schema.Array(AttributeTriple).annotations({
+    description: "The values this store publishes: canonical values with the store's overrides on top."
+  }),
+  ...publishState
+}).annotations({ identifier: "StoreVersion" })
+export type StoreVersion = typeof StoreVersion.Type
+
+/** Everything a detail shows, before its kind gives it its shape. Ids are in the order in which answers list them. */
+export interface EntityRecord {
+  readonly id: EntityId
+  readonly title: string
+  readonly attributes: Attributes
+  readonly draftRevision: number
+  readonly pendingPublish: boolean
+  readonly lastPublishStatus: PublishStatus
+  readonly createdAt: Timestamp
+  readonly updatedAt: Timestamp
+  /** The product of a variant. */
+  readonly parentId: EntityId | null
+  readonly variantIds: ReadonlyArray<EntityId>
+  readonly mediaIds: ReadonlyArray<EntityId>
+  /** Collections a product is a member of. */
+  readonly collectionIds: ReadonlyArray<EntityId>
+  /** Members of a collection. */
+  readonly productsCount: number
+  /** Entities whose gallery holds this media file. */
+  readonly usedBy: ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>
+  readonly stores: ReadonlyArray<StorePublishState>
+}
+
+const head = <Kind extends EntityKind>(kind: Kind, record: EntityRecord) => ({
+  id: record.id,
+  type: kind,
+  title: record.title,
+  attributes: listed(kind, record.attributes),
+  draft_revision: record.draftRevision,
+  pending_publish: record.pendingPublish,
+  last_publish_status: record.lastPublishStatus
+})
+
+const tail = (record: EntityRecord) => ({
+  stores: record.stores,
+  created_at: record.createdAt,
+  updated_at: record.updatedAt
+})
+
+const users = (record: EntityRecord, kind: EntityKind) =>
+  record.usedBy.filter((user) => user.kind === kind).map(({ id }) => id)
+
+/** A record in the shape of its kind's detail. */
+export const details = {
+  product: (record: EntityRecord): typeof Product.Type => ({
+    ...head("product", record),
+    variant_ids: record.variantIds,
+    media_ids: record.mediaIds,
+    collection_ids: record.collectionIds,
+    ...tail(record)
+  }),
+  variant: (record: EntityRecord): typeof Variant.Type => ({
+    ...head("variant", record),
+    // The schema holds a product for every variant.
+    product_id: record.parentId ?? record.id,
+    media_ids: record.mediaIds,
+    ...tail(record)
+  }),
+  collection: (record: EntityRecord): typeof Collection.Type => ({
+    ...head("collection", record),
+    media_ids: record.mediaIds,
+    products_count: record.productsCount,
+    ...tail(record)
+  }),
+  media: (record: EntityRecord): typeof Media.Type => ({
+    ...head("media", record),
+    product_ids: users(record, "product"),
+    variant_ids: users(record, "variant"),
+    collection_ids: users(record, "collection"),
+    ...tail(record)
+  })
+}

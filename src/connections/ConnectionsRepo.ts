@@ -1,0 +1,119 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { DirectQuery } from "../database/DirectQuery.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, type ConnectionId } from "../model/Ids.ts"
+import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
+
+/** What agents were granted, and the access tokens that open it. In a database only: there is no twin on memory. */
+export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
+  ConnectionsRepo,
+  {
+    /**
+     * The bearers of access tokens for this resource that have not expired, of connections that have not ended and users
+     * who are not disabled, by the SHA-256 of the tokens in hexadecimal.
+     */
+    readonly findCredentials: (
+      hashes: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyMap<string, ConnectionCredential & { readonly resource: string }>>
+    /** Records that the connection was used in this minute. */
+    readonly recordUse: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void>
+    /** Ended ones too, newest first. */
+    readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
+    /** Whether the account has such a connection; one that has ended keeps its end. */
+    readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
+    /**
+     * Makes codes that are on their way to clients lead nowhere; one that is being redeemed at this moment is waited for, so that
+     * a statement after this sees the connection that came of it.
+     */
+    readonly withdrawCodes: (accountId: AccountId) => Effect.Effect<void>
+    /** Ends every connection of the account; how many had not been ended. */
+    readonly endAll: (accountId: AccountId, reason: EndReason) => Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ConnectionsRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const direct = yield* DirectQuery
+
+      const decodeCredentials = Schema.decodeUnknown(
+        Schema.Array(Schema.Struct({ hash: Schema.String, resource: Schema.String, ...ConnectionCredential.fields }))
+      )
+
+      const findCredentials = (hashes: ReadonlyArray<string>) =>
+        direct(sql`
+          SELECT encode(t.hash, 'hex') AS hash, g.resource, t.account_id AS "accountId", g.id AS "connectionId",
+                 g.user_id AS "userId", g.client_name AS "clientName", t.tier, a.version AS "accountVersion",
+                 g.last_used_at IS NULL OR g.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
+          FROM oauth_token t
+          JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
+          JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
+          JOIN account a ON a.id = t.account_id
+          WHERE t.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
+            AND t.kind = 'access' AND t.expires_at > app_now() AND g.ended_at IS NULL AND u.disabled_at IS NULL`).pipe(
+          Effect.flatMap(decodeCredentials),
+          Effect.map((found) => new Map(found.map(({ hash, ...credential }) => [hash, credential])))
+        )
+
+      const list = SqlSchema.findAll({
+        Request: AccountId,
+        Result: Connection,
+        execute: (accountId) => sql`
+          SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.email AS "userEmail",
+                 rfc3339(g.created_at) AS "createdAt", rfc3339(g.last_used_at) AS "lastUsedAt",
+                 rfc3339(coalesce(l.lapsed_at, g.ended_at)) AS "endedAt",
+                 CASE WHEN l.lapsed_at IS NULL THEN g.end_reason ELSE 'expired' END AS "endReason"
+          FROM oauth_grant g
+          JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
+          -- Whatever came first. OFFSET: judged once, so that both columns say the same.
+          CROSS JOIN LATERAL (
+            SELECT CASE WHEN g.lapses_at <= coalesce(g.ended_at, app_now()) THEN g.lapses_at END AS lapsed_at OFFSET 0
+          ) l
+          WHERE g.account_id = ${accountId}
+          ORDER BY g.created_at DESC, g.id`
+      })
+
+      return {
+        findCredentials: (hashes) => orDie(findCredentials(hashes)),
+        recordUse: (accountId, id) =>
+          sql`
+            UPDATE oauth_grant SET last_used_at = app_now()
+            WHERE account_id = ${accountId} AND id = ${id}
+              AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie),
+        list: (accountId) => orDie(list(accountId)),
+        end: (accountId, id, reason) =>
+          sql`
+            UPDATE oauth_grant
+            SET ended_at = coalesce(ended_at, app_now()), end_reason = coalesce(end_reason, ${reason})
+            WHERE account_id = ${accountId} AND id = ${id}
+            RETURNING id`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            orDie
+          ),
+        withdrawCodes: (accountId) =>
+          sql`
+            WITH waiting AS (
+              SELECT account_id, hash FROM oauth_code
+              WHERE account_id = ${accountId} AND used_at IS NULL
+              ORDER BY hash FOR UPDATE
+            )
+            UPDATE oauth_code c SET used_at = app_now()
+            FROM waiting WHERE c.account_id = waiting.account_id AND c.hash = waiting.hash`.pipe(Effect.asVoid, orDie),
+        endAll: (accountId, reason) =>
+          sql`
+            WITH living AS (
+              SELECT account_id, id FROM oauth_grant
+              WHERE account_id = ${accountId} AND ended_at IS NULL
+              ORDER BY id FOR UPDATE
+            )
+            UPDATE oauth_grant g SET ended_at = app_now(), end_reason = ${reason}
+            FROM living WHERE g.account_id = living.account_id AND g.id = living.id
+            RETURNING g.id`.pipe(
+            Effect.map((rows) => rows.length),
+            orDie
+          )
+      }
+    })
+  )
+}

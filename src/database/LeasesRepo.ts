@@ -1,0 +1,45 @@
+import { SqlClient } from "@effect/sql"
+import { Context, Effect, Layer } from "effect"
+import { LeaseHolder } from "./LeaseHolder.ts"
+import { orDie } from "./SqlErrors.ts"
+
+/** The leases of all accounts on publications and imports. In a database only. */
+export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
+  LeasesRepo,
+  {
+    /** Ends the leases of processes that are certainly gone, so that nobody waits until they run out. How many. */
+    readonly endOfGone: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    LeasesRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { isGone } = yield* LeaseHolder
+      return {
+        endOfGone: Effect.gen(function* () {
+          const holders = yield* sql<{ readonly name: string }>`
+            SELECT claimed_by AS name FROM publication
+            WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by IS NOT NULL
+            UNION
+            SELECT leased_by FROM import_run
+            WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL`
+          const gone = holders.map(({ name }) => name).filter(isGone)
+          if (gone.length === 0) return 0
+          const ended = yield* sql`
+            WITH publications AS (
+              UPDATE publication SET lease_until = app_now()
+              WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by = ANY(${gone}::text[])
+              RETURNING id
+            ), imports AS (
+              UPDATE import_run SET lease_until = app_now()
+              WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by = ANY(${gone}::text[])
+              RETURNING id
+            )
+            SELECT id FROM publications UNION ALL SELECT id FROM imports`
+          return ended.length
+        }).pipe(orDie)
+      }
+    })
+  )
+}

@@ -1,0 +1,98 @@
+import { Context, Effect, Layer } from "effect"
+import { Accounts } from "../access/Accounts.ts"
+import { ApiKeys, type CreatedKey } from "../access/ApiKeys.ts"
+import { Transaction } from "../database/Transaction.ts"
+import { ownersOf } from "../drafts/CatalogChange.ts"
+import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { DropsRepo } from "../drops/DropsRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { Publishing } from "../publishing/Publishing.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import { demoChanges, demoDrops, demoStores } from "./DemoCatalog.ts"
+import { makeDemoMirror } from "./DemoMirror.ts"
+import { acceptedRecords, awaited, withNames } from "./DemoShopRecords.ts"
+import { DemoShops } from "./DemoShops.ts"
+
+/**
+ * An account to walk through: three stores, a catalog of the project's own making and a key that opens it. Its shops hold
+ * what their stores are said to have accepted; what is pending is asked for, and published once somebody works.
+ */
+export class Demo extends Context.Tag("catalog/Demo")<
+  Demo,
+  {
+    /** Makes another demo account. It is there as a whole, or, whatever interrupts this, not at all. */
+    readonly create: Effect.Effect<{
+      readonly account: { readonly id: AccountId; readonly name: string }
+      readonly key: CreatedKey
+    }>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Demo,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const changes = yield* CatalogChanges
+      const drafts = yield* DraftsRepo
+      const fillMirror = yield* makeDemoMirror
+      const drops = yield* DropsRepo
+      const keys = yield* ApiKeys
+      const publishing = yield* Publishing
+      const shops = yield* DemoShops
+      const stores = yield* StoresRepo
+      const transaction = yield* Transaction
+
+      return {
+        create: Effect.gen(function* () {
+          const account = yield* accounts.create("Demo: Tarn & Tern")
+          const linked = demoStores(account.id)
+          yield* Effect.forEach(linked, (store) => stores.link(account.id, store), { discard: true })
+          // Linking shows in every answer that lists stores, and stamps no entity.
+          yield* drafts.raise(account.id)
+          const content = withNames(demoChanges(linked))
+          const owners = [...new Set(content.flat().flatMap(ownersOf))]
+          yield* Effect.gen(function* () {
+            yield* Effect.forEach(content, changes.apply, { discard: true })
+            const { aggregates } = yield* drafts.lock(account.id, owners, [])
+            yield* Effect.forEach(
+              linked,
+              ({ id }) => shops.put({ accountId: account.id, storeId: id }, acceptedRecords(aggregates, id)),
+              { discard: true }
+            )
+            yield* fillMirror(account.id, linked)
+            const actor = yield* CurrentActor
+            for (const { id, isOver, planned } of demoDrops(linked, yield* drops.now)) {
+              yield* drops.insert(account.id, id, planned, actor)
+              if (isOver)
+                yield* drops.move(
+                  { accountId: account.id, id },
+                  {
+                    status: "reverted",
+                    next: null,
+                    effects: [],
+                    outcomes: planned.changes.map((_, ordinal) => ({ ordinal, outcome: "reverted", error: null }))
+                  }
+                )
+            }
+            yield* Effect.forEach(awaited(aggregates), ({ entityId, storeId }) => publishing.ask(entityId, storeId), {
+              discard: true
+            })
+            yield* fillMirror(account.id, linked)
+          }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId: account.id }))
+          const key = yield* keys.create(account.id, {
+            name: "Demo key",
+            scopes: ["pim:read", "pim:write"],
+            expiresAt: null
+          })
+          return { account, key }
+        }).pipe(
+          // The content is the project's own: a change that cannot hold is a mistake in it.
+          Effect.orDie,
+          transaction.run,
+          Effect.withSpan("Demo.create")
+        )
+      }
+    })
+  )
+}

@@ -1,0 +1,59 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { singleLineText, valueOf } from "../model/Attribute.ts"
+import { attributeIssues, textIssues } from "../model/AttributeRules.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { EntityId } from "../model/Ids.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import { demoShopOf } from "./DemoFailures.ts"
+import { DemoShops } from "./DemoShops.ts"
+
+/** Works in the shops behind demo stores as somebody there would: to see what a refresh makes of it. */
+export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
+  DemoEdits,
+  {
+    /**
+     * Changes one value of an entity in the store's shop, and nothing here; `""` empties it. What it was there. NotFound: the
+     * shop holds no record of the entity. ValidationFailed: no such store, not one of the demo platform, or a key or value
+     * that no draft could have either.
+     */
+    readonly edit: (
+      domain: string,
+      entityId: EntityId,
+      key: string,
+      value: string
+    ) => Effect.Effect<{ readonly old: string }, NotFound | ValidationFailed, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    DemoEdits,
+    Effect.gen(function* () {
+      const definitions = yield* MetafieldDefinitions
+      const shops = yield* DemoShops
+      const stores = yield* StoresRepo
+      const shopOf = demoShopOf(stores, "have a shop that can be edited from here")
+
+      return {
+        edit: Effect.fn("DemoEdits.edit")(function* (domain, entityId, key, value) {
+          const shop = yield* shopOf(domain)
+          const found = yield* shops.find(shop, entityId)
+          if (Option.isNone(found)) return yield* new NotFound()
+          const record = found.value
+          const { attributes, kind } = record
+          const { accountId } = yield* CurrentActor
+          const rules = yield* definitions.rulesFor(accountId, kind, [key])
+          const edits = [{ key, value }]
+          const issues = [...textIssues(edits), ...attributeIssues(kind, edits, rules, [attributes])]
+          if (issues.length > 0) return yield* new ValidationFailed({ issues })
+          const { [key]: _, ...others } = attributes
+          const type = rules.typeOf(kind, key, [attributes]) ?? singleLineText
+          yield* shops.put(shop, [
+            { ...record, attributes: value === "" ? others : { ...others, [key]: { value, type } } }
+          ])
+          return { old: valueOf(attributes, key) }
+        })
+      }
+    })
+  )
+}

@@ -1,0 +1,54 @@
+import { Context, Effect, Layer } from "effect"
+import { CurrentActor } from "../model/Actor.ts"
+import { ValidationFailed } from "../model/Errors.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import { type DemoFailure, DemoShops } from "./DemoShops.ts"
+
+/** Breaks the shops behind demo stores, and mends them: to see what becomes of a publish. */
+export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
+  DemoFailures,
+  {
+    /** From now on the store's shop fails so. ValidationFailed: no such store, or not one of the demo platform. */
+    readonly fail: (domain: string, failure: DemoFailure) => Effect.Effect<void, ValidationFailed, CurrentActor>
+    /** Ends every failure of the store's shop. ValidationFailed: as for `fail`. */
+    readonly mend: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    DemoFailures,
+    Effect.gen(function* () {
+      const shops = yield* DemoShops
+      const stores = yield* StoresRepo
+
+      const shopOf = demoShopOf(stores, "fail when they are told to")
+
+      return {
+        fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {
+          if (failure.percent < 1 || failure.percent > 100)
+            return yield* ValidationFailed.at("percent", "must be a whole number, 1 to 100")
+          if (failure.delayMillis < 0 || failure.delayMillis > mostDelayMillis)
+            return yield* ValidationFailed.at("delay", "must be 0 to 3600 seconds")
+          yield* shops.fail(yield* shopOf(domain), failure)
+        }),
+        mend: Effect.fn("DemoFailures.mend")(function* (domain) {
+          yield* shops.mend(yield* shopOf(domain))
+        })
+      }
+    })
+  )
+}
+
+/** The shop behind a demo store of whoever asks. ValidationFailed: no such store, or not one of the demo platform. */
+export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (given: string) =>
+  Effect.gen(function* () {
+    const { accountId } = yield* CurrentActor
+    const domain = given.trim().toLowerCase()
+    const store = (yield* stores.list(accountId)).find((one) => one.domain === domain)
+    if (store === undefined)
+      return yield* ValidationFailed.at("store", `${domain} is not linked; see \`catalog store list\``)
+    if (store.platform !== "demo")
+      return yield* ValidationFailed.at("store", `${domain} is on platform ${store.platform}; only demo stores ${what}`)
+    return { accountId, storeId: store.id }
+  })
+
+const mostDelayMillis = 3_600_000

@@ -1,0 +1,33 @@
+import { Effect } from "effect"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { type AccountId, ImportId } from "../model/Ids.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import { Mirror } from "../storedata/Mirror.ts"
+import type { DemoStores } from "./DemoCatalog.ts"
+import { demoSections } from "./DemoOperations.ts"
+import { demoPlatformId } from "./DemoRecords.ts"
+import { DemoShops } from "./DemoShops.ts"
+
+/**
+ * Puts into the demo's shops what they have beside their catalogs, and brings it here as a refresh would, once their products
+ * are there. In the caller's transaction, for whoever acts.
+ */
+export const makeDemoMirror = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const mirror = yield* Mirror
+  const shops = yield* DemoShops
+
+  return (accountId: AccountId, stores: DemoStores) =>
+    Effect.gen(function* () {
+      for (const { sections, store } of demoSections(stores, demoPlatformId)) {
+        const { domain, id: storeId, platform } = store
+        for (const [section, items] of Object.entries(sections))
+          yield* shops.putSection({ accountId, storeId }, section, items)
+        const importId = yield* mintId(ImportId)
+        yield* mirror.stage(accountId, importId, { accountId, storeId, domain, platform, token: null })
+        yield* mirror.apply(accountId, importId, storeId)
+        yield* mirror.forget(accountId, importId)
+      }
+      yield* drafts.raise(accountId)
+    })
+})

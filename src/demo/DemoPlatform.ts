@@ -1,0 +1,134 @@
+import { Effect, Random, Schema, Stream } from "effect"
+import {
+  PlatformMetafieldDefinition,
+  PlatformMetaobjectDefinition,
+  PlatformMetaobjectEntry
+} from "../model/Definition.ts"
+import { PlatformMarket } from "../platform/Market.ts"
+import type { PlatformClient, PlatformStore } from "../platform/PlatformClient.ts"
+import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
+import { PlatformTranslations } from "../platform/Translation.ts"
+import { refusalOf } from "./DemoRecords.ts"
+import { type DemoFailure, DemoShops } from "./DemoShops.ts"
+
+const liveLimit = "5 seconds"
+const callLimit = "30 seconds"
+
+const refused = new PlatformRefused({
+  code: "DEMO_REFUSED",
+  message: "The demo shop was told to refuse: `catalog platform mend` ends that.",
+  field: null
+})
+
+/** What a demo shop's publications are: one where everything published is sold, and one for the counter. */
+const channels: ReadonlyArray<SalesChannel> = [
+  {
+    id: "demo://publication/online-store",
+    name: "Online Store",
+    handle: "online-store",
+    catalog_kind: "app",
+    auto_publish: true,
+    supports_future_publishing: true
+  },
+  {
+    id: "demo://publication/point-of-sale",
+    name: "Point of Sale",
+    handle: "point-of-sale",
+    catalog_kind: "app",
+    auto_publish: false,
+    supports_future_publishing: false
+  }
+]
+
+const onChannel = ({ auto_publish, id, name }: SalesChannel): EntityChannel => ({
+  id,
+  name,
+  is_published: auto_publish,
+  publish_date: null,
+  state: auto_publish ? "published" : "unpublished"
+})
+
+/** The demo's own commerce platform: a shop in tables, which fails when it is told to. */
+export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, DemoShops> = Effect.map(
+  DemoShops,
+  (shops) => {
+    /** The failures that this call meets: each in its share of the calls. */
+    const met = (store: PlatformStore) =>
+      Effect.flatMap(
+        shops.failures(store),
+        Effect.filter(({ percent }) => Effect.map(Random.nextIntBetween(0, 100), (drawn) => drawn < percent))
+      )
+
+    const find = (failures: ReadonlyArray<DemoFailure>, kind: DemoFailure["kind"]) =>
+      failures.find((failure) => failure.kind === kind)
+
+    /** Late, failing or refusing before anything is done. */
+    const meet = (failures: ReadonlyArray<DemoFailure>) =>
+      Effect.gen(function* () {
+        yield* Effect.sleep(find(failures, "delay")?.delayMillis ?? 0)
+        if (find(failures, "error") !== undefined) return yield* new PlatformUnavailable({ reason: "server" })
+        if (find(failures, "refuse") !== undefined) return yield* refused
+      })
+
+    const timeout = new PlatformUnavailable({ reason: "timeout" })
+
+    const live = <A>(store: PlatformStore, read: Effect.Effect<A>) =>
+      Effect.flatMap(met(store), meet).pipe(
+        Effect.zipRight(read),
+        Effect.timeoutFail({ duration: liveLimit, onTimeout: () => timeout })
+      )
+
+    const called = (store: PlatformStore) =>
+      Effect.flatMap(met(store), meet).pipe(Effect.timeoutFail({ duration: callLimit, onTimeout: () => timeout }))
+
+    const section = <A, I>(store: PlatformStore, name: string, schema: Schema.Schema<A, I>) =>
+      Stream.unwrap(
+        Effect.map(Effect.zipRight(called(store), shops.section(store, name)), (items) =>
+          Stream.mapEffect(Stream.fromIterable(items), (item) =>
+            Effect.mapError(Schema.decodeUnknown(schema)(item), () => new PlatformUnavailable({ reason: "nonsense" }))
+          )
+        )
+      )
+
+    return {
+      verify: (store) =>
+        live(
+          store,
+          Effect.succeed({
+            domain: store.domain,
+            name: store.domain,
+            primaryLocale: "en",
+            locales: ["en"],
+            currency: "USD"
+          })
+        ),
+      pull: (store) => Stream.unwrap(Effect.as(called(store), shops.records(store))),
+      publish: (store, publication) =>
+        Effect.gen(function* () {
+          const failures = yield* met(store)
+          yield* meet(failures).pipe(
+            Effect.timeoutFail({
+              duration: callLimit,
+              onTimeout: () => new PlatformOutcomeUnknown({ reason: "timeout" })
+            })
+          )
+          const refusal = refusalOf(publication)
+          if (refusal !== null) return yield* refusal
+          const published = yield* shops.apply(store, publication)
+          if (find(failures, "lost") !== undefined) return yield* new PlatformOutcomeUnknown({ reason: "transport" })
+          return published
+        }),
+      readBack: (store, publication) => Effect.zipRight(called(store), shops.applied(store, publication.key)),
+      find: (store, _kind, { entityId }) => Effect.zipRight(called(store), shops.find(store, entityId)),
+      salesChannels: (store) => live(store, Effect.succeed(channels)),
+      entityChannels: (store) => live(store, Effect.succeed(channels.map(onChannel))),
+      markets: (store) => section(store, "markets", PlatformMarket),
+      metafieldDefinitions: (store, ownerType) =>
+        section(store, `metafield-definitions/${ownerType}`, PlatformMetafieldDefinition),
+      metaobjectDefinitions: (store) => section(store, "metaobject-definitions", PlatformMetaobjectDefinition),
+      metaobjectEntries: (store, type) => section(store, `metaobject-entries/${type}`, PlatformMetaobjectEntry),
+      translations: (store, kind) => section(store, `translations/${kind}`, PlatformTranslations)
+    }
+  }
+)

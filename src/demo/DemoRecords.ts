@@ -1,0 +1,101 @@
+import { type Attributes, type EntityKind, valueOf } from "../model/Attribute.ts"
+import type { EntityId } from "../model/Ids.ts"
+import { PlatformRefused } from "../platform/PlatformErrors.ts"
+import type { PlatformRecord } from "../platform/PlatformRecord.ts"
+import type { Publication, Published, PublishedEntity } from "../platform/Publication.ts"
+
+/** A record and, of a variant, its place among those of its product; null: where it is, a new one last. */
+export interface DemoRecord extends PlatformRecord {
+  readonly position: number | null
+}
+
+/** What a publication does to a shop. */
+export interface DemoEffect {
+  /** Written whole, whatever was there. */
+  readonly written: ReadonlyArray<DemoRecord>
+  /** Written where they are missing; of those that are there only the place is. */
+  readonly placed: ReadonlyArray<DemoRecord>
+  readonly published: Published
+}
+
+/** What a shop of the demo calls an entity: the same however often it is published. */
+export const demoPlatformId = (kind: EntityKind, entityId: EntityId): string => `demo://${kind}/${entityId}`
+
+const held = (attributes: Attributes): Attributes =>
+  Object.fromEntries(Object.entries(attributes).filter(([, { value }]) => value !== ""))
+
+const recordOf = (
+  kind: EntityKind,
+  { attributes, entityId, platformId }: PublishedEntity,
+  more: Partial<Pick<DemoRecord, "parentId" | "position" | "media" | "members">> = {}
+): DemoRecord => ({
+  kind,
+  platformId: platformId ?? demoPlatformId(kind, entityId),
+  entityId,
+  parentId: null,
+  attributes: held(attributes),
+  media: [],
+  members: [],
+  position: null,
+  ...more
+})
+
+const publishedAs = (records: ReadonlyArray<DemoRecord>): Published => ({
+  platformIds: new Map(
+    records.flatMap(({ entityId, platformId }) => (entityId === null ? [] : [[entityId, platformId]]))
+  )
+})
+
+export const effectOf = (publication: Publication): DemoEffect => {
+  switch (publication._tag) {
+    case "Product": {
+      const media = publication.media.map((picture) => recordOf("media", picture))
+      const product = recordOf("product", publication, { media: media.map(({ platformId }) => platformId) })
+      const variants = publication.variants.map((variant, position) =>
+        recordOf("variant", variant, { parentId: product.platformId, position })
+      )
+      return publication.platformId === null
+        ? { written: [product, ...variants], placed: media, published: publishedAs([product, ...variants, ...media]) }
+        : {
+            written: [product],
+            placed: [...variants, ...media],
+            published: publishedAs([product, ...variants, ...media])
+          }
+    }
+    case "Variant": {
+      const variant = recordOf("variant", publication, { parentId: publication.productPlatformId })
+      return { written: [variant], placed: [], published: publishedAs([variant]) }
+    }
+    case "Collection": {
+      const collection = recordOf("collection", publication, { members: publication.members })
+      return { written: [collection], placed: [], published: publishedAs([collection]) }
+    }
+    case "Media": {
+      const media = recordOf("media", publication)
+      return { written: [media], placed: [], published: publishedAs([media]) }
+    }
+  }
+}
+
+/** Why the demo's platform does not take a publication, in the words of the one it stands for; null: it does. */
+export const refusalOf = (publication: Publication): PlatformRefused | null =>
+  (publication._tag === "Product" || publication._tag === "Collection") &&
+  valueOf(publication.attributes, "title").trim() === ""
+    ? new PlatformRefused({ code: "INVALID_INPUT", message: "Title can't be blank", field: "input.title" })
+    : null
+
+/** The order of a pull: media, then every product followed by its variants, then collections. */
+export const pullOrder = (left: DemoRecord, right: DemoRecord): number => {
+  const key = ({ kind, parentId, platformId, position }: DemoRecord) =>
+    [
+      kind === "media" ? 0 : kind === "collection" ? 2 : 1,
+      parentId ?? platformId,
+      kind === "variant" ? 1 : 0,
+      position ?? Number.MAX_SAFE_INTEGER,
+      platformId
+    ] as const
+  const [a, b] = [key(left), key(right)]
+  const place = a.findIndex((part, index) => part !== b[index])
+  const [x, y] = [a[place], b[place]]
+  return x === undefined || y === undefined ? 0 : x < y ? -1 : 1
+}

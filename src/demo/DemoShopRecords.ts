@@ -1,0 +1,65 @@
+import type { Aggregate } from "../drafts/Aggregate.ts"
+import { CatalogChange } from "../drafts/CatalogChange.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type DemoRecord, demoPlatformId } from "./DemoRecords.ts"
+
+type Aggregates = ReadonlyMap<EntityId, Aggregate>
+
+const accepted = ({ versions }: Aggregate, storeId: StoreId) =>
+  versions.find((version) => version.storeId === storeId)?.accepted ?? null
+
+/** What a shop of the demo holds when it has taken what its store is said to have accepted, and nothing else. */
+export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): ReadonlyArray<DemoRecord> => {
+  const nameOf = (id: EntityId) => {
+    const aggregate = aggregates.get(id)
+    return aggregate === undefined ? [] : [demoPlatformId(aggregate.kind, id)]
+  }
+  return [...aggregates.values()].flatMap((aggregate): ReadonlyArray<DemoRecord> => {
+    const { id, kind, parentId } = aggregate
+    const values = accepted(aggregate, storeId)
+    if (values === null) return []
+    const product = parentId === null ? undefined : aggregates.get(parentId)
+    const place = product === undefined ? -1 : (accepted(product, storeId)?.variants ?? []).indexOf(id)
+    return [
+      {
+        kind,
+        platformId: demoPlatformId(kind, id),
+        entityId: id,
+        parentId: parentId === null ? null : demoPlatformId("product", parentId),
+        position: place < 0 ? null : place,
+        attributes: values.attributes,
+        media: (values.media ?? []).flatMap(nameOf),
+        members: (values.members ?? []).flatMap(nameOf)
+      }
+    ]
+  })
+}
+
+/** The demo's changes, with what its shops call everything that they accept. */
+export const withNames = (
+  changes: ReadonlyArray<ReadonlyArray<CatalogChange>>
+): ReadonlyArray<ReadonlyArray<CatalogChange>> => {
+  const kinds = new Map(
+    changes.flat().flatMap((change) => (change._tag === "CreateEntity" ? [[change.id, change.kind] as const] : []))
+  )
+  return changes.map((some) =>
+    some.map((change) => {
+      const kind = change._tag === "AcceptPublish" ? kinds.get(change.entityId) : undefined
+      return change._tag !== "AcceptPublish" || kind === undefined
+        ? change
+        : CatalogChange.AcceptPublish({ ...change, platformId: demoPlatformId(kind, change.entityId) })
+    })
+  )
+}
+
+/** The publishes that were asked for and have no outcome yet; variants and media go with their product. */
+export const awaited = (
+  aggregates: Aggregates
+): ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }> =>
+  [...aggregates.values()]
+    .filter(({ kind }) => kind === "product" || kind === "collection")
+    .flatMap(({ id, versions }) =>
+      versions
+        .filter(({ lastPublishStatus }) => lastPublishStatus === "pending")
+        .map(({ storeId }) => ({ entityId: id, storeId }))
+    )

@@ -1,0 +1,164 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import { notOvertaken } from "../imports/ImportPlan.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
+import type { DropId, EntityId, ImportId } from "../model/Ids.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+import {
+  type CatalogChange,
+  carriedOut,
+  type Decision,
+  isEmpty,
+  type Locked,
+  ownersOf,
+  planChanges,
+  referencesOf
+} from "./CatalogChange.ts"
+import { DraftsRepo } from "./DraftsRepo.ts"
+import { layerChanges } from "./History.ts"
+import { type Author, HistoryRepo } from "./HistoryRepo.ts"
+import { ImportLockRepo } from "./ImportLockRepo.ts"
+
+type Refused = NotFound | ValidationFailed
+
+const nobodyElse = { importId: null, dropId: null }
+
+/** The one way in which the catalog is written. Whatever raises a draft's revision is in the history of its entity. */
+export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
+  CatalogChanges,
+  {
+    /**
+     * Applies a list of changes to the drafts of the actor's account, in order, as a whole or not at all; changes that
+     * change nothing write nothing. At most about 1,000 entities at once: they are held in memory and locked together.
+     *
+     * NotFound: an entity, store or store version that is not there. ValidationFailed: a change that cannot hold.
+     * PimLocked: an import of the account is under review or being applied.
+     */
+    readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
+    /** The same by a drop that the actor scheduled. */
+    readonly applyDropped: (
+      dropId: DropId,
+      changes: ReadonlyArray<CatalogChange>
+    ) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
+    /**
+     * The same for changes, of nothing but `owners`, that depend on what is there: `decide` sees it under the locks, and may
+     * be asked again when the transaction lost to another. Answers what is there afterwards.
+     *
+     * What `decide` refuses comes first, then PimLocked, then RevisionConflict: a revision that the decision is based on is
+     * not the current one.
+     */
+    readonly applyDecided: <E>(
+      owners: ReadonlyArray<EntityId>,
+      decide: (locked: Locked) => Effect.Effect<Decision, E>
+    ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
+    /**
+     * The same for a batch that nothing of refuses as a whole: `decide` says what to change and what became of each of its
+     * parts, which is the answer. PimLocked comes before it is asked.
+     */
+    readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
+      owners: ReadonlyArray<EntityId>,
+      decide: (locked: Locked) => Effect.Effect<R>
+    ) => Effect.Effect<R, PimLocked, CurrentActor>
+    /**
+     * As `apply`, by the import that keeps the account locked, inside its transaction. `begunAt`, of a refresh: when the
+     * reading of the store began; what a publish has overtaken since then is left out.
+     */
+    readonly applyImported: (
+      importId: ImportId,
+      changes: ReadonlyArray<CatalogChange>,
+      begunAt: Timestamp | null
+    ) => Effect.Effect<void, Refused, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    CatalogChanges,
+    Effect.gen(function* () {
+      const drafts = yield* DraftsRepo
+      const history = yield* HistoryRepo
+      const importLock = yield* ImportLockRepo
+      const transaction = yield* Transaction
+
+      const carryOut = (
+        locked: Locked,
+        changes: ReadonlyArray<CatalogChange>,
+        { dropId, importId }: Omit<Author, "actor"> = nobodyElse
+      ) =>
+        Effect.gen(function* () {
+          const actor = yield* CurrentActor
+          const plan = yield* planChanges(locked, changes)
+          if (isEmpty(plan)) return locked
+          const record = history.record({ actor, importId, dropId }, layerChanges(plan, locked.revisions))
+          if (importId === null) {
+            yield* drafts.save(actor.accountId, plan)
+            yield* record
+            // The counter last: a walk must not pass what is not committed, and no writer may wait for one that waits for it.
+            yield* drafts.raise(actor.accountId, plan)
+          } else {
+            yield* drafts.saveStamped(actor.accountId, plan)
+            yield* record
+          }
+          return carriedOut(locked, plan)
+        })
+
+      const write = (
+        changes: ReadonlyArray<CatalogChange>,
+        through: Omit<Author, "actor">,
+        begunAt: Timestamp | null = null
+      ) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          const owners = [...new Set(changes.flatMap(ownersOf))]
+          const references = [...new Set(changes.flatMap(referencesOf))]
+          const locked = yield* drafts.lock(accountId, owners, references)
+          yield* carryOut(locked, begunAt === null ? changes : notOvertaken(locked, changes, begunAt), through)
+        })
+
+      const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          yield* transaction.run(
+            Effect.gen(function* () {
+              if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+              yield* write(changes, { importId: null, dropId })
+            })
+          )
+        })
+
+      return {
+        apply: Effect.fn("CatalogChanges.apply")((changes) => applyFor(null, changes)),
+        applyDropped: Effect.fn("CatalogChanges.applyDropped")(applyFor),
+        applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide) {
+          const { accountId } = yield* CurrentActor
+          return yield* transaction.run(
+            Effect.gen(function* () {
+              const holder = yield* importLock.share(accountId)
+              const locked = yield* drafts.lock(accountId, owners, [])
+              const { basedOn, changes } = yield* decide(locked)
+              if (Option.isSome(holder)) return yield* new PimLocked()
+              for (const [entityId, revision] of basedOn) {
+                const currentRevision = locked.revisions.get(entityId) ?? 0
+                if (revision !== currentRevision) return yield* new RevisionConflict({ entityId, currentRevision })
+              }
+              return yield* carryOut(locked, changes)
+            })
+          )
+        }),
+        applyRemedy: Effect.fn("CatalogChanges.applyRemedy")(function* (owners, decide) {
+          const { accountId } = yield* CurrentActor
+          return yield* transaction.run(
+            Effect.gen(function* () {
+              if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+              const locked = yield* drafts.lock(accountId, owners, [])
+              const remedy = yield* decide(locked)
+              // It was decided on what is locked: a change that cannot hold is a defect.
+              yield* Effect.orDie(carryOut(locked, remedy.changes))
+              return remedy
+            })
+          )
+        }),
+        applyImported: (importId, changes, begunAt) => write(changes, { importId, dropId: null }, begunAt)
+      }
+    })
+  )
+}

@@ -1,0 +1,142 @@
+import { Array as Arr } from "effect"
+import { compareFields, type DivergenceRules } from "../health/Health.ts"
+import { type Attributes, builtInFields, type EntityKind, typeOf, valueOf } from "../model/Attribute.ts"
+import type { StoreId } from "../model/Ids.ts"
+import { isWritable } from "../model/KeyRules.ts"
+import type { Store } from "../model/Store.ts"
+import type { Aggregate, VersionState } from "./Aggregate.ts"
+
+/** The stores among which the values of a field are compared: those of one language, those of one currency, or all. */
+export type ComparedBy = "language" | "currency" | "all"
+
+/**
+ * The built-in fields that are not compared among all stores. The database reads the same table.
+ *
+ * Language: what a shopper reads, and what is made of it. A handle is made of the title's words; product types, tags and
+ * option values (and a variant's title, which joins them) are words that shoppers filter by. A file name stays: it names the
+ * same file everywhere. Currency: amounts. All others are names, codes, measures and settings, the same in every language.
+ */
+const comparedBy: Readonly<Record<EntityKind, Readonly<Record<string, ComparedBy>>>> = {
+  product: {
+    title: "language",
+    handle: "language",
+    description_html: "language",
+    product_type: "language",
+    tags: "language",
+    seo_title: "language",
+    seo_description: "language"
+  },
+  variant: {
+    title: "language",
+    price: "currency",
+    compare_at_price: "currency",
+    option1: "language",
+    option2: "language",
+    option3: "language"
+  },
+  collection: {
+    title: "language",
+    handle: "language",
+    description_html: "language",
+    seo_title: "language",
+    seo_description: "language"
+  },
+  media: { alt: "language" }
+}
+
+/** The same of metafields, by their type. */
+const comparedByType: Readonly<Record<string, ComparedBy>> = {
+  single_line_text_field: "language",
+  multi_line_text_field: "language",
+  rich_text_field: "language",
+  html: "language",
+  "list.single_line_text_field": "language",
+  money: "currency"
+}
+
+const underRules = (by: ComparedBy, { prices, texts }: DivergenceRules): ComparedBy =>
+  (by === "language" && texts === "all") || (by === "currency" && prices === "all") ? "all" : by
+
+const namesOf = (table: Readonly<Record<string, ComparedBy>>, by: ComparedBy, rules: DivergenceRules) =>
+  Object.keys(table).filter((name) => underRules(table[name] ?? "all", rules) === by)
+
+/** The built-in fields of a kind that are compared by language, or by currency. */
+export const fieldsComparedBy = (by: ComparedBy, kind: EntityKind, rules: DivergenceRules): ReadonlyArray<string> =>
+  namesOf(comparedBy[kind], by, rules)
+
+/** The types of such metafields. */
+export const metafieldTypesComparedBy = (by: ComparedBy, rules: DivergenceRules): ReadonlyArray<string> =>
+  namesOf(comparedByType, by, rules)
+
+/** The stores of an account and the rules by which their values are compared. */
+export interface Comparison {
+  readonly stores: ReadonlyMap<StoreId, Pick<Store, "primary_locale" | "currency">>
+  readonly rules: DivergenceRules
+}
+
+export const layersOf = ({ attributes, versions }: Aggregate): ReadonlyArray<Attributes> => [
+  attributes,
+  ...versions.map(({ overrides }) => overrides)
+]
+
+/** What the values of a field are compared by. */
+export const comparedByOf = (aggregate: Aggregate, key: string, rules: DivergenceRules): ComparedBy => {
+  const { kind } = aggregate
+  const by = Object.hasOwn(builtInFields[kind], key)
+    ? comparedBy[kind][key]
+    : comparedByType[typeOf(kind, key, layersOf(aggregate))]
+  return underRules(by ?? "all", rules)
+}
+
+/** The language of a locale without its region or script; undefined: it names none. */
+const languageOf = (locale: string): string | undefined => {
+  const language = /^[A-Za-z]{2,8}(?![A-Za-z0-9])/.exec(locale)?.[0].toLowerCase()
+  return language === "und" ? undefined : language
+}
+
+/** undefined: it names none. XXX is ISO 4217 for "no currency". */
+const currencyOf = (currency: string): string | undefined =>
+  /^[A-Za-z]{3}$/.test(currency) && currency.toUpperCase() !== "XXX" ? currency.toUpperCase() : undefined
+
+/** The group of a store; one whose language or currency is unknown is a group of its own. */
+const groupOf = (storeId: StoreId, by: ComparedBy, { stores }: Comparison): string => {
+  const store = stores.get(storeId)
+  switch (by) {
+    case "all":
+      return ""
+    case "language":
+      return languageOf(store?.primary_locale ?? "") ?? storeId
+    case "currency":
+      return currencyOf(store?.currency ?? "") ?? storeId
+  }
+}
+
+/** The effective value of a key on a store. */
+export const effectiveValue = (aggregate: Aggregate, version: VersionState, key: string): string =>
+  version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
+
+/** The groups of an entity's stores that disagree about a field, each by domain; none where it is not writable. */
+export const disagreeingGroups = (
+  aggregate: Aggregate,
+  key: string,
+  comparison: Comparison
+): ReadonlyArray<ReadonlyArray<VersionState>> => {
+  if (!isWritable(aggregate.kind, key)) return []
+  const by = comparedByOf(aggregate, key, comparison.rules)
+  const groups = Arr.groupBy(aggregate.versions, ({ storeId }) => groupOf(storeId, by, comparison))
+  return Object.values(groups).filter(
+    (group) => new Set(group.map((version) => effectiveValue(aggregate, version, key))).size > 1
+  )
+}
+
+/** The stores of the groups that disagree about a field. */
+export const differingStores = (aggregate: Aggregate, key: string, comparison: Comparison): ReadonlySet<StoreId> =>
+  new Set(disagreeingGroups(aggregate, key, comparison).flatMap((group) => group.map(({ storeId }) => storeId)))
+
+/** The writable fields on which an entity's stores disagree, in definition order. */
+export const divergentFields = (aggregate: Aggregate, comparison: Comparison): ReadonlyArray<string> => {
+  const overridden = new Set(aggregate.versions.flatMap(({ overrides }) => Object.keys(overrides)))
+  return [...overridden]
+    .filter((key) => disagreeingGroups(aggregate, key, comparison).length > 0)
+    .sort(compareFields(aggregate.kind))
+}

@@ -1,0 +1,137 @@
+import { Either, Schema } from "effect"
+import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
+import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
+import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
+import { PublishStatus } from "../model/PublishState.ts"
+import { CatalogChange, type Decision, type Locked } from "./CatalogChange.ts"
+import { layersOf } from "./Divergence.ts"
+
+const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
+const pendingPublish = Schema.Boolean.annotations({ description: "Draft changes not yet pushed to a store." })
+
+/** New values of an entity, canonical or of one store, written together or not at all. */
+export const AttributesUpdate = Schema.Struct({
+  draft_revision: Schema.Int.annotations({
+    description: "The revision that the new values are based on, as the last read gave it. Another one is refused."
+  }),
+  attributes: Schema.Array(AttributeEdit).annotations({ description: "Each key once; the others stay as they are." })
+}).annotations({ identifier: "AttributesUpdate" })
+export type AttributesUpdate = typeof AttributesUpdate.Type
+
+/** Where a draft stands after a write. */
+export const DraftState = Schema.Struct({
+  entity_id: EntityId,
+  entity_type: EntityKind,
+  draft_revision: draftRevision,
+  pending_publish: pendingPublish,
+  stores: Schema.Array(Schema.Struct({ store_id: StoreId, pending_publish: pendingPublish })).annotations({
+    description: "By domain."
+  })
+}).annotations({ identifier: "DraftState" })
+export type DraftState = typeof DraftState.Type
+
+/** A draft's values: the canonical ones, or those of one store. */
+export const Draft = Schema.Struct({
+  entity_id: EntityId,
+  entity_type: EntityKind,
+  title: Schema.String,
+  draft_revision: draftRevision,
+  store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical values." }),
+  attributes: Schema.Array(AttributeTriple),
+  overridden: Schema.Array(Schema.String).annotations({ description: "The keys whose value is the store's own." }),
+  pending_publish: pendingPublish,
+  last_publish_status: PublishStatus
+}).annotations({ identifier: "Draft" })
+export type Draft = typeof Draft.Type
+
+type Decided<E = NotFound | ValidationFailed> = Either.Either<Decision, E>
+
+const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, ValidationFailed> =>
+  issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
+
+const find = ({ aggregates }: Locked, id: EntityId) => Either.fromNullable(aggregates.get(id), () => new NotFound())
+
+const findOn = (locked: Locked, id: EntityId, storeId: StoreId) =>
+  Either.filterOrLeft(
+    find(locked, id),
+    ({ storeIds }) => storeIds.includes(storeId),
+    () => new NotFound()
+  )
+
+/** What can be said of an update before its entity is known. */
+export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
+  unlessAny(textIssues(attributes))
+
+/** The types that rules give the metafields among these keys. */
+export const typesFor = (rules: KeyRules, kind: EntityKind, keys: Iterable<string>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...keys].flatMap((key) => {
+      const type = key.includes(".") ? rules.find(kind, key)?.type : undefined
+      return type === undefined ? [] : [[key, type]]
+    })
+  )
+
+/**
+ * New values of the canonical record, or of one store's version of it, by the rules of its keys. NotFound: the entity, or its
+ * version, is not there.
+ */
+export const decideUpdate =
+  (entityId: EntityId, storeId: StoreId | null, { attributes, draft_revision }: AttributesUpdate, rules: KeyRules) =>
+  (locked: Locked): Decided =>
+    Either.gen(function* () {
+      const aggregate = yield* storeId === null ? find(locked, entityId) : findOn(locked, entityId, storeId)
+      yield* unlessAny(attributeIssues(aggregate.kind, attributes, rules, layersOf(aggregate)))
+      const values = Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
+      const types = typesFor(rules, aggregate.kind, Object.keys(values))
+      return {
+        changes: [
+          storeId === null
+            ? CatalogChange.SetAttributes({ entityId, values, types })
+            : CatalogChange.SetOverrides({ entityId, storeId, values, types })
+        ],
+        basedOn: new Map([[entityId, draft_revision]])
+      }
+    })
+
+/**
+ * A version of the entity on one more store, of a product with all its variants: its first publish there carries them. A
+ * variant may only follow its product. NotFound: the entity, or the store, is not there.
+ */
+export const decideAddition =
+  (entityId: EntityId, storeId: StoreId) =>
+  (locked: Locked): Decided =>
+    Either.gen(function* () {
+      const aggregate = yield* find(locked, entityId)
+      if (!locked.storeIds.includes(storeId)) return yield* Either.left(new NotFound())
+      const product = aggregate.parentId === null ? undefined : locked.aggregates.get(aggregate.parentId)
+      yield* unlessAny([
+        ...(aggregate.storeIds.includes(storeId)
+          ? [{ path: "store_id", message: `the ${aggregate.kind} is on this store already` }]
+          : []),
+        ...(product === undefined || product.storeIds.includes(storeId)
+          ? []
+          : [{ path: "store_id", message: `its product ${product.id} is not on this store: add the product first` }])
+      ])
+      const variants = [...locked.aggregates.values()]
+        .filter(({ parentId }) => parentId === entityId)
+        .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      return {
+        changes: [aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
+        basedOn: new Map()
+      }
+    })
+
+/** Where the draft of an entity stands. */
+export const draftStateOf = ({ aggregates, revisions }: Locked, id: EntityId): Either.Either<DraftState, NotFound> =>
+  Either.map(
+    Either.fromNullable(aggregates.get(id), () => new NotFound()),
+    ({ kind, pendingPublish, versions }) => ({
+      entity_id: id,
+      entity_type: kind,
+      draft_revision: revisions.get(id) ?? 0,
+      pending_publish: pendingPublish,
+      stores: versions.map((version) => ({ store_id: version.storeId, pending_publish: version.pendingPublish }))
+    })
+  )

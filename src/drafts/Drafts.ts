@@ -1,0 +1,143 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { CatalogRepo } from "../catalog/CatalogRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { EntityKind, effective, listed } from "../model/Attribute.ts"
+import { NotFound, type PimLocked, type RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { Decision, Locked } from "./CatalogChange.ts"
+import { CatalogChanges } from "./CatalogChanges.ts"
+import {
+  type AttributesUpdate,
+  checkUpdate,
+  type Draft,
+  type DraftState,
+  decideAddition,
+  decideUpdate,
+  draftStateOf
+} from "./DraftWrite.ts"
+import type { HistoryEntry } from "./History.ts"
+import { HistoryRepo } from "./HistoryRepo.ts"
+import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
+
+/** Most entries of a history that are listed at once. */
+const mostEntries = 250
+
+/**
+ * Drafts of the account of whoever asks: written and read one entity at a time.
+ *
+ * Every write is refused whole or done whole, and in this order: ValidationFailed for text that cannot be stored, NotFound
+ * for an entity, store or version that is not there (another account's reads the same), ValidationFailed for an unknown or
+ * read-only key or a value that does not fit its rule (`KeyRules`), PimLocked while an import is under review or applied,
+ * RevisionConflict, with the current revision. A write that changes nothing raises no counter.
+ */
+export class Drafts extends Context.Tag("catalog/Drafts")<
+  Drafts,
+  {
+    /** New canonical values. null empties one. */
+    readonly updateAttributes: (
+      id: EntityId,
+      update: AttributesUpdate
+    ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
+    /** New values of one store. null returns to the canonical one; `""` is deliberately empty. */
+    readonly updateVersionAttributes: (
+      id: EntityId,
+      storeId: StoreId,
+      update: AttributesUpdate
+    ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
+    /**
+     * Adds an entity to a store, a product with all its variants. ValidationFailed: it is there already, or it is a variant
+     * whose product is not.
+     */
+    readonly addStoreVersion: (
+      id: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked, CurrentActor>
+    /** The canonical values, or those of one store. NotFound: no such entity, or none on that store. */
+    readonly get: (id: EntityId, storeId: StoreId | null) => Effect.Effect<Draft, NotFound, CurrentActor>
+    /** The newest changes of an entity's draft, newest first; at least 1 and at most 250. NotFound: no such entity. */
+    readonly history: (
+      id: EntityId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<HistoryEntry>, NotFound, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Drafts,
+    Effect.gen(function* () {
+      const catalog = yield* CatalogRepo
+      const changes = yield* CatalogChanges
+      const history = yield* HistoryRepo
+      const definitions = yield* MetafieldDefinitions
+
+      const write = <E>(id: EntityId, decide: (locked: Locked) => Effect.Effect<Decision, E>) =>
+        Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
+
+      const update = (id: EntityId, storeId: StoreId | null, request: AttributesUpdate) =>
+        Effect.gen(function* () {
+          yield* checkUpdate(request)
+          const { accountId } = yield* CurrentActor
+          const keys = request.attributes.map(({ key }) => key)
+          return yield* write(id, (locked) => {
+            const kind = locked.aggregates.get(id)?.kind
+            return kind === undefined
+              ? new NotFound()
+              : Effect.flatMap(definitions.rulesFor(accountId, kind, keys), (rules) =>
+                  decideUpdate(id, storeId, request, rules)(locked)
+                )
+          })
+        })
+
+      /** Of any kind. */
+      const find = (id: EntityId) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          for (const kind of EntityKind.literals) {
+            const record = yield* catalog.find(accountId, kind, id)
+            if (Option.isSome(record)) return { kind, record: record.value }
+          }
+          return yield* new NotFound()
+        })
+
+      return {
+        updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) => update(id, null, request)),
+        updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")(update),
+        addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
+          // It is based on no revision: nothing that somebody wrote is written over.
+          Effect.catchTag(write(id, decideAddition(id, storeId)), "RevisionConflict", Effect.die)
+        ),
+        get: Effect.fn("Drafts.get")(function* (id, storeId) {
+          const { accountId } = yield* CurrentActor
+          const { kind, record } = yield* find(id)
+          const draft = { entity_id: id, entity_type: kind, draft_revision: record.draftRevision, store_id: storeId }
+          if (storeId === null)
+            return {
+              ...draft,
+              title: record.title,
+              attributes: listed(kind, record.attributes),
+              overridden: [],
+              pending_publish: record.pendingPublish,
+              last_publish_status: record.lastPublishStatus
+            }
+          // Read after the revision: whoever writes what they saw between two changes is told so.
+          const found = yield* catalog.versions(accountId, kind, id, storeId)
+          const version = Option.flatMapNullable(found, ({ versions }) => versions[0])
+          if (Option.isNone(found) || Option.isNone(version)) return yield* new NotFound()
+          const { lastPublishStatus, overrides, pendingPublish } = version.value
+          return {
+            ...draft,
+            title: record.title,
+            attributes: listed(kind, effective(found.value.attributes, overrides)),
+            overridden: Object.keys(overrides).sort(),
+            pending_publish: pendingPublish,
+            last_publish_status: lastPublishStatus
+          }
+        }),
+        history: Effect.fn("Drafts.history")(function* (id, limit) {
+          const { accountId } = yield* CurrentActor
+          yield* find(id)
+          return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), mostEntries))
+        })
+      }
+    })
+  )
+}

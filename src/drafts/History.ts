@@ -1,0 +1,177 @@
+import { Schema } from "effect"
+import type { Actor } from "../model/Actor.ts"
+import type { Attributes } from "../model/Attribute.ts"
+import { type AccountId, ApiKeyId, ConnectionId, DropId, EntityId, ImportId, StoreId, UserId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import type { Aggregate, GalleryEntry } from "./Aggregate.ts"
+import type { Plan } from "./CatalogChange.ts"
+
+/** A value before and after; null: there was, or is, none (an override: the canonical value is inherited). */
+export const ValueChange = Schema.Struct({
+  key: Schema.String,
+  old: Schema.NullOr(Schema.String),
+  new: Schema.NullOr(Schema.String)
+})
+export type ValueChange = typeof ValueChange.Type
+
+/**
+ * What a write did to one layer of an entity. `created` stands for all that the write which made the entity gave it;
+ * `variants`: a variant was added, or their order changed; `gallery` and `members` keep no list of what was. The last three
+ * say what became of a publish to the store, which changes no draft.
+ */
+export const HistoryAction = Schema.Literal(
+  "created",
+  "attributes",
+  "added_to_store",
+  "removed_from_store",
+  "gallery",
+  "members",
+  "variants",
+  "publish_asked",
+  "published",
+  "publish_failed"
+)
+
+/** One layer's change, before it is known who made it. */
+export const LayerChange = Schema.Struct({
+  entityId: EntityId,
+  /** The draft's revision with the change. */
+  draftRevision: Schema.Int,
+  /** The store whose version changed; null: the canonical record. */
+  storeId: Schema.NullOr(StoreId),
+  action: HistoryAction,
+  /** Of `attributes` only. */
+  changes: Schema.Array(ValueChange)
+})
+export type LayerChange = typeof LayerChange.Type
+
+/** A publish of a store's version, or its outcome, before it is known who asked for it. */
+export interface PublishEvent {
+  readonly entityId: EntityId
+  /** The revision that was pinned. */
+  readonly draftRevision: number
+  readonly storeId: StoreId
+  readonly action: "publish_asked" | "published" | "publish_failed"
+  /** Of `publish_failed` only. */
+  readonly error: PublishError | null
+}
+
+/** Who made a change, by the name they had then. */
+export const HistoryActor = Schema.Struct({
+  kind: Schema.Literal("user", "key", "connection", "cli"),
+  id: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String)
+})
+export type HistoryActor = typeof HistoryActor.Type
+
+/** The part of an actor that rows keep. */
+export const authorOf = (actor: Actor): Pick<HistoryActor, "kind" | "id"> => {
+  switch (actor._tag) {
+    case "Key":
+      return { kind: "key", id: actor.keyId }
+    case "Connection":
+      return { kind: "connection", id: actor.connectionId }
+    case "User":
+      return { kind: "user", id: actor.userId }
+    case "Cli":
+      return { kind: "cli", id: null }
+  }
+}
+
+/** The actor of an account that `authorOf` described. */
+export const actorOf = (accountId: AccountId, { id, kind }: Pick<HistoryActor, "kind" | "id">): Actor => {
+  if (id === null) return { _tag: "Cli", accountId }
+  switch (kind) {
+    case "key":
+      return { _tag: "Key", accountId, keyId: ApiKeyId.make(id) }
+    case "connection":
+      return { _tag: "Connection", accountId, connectionId: ConnectionId.make(id) }
+    case "user":
+      return { _tag: "User", accountId, userId: UserId.make(id) }
+    case "cli":
+      return { _tag: "Cli", accountId }
+  }
+}
+
+/** One change of an entity's draft, or a publish of it, as its history lists it. */
+export const HistoryEntry = Schema.Struct({
+  draft_revision: Schema.Int.annotations({
+    description: "The draft's revision with this change; of a publish the one that was pinned."
+  }),
+  at: Timestamp,
+  actor: HistoryActor,
+  import_id: Schema.NullOr(ImportId).annotations({ description: "The import that the actor accepted." }),
+  drop: Schema.NullOr(Schema.Struct({ id: DropId, name: Schema.String })).annotations({
+    description: "The drop that the actor scheduled."
+  }),
+  store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical record." }),
+  store_domain: Schema.NullOr(Schema.String),
+  action: HistoryAction,
+  changes: Schema.Array(ValueChange),
+  error: Schema.NullOr(PublishError).annotations({ description: "Why a publish failed; else null." })
+}).annotations({ identifier: "HistoryEntry" })
+export type HistoryEntry = typeof HistoryEntry.Type
+
+const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<ValueChange> =>
+  before === after
+    ? []
+    : [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
+        const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
+        // A value that gets its definition's type stays as it is, and is named all the same.
+        return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
+      })
+
+const galleryText = (gallery: ReadonlyArray<GalleryEntry>) =>
+  gallery.map(({ mediaId, storeIds }) => [mediaId, ...storeIds].join()).join(";")
+
+const isSame = <Item>(
+  before: ReadonlyArray<Item>,
+  after: ReadonlyArray<Item>,
+  textOf: (items: ReadonlyArray<Item>) => string
+) => before === after || textOf(before) === textOf(after)
+
+type Layer = Omit<LayerChange, "entityId" | "draftRevision">
+
+const whole = (action: Layer["action"], storeId: StoreId | null = null): Layer => ({ storeId, action, changes: [] })
+
+const attributeLayer = (storeId: StoreId | null, changes: ReadonlyArray<ValueChange>): ReadonlyArray<Layer> =>
+  changes.length === 0 ? [] : [{ storeId, action: "attributes", changes }]
+
+const layersOf = (before: Aggregate, after: Aggregate): ReadonlyArray<Layer> => {
+  const old = new Map(before.versions.map((version) => [version.storeId, version]))
+  return [
+    ...attributeLayer(null, valueChanges(before.attributes, after.attributes)),
+    ...(isSame(before.gallery, after.gallery, galleryText) ? [] : [whole("gallery")]),
+    ...(isSame(before.members, after.members, String) ? [] : [whole("members")]),
+    ...before.versions
+      .filter(({ storeId }) => !after.storeIds.includes(storeId))
+      .map(({ storeId }) => whole("removed_from_store", storeId)),
+    ...after.versions.flatMap(({ overrides, storeId }) => {
+      const version = old.get(storeId)
+      return [
+        ...(version === undefined ? [whole("added_to_store", storeId)] : []),
+        ...attributeLayer(storeId, valueChanges(version?.overrides ?? {}, overrides))
+      ]
+    })
+  ]
+}
+
+/**
+ * What a plan changes of the drafts, layer by layer: at least one for every revision that it raises, none for what it only
+ * derives or for a publish state. `revisions`: as they are before the plan is carried out.
+ */
+export const layerChanges = (
+  { created, drafted, stamped, updated }: Plan,
+  revisions: ReadonlyMap<EntityId, number>
+): ReadonlyArray<LayerChange> => {
+  const made = new Set(created.map(({ id }) => id))
+  const pairs = new Map(updated.map((pair) => [pair.after.id, pair]))
+  return [...stamped, ...drafted].flatMap((entityId) => {
+    const pair = pairs.get(entityId)
+    const layers = made.has(entityId) ? [whole("created")] : pair === undefined ? [] : layersOf(pair.before, pair.after)
+    const draftRevision = (revisions.get(entityId) ?? 0) + 1
+    // A product is stamped for its variants too, whose places are theirs.
+    return (layers.length === 0 ? [whole("variants")] : layers).map((layer) => ({ entityId, draftRevision, ...layer }))
+  })
+}

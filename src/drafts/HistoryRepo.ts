@@ -1,0 +1,234 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import type { Actor } from "../model/Actor.ts"
+import { type AccountId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
+import { fromMillis, Timestamp } from "../model/Timestamp.ts"
+import { type MemoryAccount, MemoryStore, updateAccount } from "../testing/MemoryStore.ts"
+import {
+  authorOf,
+  HistoryAction,
+  HistoryActor,
+  type HistoryEntry,
+  type LayerChange,
+  type PublishEvent,
+  ValueChange
+} from "./History.ts"
+
+/** Who writes; `importId` and `dropId`: the import that they accepted, or the drop that they scheduled, which writes for them. */
+export interface Author {
+  readonly actor: Actor
+  readonly importId: ImportId | null
+  readonly dropId: DropId | null
+}
+
+/** Who changed which draft, when and how. */
+export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
+  HistoryRepo,
+  {
+    /** In the transaction that makes the changes, which holds the locks of their entities, before the counter. */
+    readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
+    /** How histories name somebody now. */
+    readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
+    /** As `record`, for publishes and their outcomes: `by` asked for them, under the name of then, or that drop did for them. */
+    readonly recordPublishes: (
+      accountId: AccountId,
+      by: HistoryActor,
+      dropId: DropId | null,
+      events: ReadonlyArray<PublishEvent>
+    ) => Effect.Effect<void>
+    /** The newest changes of an entity, newest first. */
+    readonly list: (
+      accountId: AccountId,
+      entityId: EntityId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<HistoryEntry>>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    HistoryRepo,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const list = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: Schema.String, entityId: EntityId, limit: Schema.Int }),
+        Result: Schema.Struct({
+          draftRevision: Schema.Int,
+          at: Timestamp,
+          kind: HistoryActor.fields.kind,
+          actorId: Schema.NullOr(Schema.String),
+          actorName: Schema.NullOr(Schema.String),
+          importId: Schema.NullOr(ImportId),
+          dropId: Schema.NullOr(DropId),
+          dropName: Schema.NullOr(Schema.String),
+          storeId: Schema.NullOr(StoreId),
+          storeDomain: Schema.NullOr(Schema.String),
+          action: HistoryAction,
+          changes: Schema.Array(ValueChange),
+          error: Schema.NullOr(PublishError)
+        }),
+        execute: ({ accountId, entityId, limit }) => sql`
+          SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
+                 h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
+                 d.name AS "dropName", h.store_id AS "storeId", s.domain AS "storeDomain", h.action, h.changes, h.error
+          FROM entity_history h
+          LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
+          LEFT JOIN drop d ON d.account_id = h.account_id AND d.id = h.drop_id
+          WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
+          ORDER BY h.sequence DESC
+          LIMIT ${limit}`
+      })
+
+      const nameOf = SqlSchema.single({
+        Request: Schema.Struct({ accountId: Schema.String, kind: Schema.String, id: Schema.NullOr(Schema.String) }),
+        Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
+        execute: ({ accountId, id, kind }) => sql`
+          SELECT CASE ${kind}
+            WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${id})
+            WHEN 'connection' THEN
+              (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${id})
+            WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${id})
+          END AS name`
+      })
+
+      return {
+        record: ({ actor, dropId, importId }, changes) => {
+          const { id, kind } = authorOf(actor)
+          return changes.length === 0
+            ? Effect.void
+            : sql`
+                INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
+                                            actor_id, actor_name, import_id, drop_id)
+                SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
+                       ${kind}, ${id}::uuid,
+                       CASE ${kind}
+                         WHEN 'key' THEN
+                           (SELECT k.name FROM api_key k WHERE k.account_id = ${actor.accountId} AND k.id = ${id})
+                         WHEN 'connection' THEN
+                           (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${actor.accountId} AND g.id = ${id})
+                         WHEN 'user' THEN
+                           (SELECT u.email FROM app_user u WHERE u.account_id = ${actor.accountId} AND u.id = ${id})
+                       END,
+                       ${importId}::uuid, ${dropId}::uuid
+                FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
+                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb
+                )`.pipe(Effect.asVoid, orDie)
+        },
+        nameOf: (actor) =>
+          Effect.orDie(nameOf({ accountId: actor.accountId, ...authorOf(actor) })).pipe(
+            Effect.map(({ name }) => ({ ...authorOf(actor), name }))
+          ),
+        recordPublishes: (accountId, by, dropId, events) =>
+          events.length === 0
+            ? Effect.void
+            : sql`
+                INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
+                                            actor_id, actor_name, drop_id, error)
+                SELECT ${accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
+                       ${by.id}::uuid, ${by.name}, ${dropId}::uuid, nullif(r.error, 'null')
+                FROM jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS r (
+                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb
+                )`.pipe(Effect.asVoid, orDie),
+        list: (accountId, entityId, limit) =>
+          Effect.map(orDie(list({ accountId, entityId, limit })), (rows) =>
+            rows.map(
+              (row): HistoryEntry => ({
+                draft_revision: row.draftRevision,
+                at: row.at,
+                actor: { kind: row.kind, id: row.actorId, name: row.actorName },
+                import_id: row.importId,
+                drop: row.dropId === null ? null : { id: row.dropId, name: row.dropName ?? "" },
+                store_id: row.storeId,
+                store_domain: row.storeDomain,
+                action: row.action,
+                changes: row.changes,
+                error: row.error
+              })
+            )
+          )
+      }
+    })
+  )
+
+  /** The executable specification: it passes the same contract suite as `layer`. */
+  static readonly layerMemory = Layer.effect(
+    HistoryRepo,
+    Effect.gen(function* () {
+      const store = yield* MemoryStore
+      return {
+        record: ({ actor, dropId, importId }, changes) =>
+          Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+            updateAccount(store, actor.accountId, (account) => {
+              const { id, kind } = authorOf(actor)
+              // Users and connections are in a database only, and so are their names.
+              const author = { kind, id, name: account.keys.find((key) => key.id === id)?.name ?? null }
+              return {
+                ...account,
+                history: [
+                  ...account.history,
+                  ...changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
+                    entityId,
+                    draft_revision: draftRevision,
+                    at: fromMillis(millis),
+                    actor: author,
+                    import_id: importId,
+                    drop: dropOf(account, dropId),
+                    store_id: storeId,
+                    store_domain: null,
+                    action,
+                    changes,
+                    error: null
+                  }))
+                ]
+              }
+            })
+          ),
+        nameOf: (actor) =>
+          Effect.map(Ref.get(store), (state) => {
+            const author = authorOf(actor)
+            const key = state.get(actor.accountId)?.keys.find(({ id }) => id === author.id)
+            return { ...author, name: key?.name ?? null }
+          }),
+        recordPublishes: (accountId, by, dropId, events) =>
+          Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+            updateAccount(store, accountId, (account) => ({
+              ...account,
+              history: [
+                ...account.history,
+                ...events.map(({ action, draftRevision, entityId, error, storeId }) => ({
+                  entityId,
+                  draft_revision: draftRevision,
+                  at: fromMillis(millis),
+                  actor: by,
+                  import_id: null,
+                  drop: dropOf(account, dropId),
+                  store_id: storeId,
+                  store_domain: null,
+                  action,
+                  changes: [],
+                  error
+                }))
+              ]
+            }))
+          ),
+        list: (accountId, entityId, limit) =>
+          Effect.map(Ref.get(store), (state) => {
+            const account = state.get(accountId)
+            return (account?.history ?? [])
+              .filter((entry) => entry.entityId === entityId)
+              .reverse()
+              .slice(0, limit)
+              .map(({ entityId: _, ...entry }) => ({
+                ...entry,
+                store_domain: entry.store_id === null ? null : (account?.stores.get(entry.store_id)?.domain ?? null)
+              }))
+          })
+      }
+    })
+  )
+}
+
+/** A drop is never renamed: it is called what it was then. */
+const dropOf = ({ drops }: MemoryAccount, id: DropId | null): HistoryEntry["drop"] =>
+  id === null ? null : { id, name: drops.get(id)?.planned.name ?? "" }

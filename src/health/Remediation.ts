@@ -1,0 +1,137 @@
+import { Context, Effect, Layer } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import type { Locked } from "../drafts/CatalogChange.ts"
+import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import type { PimLocked } from "../model/Errors.ts"
+import type { EntityId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import { HealthRepo } from "./HealthRepo.ts"
+import {
+  decideFills,
+  decideReconciles,
+  type FillOperation,
+  type FillResult,
+  type ReconcileOperation,
+  type ReconcileResult,
+  type Remedy
+} from "./RemediationRules.ts"
+
+/** What became of a batch of fills. */
+export interface Filled {
+  /** Fields that were written. */
+  readonly filled: number
+  readonly results: ReadonlyArray<FillResult>
+}
+
+/** What became of a batch of reconciles. */
+export interface Reconciled {
+  /** Store versions that were written, once for each operation that did. */
+  readonly patched: number
+  readonly results: ReadonlyArray<ReconcileResult>
+}
+
+/**
+ * Fixes of many drafts at once. A batch is one transaction: its entities are locked in the order of all writers, what each
+ * operation takes for granted is looked at again under the locks, and all is written together or not at all. Nothing of it
+ * reaches a store. PimLocked: an import of the account is under review or being applied.
+ */
+export class Remediation extends Context.Tag("catalog/Remediation")<
+  Remediation,
+  {
+    /** Fills fields, of a store or canonical, that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
+    readonly fill: (
+      kind: EntityKind,
+      operations: ReadonlyArray<FillOperation>
+    ) => Effect.Effect<Filled, PimLocked, CurrentActor>
+    /**
+     * Makes fields equal across the stores of one language or currency that disagree at the moment of writing; at most 500
+     * operations, of one kind.
+     */
+    readonly reconcile: (
+      kind: EntityKind,
+      operations: ReadonlyArray<ReconcileOperation>
+    ) => Effect.Effect<Reconciled, PimLocked, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Remediation,
+    Effect.gen(function* () {
+      const changes = yield* CatalogChanges
+      const definitions = yield* MetafieldDefinitions
+      const faults = yield* FaultInjector
+      const health = yield* HealthRepo
+      const stores = yield* StoresRepo
+      const transaction = yield* Transaction
+
+      /** As a scan that begins now compares. */
+      const comparison = Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const linked = yield* stores.list(accountId)
+        const { divergence } = yield* health.rules(accountId)
+        return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
+      })
+
+      const carryOut = <Result>(
+        kind: EntityKind,
+        operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
+        decision: Effect.Effect<(rules: KeyRules) => (locked: Locked) => Remedy<Result>, never, CurrentActor>
+      ) =>
+        Effect.gen(function* () {
+          if (operations.length === 0) return []
+          const { accountId } = yield* CurrentActor
+          const keys = [...new Set(operations.map(({ field }) => field))]
+          const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
+          const { results } = yield* transaction.run(
+            Effect.gen(function* () {
+              yield* faults.at("batchBegun")
+              const decide = yield* decision
+              const remedy = yield* changes.applyRemedy(owners, (locked) =>
+                Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
+              )
+              yield* faults.at("batchWritten")
+              return remedy
+            })
+          )
+          yield* faults.at("batchCommitted")
+          return results
+        })
+
+      return {
+        fill: Effect.fn("Remediation.fill")((kind, operations) =>
+          Effect.map(
+            carryOut(
+              kind,
+              operations,
+              Effect.succeed((rules: KeyRules) => decideFills(kind, operations, rules))
+            ),
+            (results) => ({
+              filled: results.filter(({ filled }) => filled).length,
+              results
+            })
+          )
+        ),
+        reconcile: Effect.fn("Remediation.reconcile")((kind, operations) =>
+          Effect.map(
+            carryOut(
+              kind,
+              operations,
+              Effect.map(
+                comparison,
+                (compared) => (rules: KeyRules) => decideReconciles(kind, operations, rules, compared)
+              )
+            ),
+            (results) => ({
+              patched: results.reduce((sum, { patched_store_ids }) => sum + patched_store_ids.length, 0),
+              results
+            })
+          )
+        )
+      }
+    })
+  )
+}

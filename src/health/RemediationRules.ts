@@ -1,0 +1,257 @@
+import { Schema } from "effect"
+import type { Aggregate, VersionState } from "../drafts/Aggregate.ts"
+import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import {
+  type ComparedBy,
+  type Comparison,
+  comparedByOf,
+  disagreeingGroups,
+  effectiveValue,
+  layersOf
+} from "../drafts/Divergence.ts"
+import { typesFor } from "../drafts/DraftWrite.ts"
+import { type Attributes, type EntityKind, singleLineText, valueOf } from "../model/Attribute.ts"
+import { misfitOfField } from "../model/AttributeRules.ts"
+import { isEmptyValue } from "../model/Emptiness.ts"
+import { EntityId, inAnyCase, nilUuid, StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
+
+/** Most operations of one batch. */
+export const mostOperations = 500
+
+/** A value for a field that is empty, canonically or on a store. */
+export const FillOperation = Schema.Struct({
+  entity_id: inAnyCase(EntityId),
+  store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
+    description: "Without it: the canonical value."
+  }),
+  field: Schema.String,
+  value: Schema.String.annotations({ description: "What to write; it must not be empty." })
+}).annotations({ identifier: "FillOperation" })
+export type FillOperation = typeof FillOperation.Type
+
+/** A field to make equal on an entity's stores, to the value of one of them or to another one. */
+export const ReconcileOperation = Schema.Struct({
+  entity_id: inAnyCase(EntityId),
+  field: Schema.String,
+  winner_store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
+    description: "The store whose value the others adopt. Exactly one of this and `value`."
+  }),
+  value: Schema.optionalWith(Schema.String, { exact: true }).annotations({
+    description: "The value that they adopt; it may be empty. Exactly one of this and `winner_store_id`."
+  }),
+  store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
+    description: "Narrows a `value` to one store."
+  })
+})
+  .pipe(
+    Schema.filter(({ store_id, value, winner_store_id }) => {
+      if ((winner_store_id === undefined) === (value === undefined))
+        return { path: ["winner_store_id"], message: "give exactly one of winner_store_id and value" }
+      return store_id !== undefined && value === undefined
+        ? { path: ["store_id"], message: "narrows a value only: leave it out with winner_store_id" }
+        : true
+    })
+  )
+  .annotations({ identifier: "ReconcileOperation" })
+export type ReconcileOperation = typeof ReconcileOperation.Type
+
+/** Why one operation of a batch could not be done; the others are not touched by it. */
+const OperationError = Schema.Struct({
+  code: Schema.Literal("not_found", "validation_failed"),
+  message: Schema.String.annotations({ description: "For people; its wording may change." })
+}).annotations({ identifier: "OperationError" })
+type OperationError = typeof OperationError.Type
+
+const error = Schema.optionalWith(OperationError, { exact: true }).annotations({ description: "Where `ok` is false." })
+
+export const FillResult = Schema.Struct({
+  entity_id: EntityId,
+  store_id: Schema.NullOr(StoreId).annotations({ description: "As in the operation; null: the canonical value." }),
+  field: Schema.String,
+  ok: Schema.Boolean.annotations({ description: "Whether the operation could be carried out." }),
+  filled: Schema.Boolean.annotations({
+    description: "Whether it wrote: false, with `ok` true, where the field was not empty any more."
+  }),
+  error
+}).annotations({ identifier: "FillResult" })
+export type FillResult = typeof FillResult.Type
+
+export const ReconcileResult = Schema.Struct({
+  entity_id: EntityId,
+  store_id: StoreId.annotations({
+    description:
+      "The narrowing store, else the winner, else the first (by id) that the entity lives on; the nil UUID where there is none."
+  }),
+  ok: Schema.Boolean.annotations({ description: "Whether the operation could be carried out." }),
+  patched_store_ids: Schema.Array(StoreId).annotations({
+    description: "The stores whose version was written, by domain."
+  }),
+  unchanged: Schema.optionalWith(Schema.Literal(true), { exact: true }).annotations({
+    description: "Where `ok` is true and nothing was written: the stores agree already."
+  }),
+  error
+}).annotations({ identifier: "ReconcileResult" })
+export type ReconcileResult = typeof ReconcileResult.Type
+
+/** What a batch writes, and what became of each operation. */
+export interface Remedy<Result> {
+  readonly changes: ReadonlyArray<CatalogChange>
+  /** `results[i]` answers `operations[i]`. */
+  readonly results: ReadonlyArray<Result>
+}
+
+const absent: OperationError = { code: "not_found", message: "No such record." }
+const misfit = (path: string, message: string): OperationError => ({
+  code: "validation_failed",
+  message: `${path}: ${message}`
+})
+
+/** What is wrong with a field, or with a value for it; undefined: nothing. */
+const misfitIn = (
+  kind: EntityKind,
+  key: string,
+  value: string,
+  rules: KeyRules,
+  layers: ReadonlyArray<Attributes>
+): OperationError | undefined => {
+  const wrong = misfitOfField(kind, key, value, rules, layers)
+  return wrong === undefined ? undefined : misfit(wrong.at, wrong.message)
+}
+
+/** The entities of a batch as its operations find and leave them. */
+class Working {
+  private readonly kind: EntityKind
+  private readonly rules: KeyRules
+  private readonly aggregates: Map<EntityId, Aggregate>
+  readonly changes: Array<CatalogChange> = []
+
+  constructor(kind: EntityKind, rules: KeyRules, locked: Locked) {
+    this.kind = kind
+    this.rules = rules
+    this.aggregates = new Map(locked.aggregates)
+  }
+
+  find(id: EntityId): Aggregate | undefined {
+    const aggregate = this.aggregates.get(id)
+    return aggregate?.kind === this.kind ? aggregate : undefined
+  }
+
+  typeOf(aggregate: Aggregate, key: string): string {
+    return this.rules.typeOf(this.kind, key, layersOf(aggregate)) ?? singleLineText
+  }
+
+  /** Writes a store's own value; null returns to the canonical one. */
+  write(aggregate: Aggregate, { overrides, storeId }: VersionState, key: string, value: string | null): void {
+    const { [key]: _, ...others } = overrides
+    const next = value === null ? others : { ...others, [key]: { value, type: this.typeOf(aggregate, key) } }
+    const types = typesFor(this.rules, this.kind, [key])
+    this.changes.push(CatalogChange.SetOverrides({ entityId: aggregate.id, storeId, values: { [key]: value }, types }))
+    this.update(aggregate, (current) => ({
+      ...current,
+      versions: current.versions.map((version) =>
+        version.storeId === storeId ? { ...version, overrides: next } : version
+      )
+    }))
+  }
+
+  /** Writes the canonical value. */
+  writeCanonical(aggregate: Aggregate, key: string, value: string): void {
+    const types = typesFor(this.rules, this.kind, [key])
+    this.changes.push(CatalogChange.SetAttributes({ entityId: aggregate.id, values: { [key]: value }, types }))
+    const type = this.typeOf(aggregate, key)
+    this.update(aggregate, (current) => ({
+      ...current,
+      attributes: { ...current.attributes, [key]: { value, type } }
+    }))
+  }
+
+  private update(aggregate: Aggregate, how: (current: Aggregate) => Aggregate): void {
+    this.aggregates.set(aggregate.id, how(this.aggregates.get(aggregate.id) ?? aggregate))
+  }
+}
+
+/**
+ * Fills what is empty at the moment of writing: on a store as its override, without a store the canonical value. A field that
+ * is filled stays as it is (`ok`, not `filled`). A later operation sees what an earlier one did.
+ */
+export const decideFills =
+  (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules) =>
+  (locked: Locked): Remedy<FillResult> => {
+    const working = new Working(kind, rules, locked)
+    const results = operations.map(({ entity_id, field, store_id, value }): FillResult => {
+      const target = { entity_id, store_id: store_id ?? null, field }
+      const failed = (error: OperationError): FillResult => ({ ...target, ok: false, filled: false, error })
+      const aggregate = working.find(entity_id)
+      const version = aggregate?.versions.find(({ storeId }) => storeId === store_id)
+      if (aggregate === undefined || (store_id !== undefined && version === undefined)) return failed(absent)
+      const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
+      if (wrong !== undefined) return failed(wrong)
+      const type = working.typeOf(aggregate, field)
+      if (isEmptyValue(type, value)) return failed(misfit("value", `must not be empty: ${emptyHint(type)}`))
+      const current =
+        version === undefined ? valueOf(aggregate.attributes, field) : effectiveValue(aggregate, version, field)
+      if (!isEmptyValue(type, current)) return { ...target, ok: true, filled: false }
+      if (version === undefined) working.writeCanonical(aggregate, field, value)
+      else working.write(aggregate, version, field, value)
+      return { ...target, ok: true, filled: true }
+    })
+    return { changes: working.changes, results }
+  }
+
+const emptyHint = (type: string) =>
+  type === "html" ? "text or an image is needed" : "something else than white space is needed"
+
+const nowhere = StoreId.make(nilUuid)
+
+const severalGroups = (by: ComparedBy) =>
+  misfit("value", `the stores disagree in more than one ${by}; name the store to write, or one winner for each ${by}`)
+
+/**
+ * Makes a field equal on the stores that disagree about it at the moment of writing, as a scan of divergence finds them: texts
+ * within a language, prices within a currency. A winner's value goes to the stores of its own group only, so that no text
+ * reaches a store of another language. A value without a store is written where one group disagrees; where several do, it
+ * would fit one of them at most and is refused.
+ *
+ * A store whose value is that already is left alone; one whose new value is the canonical one inherits it again. A later
+ * operation sees what an earlier one did.
+ */
+export const decideReconciles =
+  (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, rules: KeyRules, comparison: Comparison) =>
+  (locked: Locked): Remedy<ReconcileResult> => {
+    const working = new Working(kind, rules, locked)
+    const results = operations.map((operation): ReconcileResult => {
+      const { entity_id, field, store_id, winner_store_id } = operation
+      const aggregate = working.find(entity_id)
+      const target = {
+        entity_id,
+        store_id: store_id ?? winner_store_id ?? [...(aggregate?.storeIds ?? [])].sort()[0] ?? nowhere
+      }
+      const failed = (error: OperationError): ReconcileResult => ({
+        ...target,
+        ok: false,
+        patched_store_ids: [],
+        error
+      })
+      const named = store_id ?? winner_store_id
+      const version = aggregate?.versions.find(({ storeId }) => storeId === named)
+      if (aggregate === undefined || (named !== undefined && version === undefined)) return failed(absent)
+      const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
+      const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
+      if (wrong !== undefined) return failed(wrong)
+      const disagreeing = disagreeingGroups(aggregate, field, comparison)
+      const groups = version === undefined ? disagreeing : disagreeing.filter((group) => group.includes(version))
+      if (groups.length > 1) return failed(severalGroups(comparedByOf(aggregate, field, comparison.rules)))
+      const next = value === valueOf(aggregate.attributes, field) ? null : value
+      const patched = groups
+        .flat()
+        .filter(
+          (other) =>
+            (store_id === undefined || other.storeId === store_id) && effectiveValue(aggregate, other, field) !== value
+        )
+      if (patched.length === 0) return { ...target, ok: true, patched_store_ids: [], unchanged: true }
+      for (const other of patched) working.write(aggregate, other, field, next)
+      return { ...target, ok: true, patched_store_ids: patched.map(({ storeId }) => storeId) }
+    })
+    return { changes: working.changes, results }
+  }

@@ -1,0 +1,148 @@
+import { Either, Option, Schema } from "effect"
+import { singleLineText } from "../../model/Attribute.ts"
+import { isNestedDeeper } from "../../model/JsonNesting.ts"
+import { isDate } from "../../model/KeyRule.ts"
+
+const multiLineText = "multi_line_text_field"
+
+const decimal = /^-?(?:0|[1-9]\d{0,12})(?:\.\d{1,9})?$/
+/** From 12 digits on a number is a code, such as a UPC or an EAN; with a leading zero it is one of any length. */
+const integer = /^-?(?:0|[1-9]\d{0,10})$/
+const day = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
+const color = /^#[0-9a-fA-F]{6}$/
+const address = /^https?:\/\/[^\s/]\S*$/i
+const reference = /^gid:\/\/shopify\/([A-Za-z]+)\/\d+$/
+
+/** Types of references by the kind of record that an id names. */
+const referenceTypes: ReadonlyMap<string, string> = new Map([
+  ["Product", "product_reference"],
+  ["ProductVariant", "variant_reference"],
+  ["Collection", "collection_reference"],
+  ["Metaobject", "metaobject_reference"],
+  ["Customer", "customer_reference"],
+  ["Company", "company_reference"],
+  ["Order", "order_reference"],
+  ["Page", "page_reference"],
+  ["OnlineStorePage", "page_reference"],
+  ["Article", "article_reference"],
+  ["OnlineStoreArticle", "article_reference"],
+  ["MediaImage", "file_reference"],
+  ["GenericFile", "file_reference"],
+  ["Video", "file_reference"]
+])
+
+/** Types of measurements by their units. */
+const measurements: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    dimension: ["mm", "cm", "m", "in", "ft", "yd", "millimeters", "centimeters", "meters", "inches", "feet", "yards"],
+    weight: ["g", "kg", "oz", "lb", "grams", "kilograms", "ounces", "pounds"],
+    volume: ["ml", "cl", "l", "m3", "us_fl_oz", "us_pt", "us_qt", "us_gal"].concat([
+      ...["imp_fl_oz", "imp_pt", "imp_qt", "imp_gal", "milliliters", "centiliters", "liters", "cubic_meters"]
+    ])
+  }).flatMap(([type, units]) => units.map((unit) => [unit, type] as const))
+)
+
+const parse = Schema.decodeEither(Schema.parseJson())
+const deepestJson = 32
+
+const dateType = (text: string): string | undefined => {
+  const [, date = "", time] = day.exec(text) ?? []
+  if (!isDate(date)) return undefined
+  if (time === undefined) return "date"
+  return Number.isNaN(Date.parse(text)) ? undefined : "date_time"
+}
+
+const referenceType = (text: string): string | undefined => referenceTypes.get(reference.exec(text)?.[1] ?? "")
+
+/** The type of one item of a list of texts. */
+const itemType = (text: string): string | undefined => {
+  if (/[\n\r]/.test(text)) return undefined
+  if (text.startsWith("gid:")) return referenceType(text) ?? singleLineText
+  if (color.test(text)) return "color"
+  if (address.test(text) && URL.canParse(text)) return "url"
+  return dateType(text) ?? singleLineText
+}
+
+const listType = (items: ReadonlyArray<unknown>): string => {
+  const types = new Set(items.map((item) => (typeof item === "string" ? itemType(item) : undefined)))
+  if (types.size === 0 || types.has(undefined)) return "json"
+  const [type] = types
+  return `list.${types.size === 1 ? type : singleLineText}`
+}
+
+const has = (object: object, ...keys: ReadonlyArray<string>) =>
+  Object.keys(object).length === keys.length && keys.every((key) => Object.hasOwn(object, key))
+
+const objectType = (object: Readonly<Record<string, unknown>>): string => {
+  if (has(object, "value", "unit"))
+    return (typeof object.value === "number" && measurements.get(String(object.unit).toLowerCase())) || "json"
+  if (object.type === "root" && Array.isArray(object.children)) return "rich_text_field"
+  if (has(object, "amount", "currency_code")) return "money"
+  if (has(object, "value", "scale_min", "scale_max")) return "rating"
+  return "json"
+}
+
+/** The type of JSON text that holds a list or an object; other JSON is text, a number or a word. */
+const jsonType = (text: string): string | undefined => {
+  if (isNestedDeeper(text, deepestJson)) return undefined
+  const value = parse(text)
+  if (Either.isLeft(value) || typeof value.right !== "object" || value.right === null) return undefined
+  return Array.isArray(value.right) ? listType(value.right) : objectType({ ...value.right })
+}
+
+/** The narrowest type that a value has; undefined: text. */
+const narrowest = (text: string): string | undefined => {
+  const first = text.charAt(0)
+  if (first === "{" || first === "[") return jsonType(text)
+  if (first === "#") return color.test(text) ? "color" : undefined
+  if (first === "g") return referenceType(text)
+  if (first === "h" || first === "H") return address.test(text) && URL.canParse(text) ? "url" : undefined
+  if (/^(?:true|false)$/i.test(text)) return "boolean"
+  if ((first < "0" || first > "9") && first !== "-") return undefined
+  if (integer.test(text)) return "number_integer"
+  return decimal.test(text) && text.includes(".") ? "number_decimal" : dateType(text)
+}
+
+const jsonTypes: ReadonlySet<string> = new Set([
+  ...["json", "rich_text_field", "money", "rating", "dimension", "weight", "volume"]
+])
+const isJson = (type: string) => jsonTypes.has(type) || type.startsWith("list.")
+const isNumber = (type: string) => type === "number_integer" || type === "number_decimal"
+
+/** The narrowest type that values of both have; undefined: text. */
+const wider = (left: string, right: string): string | undefined => {
+  if (left === right) return left
+  if (isNumber(left) && isNumber(right)) return "number_decimal"
+  if (left.startsWith("list.") && right.startsWith("list.")) return `list.${singleLineText}`
+  return isJson(left) && isJson(right) ? "json" : undefined
+}
+
+/**
+ * Infers the type of a metafield from all of its values, in constant memory. A type narrower than text is inferred only when
+ * every value has it. Once two values have no such type in common, only line breaks are looked for.
+ */
+export class MetafieldInference {
+  private narrow: Option.Option<string> = Option.none()
+  private isText = false
+  private hasLineBreak = false
+
+  /** Takes the next value; an empty one says nothing. */
+  take(value: string): void {
+    if (value === "" || (this.isText && this.hasLineBreak)) return
+    this.hasLineBreak ||= value.includes("\n") || value.includes("\r")
+    if (this.isText) return
+    const type = narrowest(value)
+    const both =
+      type === undefined
+        ? undefined
+        : Option.match(this.narrow, { onNone: () => type, onSome: (known) => wider(known, type) })
+    if (both === undefined) this.isText = true
+    else this.narrow = Option.some(both)
+  }
+
+  /** The inferred type; of no values, a single line of text. */
+  get type(): string {
+    const text = this.hasLineBreak ? multiLineText : singleLineText
+    return this.isText ? text : Option.getOrElse(this.narrow, () => text)
+  }
+}

@@ -1,0 +1,413 @@
+import { isUtf8 } from "node:buffer"
+import { type FileHandle, open, stat } from "node:fs/promises"
+import { CsvError, type Options, Parser } from "csv-parse"
+import { parse } from "csv-parse/sync"
+import { Chunk, Data, Effect, Either, Option, Predicate, Stream } from "effect"
+import { type ImportedProduct, ImportFileRejected, ImportProblems } from "../ImportedProduct.ts"
+import { lineBreaks } from "./ShopifyCsvCells.ts"
+import { isSeparatorLine, type MetafieldColumn, readHeader, separatorOf } from "./ShopifyCsvColumns.ts"
+import { type CsvRecord, ShopifyCsvProducts } from "./ShopifyCsvProducts.ts"
+
+/** A column that is not kept, and how many of its cells say something. */
+export interface IgnoredColumn {
+  readonly name: string
+  readonly filledCells: number
+}
+
+/** What a whole export holds. */
+export interface ShopifyCsvSummary {
+  readonly products: number
+  readonly variants: number
+  readonly images: number
+  /** Further lines of a product that hold neither a variant nor an image. */
+  readonly skippedLines: number
+  /** Active products that are not published to the online store: drafts here. */
+  readonly unpublished: number
+  /** False: every product must be here already. */
+  readonly hasTitle: boolean
+  /** In the order of the file. */
+  readonly productMetafields: ReadonlyArray<MetafieldColumn>
+  readonly variantMetafields: ReadonlyArray<MetafieldColumn>
+  /** The header, by index. */
+  readonly columnNames: ReadonlyArray<string>
+  /** In the order of the file. */
+  readonly ignoredColumns: ReadonlyArray<IgnoredColumn>
+  readonly totalBytes: number
+}
+
+/** What reading an export yields: its products in the order of the file, then one summary. */
+export type ShopifyCsvPart = Data.TaggedEnum<{
+  Product: { readonly product: ImportedProduct; readonly bytesRead: number; readonly totalBytes: number }
+  Summary: ShopifyCsvSummary
+}>
+export const ShopifyCsvPart = Data.taggedEnum<ShopifyCsvPart>()
+
+const chunkBytes = 65_536
+/** No line, and no record of several lines, may be longer. Shopify's longest value, a description, has half of it. */
+const maxRecordBytes = 1_048_576
+
+const aboutFile = (reason: string) => ImportFileRejected.at(null, null, reason)
+const aboutLine = (line: number, reason: string) => ImportFileRejected.at(line, null, reason)
+
+export const empty = () => aboutFile("The file is empty.")
+const changed = () => aboutFile("The file was changed while it was read.")
+
+const csvOptions: Options = {
+  bom: true,
+  record_delimiter: ["\r\n", "\n", "\r"],
+  relax_column_count: true,
+  skip_empty_lines: true,
+  max_record_size: maxRecordBytes
+}
+
+const unreadable =
+  (path: string) =>
+  (error: unknown): ImportFileRejected => {
+    const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
+    if (code === "ENOENT" || code === "ENOTDIR") return aboutFile(`There is no such file: ${path}`)
+    if (code === "EACCES" || code === "EPERM") return aboutFile("The service has no right to read the file.")
+    return aboutFile(`The file cannot be read (${code}).`)
+  }
+
+/** Where the last character that may go on in the next bytes begins. */
+const completeCharacters = (bytes: Buffer): number => {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if ((byte & 0xc0) === 0x80) continue
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    return length > back ? bytes.length - back : bytes.length
+  }
+  return bytes.length
+}
+
+const utf16Names: ReadonlyMap<string, string> = new Map([
+  ["fffe", "utf-16le"],
+  ["feff", "utf-16be"]
+])
+
+/**
+ * Bytes of a file, chunk by chunk, to UTF-8 of whole characters in lines of a bounded length. The file is strict UTF-8, or
+ * UTF-16 with a byte order mark, which Excel calls Unicode text.
+ */
+class TextBytes {
+  utf16: TextDecoder | null = null
+  line = 1
+  lineLength = 0
+  endedInReturn = false
+  isFirst = true
+  rest: Buffer = Buffer.alloc(0)
+
+  take(chunk: Buffer): Either.Either<Buffer, ImportFileRejected> {
+    if (this.isFirst) {
+      const name = utf16Names.get(chunk.subarray(0, 2).toString("hex"))
+      if (name !== undefined) this.utf16 = new TextDecoder(name, { fatal: true })
+      this.isFirst = false
+    }
+    if (this.utf16 !== null) return this.takeUtf16(this.utf16, chunk)
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
+    const end = completeCharacters(bytes)
+    const text = bytes.subarray(0, end)
+    const first = { line: this.line, endedInReturn: this.endedInReturn }
+    this.rest = bytes.subarray(end)
+    const problem = this.countLines(text)
+    if (problem !== null) return Either.left(problem)
+    if (isUtf8(text)) return Either.right(text)
+    this.line = first.line
+    this.endedInReturn = first.endedInReturn
+    return Either.left(this.notUtf8(text))
+  }
+
+  /** No chunk: the file ends. */
+  takeUtf16(decoder: TextDecoder, chunk?: Buffer): Either.Either<Buffer, ImportFileRejected> {
+    return Either.flatMap(
+      Either.try({
+        try: () => Buffer.from(chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })),
+        catch: () => aboutLine(this.line, "The file is no UTF-16 text from here on: save it as UTF-8.")
+      }),
+      (text) => {
+        const problem = this.countLines(text)
+        return problem === null ? Either.right(text) : Either.left(problem)
+      }
+    )
+  }
+
+  /** What is left when the file ends. */
+  end(): Either.Either<void, ImportFileRejected> {
+    if (this.utf16 !== null) return Either.map(this.takeUtf16(this.utf16), () => undefined)
+    return this.rest.length === 0 ? Either.void : Either.left(this.notUtf8(this.rest))
+  }
+
+  countLines(text: Buffer): ImportFileRejected | null {
+    for (const byte of text) {
+      if (byte === 0) return aboutLine(this.line, "The file holds U+0000: it is no text file.")
+      if (byte === 10 || byte === 13) {
+        if (byte === 13 || !this.endedInReturn) this.line++
+        this.lineLength = 0
+      } else if (++this.lineLength > maxRecordBytes) return aboutLine(this.line, "The line is longer than 1 MiB.")
+      this.endedInReturn = byte === 13
+    }
+    return null
+  }
+
+  notUtf8(text: Buffer): ImportFileRejected {
+    let start = 0
+    for (let end = 0; end < text.length; end++) {
+      if (text[end] !== 10 && text[end] !== 13) continue
+      if (!isUtf8(text.subarray(start, end))) break
+      this.countLines(text.subarray(start, end + 1))
+      start = end + 1
+    }
+    return aboutLine(
+      this.line,
+      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+    )
+  }
+}
+
+/** Bytes of text to records, each with the line on which it begins. */
+class CsvRecords {
+  /** Line on which the next record begins, empty lines before it not counted. */
+  line = 1
+  emptyLines = 0
+  /** Offset of the first byte behind the last record. */
+  end = 0
+  records: Array<CsvRecord> = []
+  /** What was written and belongs to no record yet. */
+  pending: Buffer = Buffer.alloc(0)
+  readonly separator: string
+  readonly parser: Parser
+
+  constructor(separator: string) {
+    this.separator = separator
+    this.parser = new Parser({
+      ...csvOptions,
+      delimiter: separator,
+      // Nothing goes on to the stream's readable side: records are taken as soon as their bytes were written.
+      on_record: (cells: ReadonlyArray<string>, info) => {
+        const line = this.line + info.empty_lines - this.emptyLines
+        this.records.push({ line, cells })
+        this.line = cells.reduce((next, cell) => next + lineBreaks(cell), line + 1)
+        this.emptyLines = info.empty_lines
+        this.end = info.bytes
+        return null
+      }
+    })
+    this.parser.on("error", () => {})
+  }
+
+  /** Takes the next bytes, or the end of them; the records they complete, and whether what follows those is broken. */
+  take(bytes: Buffer | null): Effect.Effect<{
+    readonly records: ReadonlyArray<CsvRecord>
+    readonly isBroken: boolean
+  }> {
+    return Effect.async((resume) => {
+      const from = this.end
+      if (bytes !== null) this.pending = Buffer.concat([this.pending, bytes])
+      const taken = (error?: Error | null) => {
+        const { records } = this
+        this.pending = this.pending.subarray(this.end - from)
+        this.records = []
+        resume(Effect.succeed({ records, isBroken: Predicate.isNotNullable(error) }))
+      }
+      if (bytes === null) this.parser.end(taken)
+      else this.parser.write(bytes, taken)
+    })
+  }
+}
+
+/** The cell on which a record breaks: its line, and its place in the record from 0. */
+interface BrokenCell {
+  readonly line: number
+  readonly index: number
+  readonly code: string
+}
+
+/** Reads a broken record once more, cell by cell. */
+const brokenCell = ({ line: firstLine, pending, separator }: CsvRecords): BrokenCell => {
+  let line = firstLine
+  let index = 0
+  const outcome = Either.try({
+    try: () =>
+      parse(pending, {
+        ...csvOptions,
+        delimiter: separator,
+        cast: (cell, { empty_lines }) => {
+          if (index++ === 0) line += empty_lines
+          line += lineBreaks(cell)
+          return cell
+        }
+      }),
+    catch: (error) => error
+  })
+  const error = Either.isLeft(outcome) ? outcome.left : null
+  if (!(error instanceof CsvError)) return { line, index, code: "unknown" }
+  return { line: index === 0 ? line + Number(error.empty_lines) : line, index, code: error.code }
+}
+
+const brokenReasons: Readonly<Record<string, string>> = {
+  CSV_QUOTE_NOT_CLOSED: "The quote that opens this cell is never closed.",
+  CSV_INVALID_CLOSING_QUOTE: "This quoted cell goes on behind its closing quote: quotes inside it must be doubled.",
+  INVALID_OPENING_QUOTE: "This cell has a quote inside and none around it: quote the cell and double the quote inside.",
+  CSV_MAX_RECORD_SIZE: "The record is longer than 1 MiB: a quote may be left open."
+}
+
+interface OpenFile {
+  readonly path: string
+  readonly handle: FileHandle
+  readonly device: number
+  readonly inode: number
+  readonly size: number
+  readonly modifiedMillis: number
+}
+
+const openFile = Effect.fnUntraced(function* (path: string) {
+  const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable(path) })
+  // Asked first: opening a pipe would wait for a writer.
+  if (found.isDirectory()) return yield* aboutFile("This is a directory, not a file.")
+  if (!found.isFile()) return yield* aboutFile("This is no regular file.")
+  const handle = yield* Effect.acquireRelease(
+    Effect.tryPromise({ try: () => open(path, "r"), catch: unreadable(path) }),
+    (opened) => Effect.ignore(Effect.tryPromise(() => opened.close()))
+  )
+  const { dev, ino, mtimeMs, size } = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable(path) })
+  if (size === 0) return yield* empty()
+  return { path, handle, device: dev, inode: ino, size, modifiedMillis: mtimeMs }
+})
+
+const readAt = (file: OpenFile, position: number, length: number) =>
+  Effect.tryPromise({
+    try: async () => {
+      const { buffer, bytesRead } = await file.handle.read(Buffer.allocUnsafe(length), 0, length, position)
+      return buffer.subarray(0, bytesRead)
+    },
+    catch: unreadable(file.path)
+  })
+
+/** Whether the path no longer leads to the file that was opened, as it was. */
+const isChanged = (file: OpenFile) =>
+  Effect.tryPromise(() => stat(file.path)).pipe(
+    Effect.map(
+      ({ dev, ino, mtimeMs, size }) =>
+        dev !== file.device || ino !== file.inode || size !== file.size || mtimeMs !== file.modifiedMillis
+    ),
+    Effect.orElseSucceed(() => true)
+  )
+
+/** One reading of an open file, from its beginning to its end. */
+const makeReading = (file: OpenFile) => {
+  const text = new TextBytes()
+  const problems = new ImportProblems()
+  let csv: CsvRecords | null = null
+  let bytesRead = 0
+  let products: ShopifyCsvProducts | null = null
+  let isDone = false
+  let isAllRead = false
+
+  const productPart = (product: ImportedProduct) =>
+    ShopifyCsvPart.Product({ product, bytesRead, totalBytes: file.size })
+
+  const take = (
+    records: ReadonlyArray<CsvRecord>,
+    separator: string
+  ): Either.Either<Array<ShopifyCsvPart>, ImportFileRejected> => {
+    const parts: Array<ShopifyCsvPart> = []
+    for (const record of records) {
+      if (products === null) {
+        if (record.cells.every((cell) => cell.trim() === "") || isSeparatorLine(record.cells[0] ?? "")) continue
+        const columns = readHeader(record.line, record.cells, separator)
+        if (Either.isLeft(columns)) return Either.left(columns.left)
+        products = new ShopifyCsvProducts(columns.right, problems)
+        continue
+      }
+      const completed = products.take(record)
+      // A file with a problem is refused: the rest of it is only checked.
+      if (completed !== null && problems.count === 0) parts.push(productPart(completed))
+    }
+    return Either.right(parts)
+  }
+
+  const brokenRecord = (records: CsvRecords) => {
+    const { code, index, line } = brokenCell(records)
+    return ImportFileRejected.at(
+      line,
+      products?.columns.names[index] ?? null,
+      brokenReasons[code] ?? "The record is no CSV."
+    )
+  }
+
+  const partsOf = Effect.fnUntraced(function* (bytes: Buffer | null) {
+    if (csv === null && bytes !== null && bytes.length > 0) csv = new CsvRecords(separatorOf(bytes.toString("utf8")))
+    if (csv === null) return []
+    const { isBroken, records } = yield* csv.take(bytes)
+    const parts = yield* take(records, csv.separator)
+    return isBroken ? yield* brokenRecord(csv) : parts
+  })
+
+  const ending = Effect.fnUntraced(function* () {
+    if (bytesRead !== file.size || (yield* isChanged(file))) return yield* changed()
+    yield* text.end()
+    const parts = yield* partsOf(null)
+    if (products === null) return yield* empty()
+    const last = products.end()
+    isAllRead = true
+    if (problems.rejected !== null) return yield* problems.rejected
+    if (last === null) return yield* aboutFile("The file has a header and no product.")
+    isDone = true
+    return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file.size))]
+  })
+
+  const next = Effect.gen(function* () {
+    const bytes = yield* readAt(file, bytesRead, chunkBytes)
+    if (bytes.length === 0) return yield* ending()
+    bytesRead += bytes.length
+    if (bytesRead > file.size) return yield* changed()
+    return yield* partsOf(yield* text.take(bytes))
+  })
+
+  /** A file that cannot be read on has that problem after those that were found before. */
+  const withEarlier = (rejected: ImportFileRejected): ImportFileRejected => {
+    if (isAllRead) return rejected
+    for (const problem of rejected.problems) problems.add(problem)
+    return problems.rejected ?? rejected
+  }
+
+  // A file that changes looks broken, and is said to have changed.
+  const honest = Effect.catchAll(next, (rejected) =>
+    Effect.flatMap(isChanged(file), (isOther) => Effect.fail(isOther ? changed() : withEarlier(rejected)))
+  )
+
+  return Effect.suspend(() =>
+    isDone
+      ? Effect.fail(Option.none<ImportFileRejected>())
+      : Effect.mapBoth(honest, { onFailure: Option.some, onSuccess: Chunk.unsafeFromArray<ShopifyCsvPart> })
+  )
+}
+
+const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsvSummary => {
+  const { columns, ignoredCells, images, skippedLines, unpublished, variants } = products
+  return {
+    products: products.products,
+    variants,
+    images,
+    skippedLines,
+    unpublished,
+    hasTitle: columns.at.title !== undefined,
+    productMetafields: columns.productMetafields,
+    variantMetafields: columns.variantMetafields,
+    columnNames: columns.names,
+    ignoredColumns: columns.ignored.map((index, place) => ({
+      name: columns.names[index] ?? "",
+      filledCells: ignoredCells[place] ?? 0
+    })),
+    totalBytes
+  }
+}
+
+/**
+ * Reads a Shopify product export. Memory does not grow with the file, but for the handles it names: one chunk of bytes is
+ * on its way at a time, and the next is read when the last one's products were taken.
+ * ImportFileRejected: everything that keeps the file from being imported, as far as it can be read on; products before the
+ * first problem were given by then.
+ */
+export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
+  Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))

@@ -1,0 +1,133 @@
+import { Either } from "effect"
+import type { EntityKind } from "../../model/Attribute.ts"
+import { misfitOf } from "../../model/KeyRule.ts"
+import { builtInRules, maxIndexedCharacters } from "../../model/KeyRules.ts"
+import { quoted } from "../ImportedProduct.ts"
+
+/** What a cell that is not blank says, or why it says nothing that fits. */
+export type CellRule = (cell: string) => Either.Either<string, string>
+
+/** White space alone is no value. */
+export const isBlank = (cell: string): boolean => cell === "" || cell.trim() === ""
+
+/** How often a line ends in the text: with CR LF, LF or CR. */
+export const lineBreaks = (text: string): number => {
+  let count = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === 10 || (code === 13 && text.charCodeAt(index + 1) !== 10)) count++
+  }
+  return count
+}
+
+/** A rule of cells, and the bounds of the key that the cell becomes a value of. */
+export const within =
+  (kind: EntityKind, key: string, rule: CellRule): CellRule =>
+  (cell) =>
+    Either.flatMap(rule(cell), (value) => {
+      const known = builtInRules[kind].get(key)
+      // Where any text is taken, line breaks are kept: only the bounds of its length count.
+      const bounds = known !== undefined && rule === anyText ? { ...known, type: "" } : known
+      const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
+      return wrong === undefined
+        ? Either.right(value)
+        : Either.left(`The value ${wrong.replace(/^each item/, "is a list of which each item")}.`)
+    })
+
+/** Text of any number of lines, as it stands. */
+export const anyText: CellRule = Either.right
+
+export const lineOfText: CellRule = (cell) =>
+  lineBreaks(cell) === 0 ? Either.right(cell) : Either.left("This value is a single line of text and has a line break.")
+
+const indexedText =
+  (noun: string): CellRule =>
+  (text) =>
+    text.length > maxIndexedCharacters
+      ? Either.left(`A ${noun} has at most ${maxIndexedCharacters} characters.`)
+      : lineOfText(text)
+
+const anyHandle = indexedText("handle")
+
+/** Handles are in lower case at Shopify. */
+export const handleText: CellRule = (cell) => anyHandle(cell.trim().toLowerCase())
+
+export const skuText: CellRule = indexedText("SKU")
+
+/** Tags as a JSON list, in the order of the file, each once. */
+export const tagList: CellRule = (cell) => {
+  const tags = new Set(cell.split(",").flatMap((tag) => tag.trim() || []))
+  return lineBreaks(cell) > 0 ? lineOfText(cell) : Either.right(tags.size === 0 ? "" : JSON.stringify([...tags]))
+}
+
+/** The range of Shopify's number_decimal, without its sign. */
+const decimal = /^\d{1,13}(?:\.\d{1,9})?$/
+
+export const decimalNumber: CellRule = (cell) =>
+  decimal.test(cell.trim())
+    ? Either.right(cell.trim())
+    : Either.left(`${quoted(cell)} is no number of 0 or more, written like 12.50.`)
+
+/** Thousands and cents apart, in either way: `1.234,50`, `12,5`. */
+const withComma = /^(\d{1,3}(?:\.\d{3})+|\d{1,13}),(\d{1,9})$/
+/** One separator before three digits: thousands or thousandths. */
+const isAmbiguous = /^[1-9]\d{0,2}[.,]\d{3}$/
+
+/** A number of a file whose cells no comma separates: a comma may stand before its decimals. */
+export const decimalCommaNumber: CellRule = (cell) => {
+  const value = cell.trim()
+  if (isAmbiguous.test(value))
+    return Either.left(`${quoted(cell)} may mean thousands or decimals: write it with two decimals, like 12,50.`)
+  const [, whole, part] = withComma.exec(value) ?? []
+  return whole === undefined ? decimalNumber(value) : decimalNumber(`${whole.replaceAll(".", "")}.${part}`)
+}
+
+export const wholeNumber: CellRule = (cell) =>
+  /^\d{1,9}$/.test(cell.trim())
+    ? Either.right(cell.trim())
+    : Either.left(`${quoted(cell)} is no whole number of 0 or more.`)
+
+const oneOf =
+  (...allowed: ReadonlyArray<string>): CellRule =>
+  (cell) => {
+    const value = cell.trim().toLowerCase()
+    return allowed.includes(value)
+      ? Either.right(value)
+      : Either.left(`${quoted(cell)} is not one of: ${allowed.join(", ")}.`)
+  }
+
+export const yesOrNo: CellRule = oneOf("true", "false")
+
+export const productStatus: CellRule = oneOf("active", "draft", "archived", "unlisted")
+
+/** What a product without a status of its own has, by whether it is published. */
+export const publishedStatus: CellRule = (cell) =>
+  Either.map(yesOrNo(cell), (published) => (published === "true" ? "active" : "draft"))
+
+export const weightUnit: CellRule = oneOf("g", "kg", "lb", "oz")
+
+export const webAddress: CellRule = (cell) => {
+  const url = cell.trim()
+  return /^https?:\/\//i.test(url) && !/\s/.test(url) && URL.canParse(url)
+    ? Either.right(url)
+    : Either.left(`${quoted(cell)} is no absolute http or https address.`)
+}
+
+/** Grams in one of each unit: the international pound and ounce. */
+const gramsPerUnit: Readonly<Record<string, number>> = { g: 1, kg: 1000, lb: 453.59237, oz: 28.349523125 }
+
+/**
+ * Grams in another unit. Exports hold grams, mostly rounded to whole ones, beside the unit in which the merchant thinks:
+ * the answer is the value of the fewest decimals that makes the same grams to as many decimals as the file has. So 454 g
+ * are 1 lb, 28 g are 1 oz, 740 g are 0.74 kg.
+ */
+export const weightIn = (unit: string, grams: string): string => {
+  const perUnit = gramsPerUnit[unit] ?? 1
+  const [whole = "0", fraction = ""] = grams.split(".")
+  const decimals = fraction.replace(/0*$/, "").length
+  const asked = Number(`${whole}.${fraction}0`).toFixed(decimals)
+  // Three more decimals tell apart whatever the grams do: no unit is more than 1,000 of them.
+  const candidates = Array.from({ length: decimals + 4 }, (_, more) => (Number(asked) / perUnit).toFixed(more))
+  const shortest = candidates.find((candidate) => (Number(candidate) * perUnit).toFixed(decimals) === asked)
+  return shortest ?? candidates.at(-1) ?? asked
+}

@@ -1,0 +1,204 @@
+import { Either } from "effect"
+import { ImportFileRejected, quoted } from "../ImportedProduct.ts"
+
+/**
+ * The columns that are kept: their names in Shopify's exports, then in its newer template file.
+ * Source: Shopify Help Center, "Using CSV files to import and export products".
+ */
+const columnNames = {
+  handle: ["Handle", "URL handle"],
+  title: ["Title"],
+  description_html: ["Body (HTML)", "Description"],
+  vendor: ["Vendor"],
+  product_type: ["Type"],
+  tags: ["Tags"],
+  status: ["Status"],
+  published: ["Published", "Published on online store"],
+  seo_title: ["SEO Title", "SEO title"],
+  seo_description: ["SEO Description", "SEO description"],
+  option1_name: ["Option1 Name", "Option1 name"],
+  option2_name: ["Option2 Name", "Option2 name"],
+  option3_name: ["Option3 Name", "Option3 name"],
+  option1: ["Option1 Value", "Option1 value"],
+  option2: ["Option2 Value", "Option2 value"],
+  option3: ["Option3 Value", "Option3 value"],
+  sku: ["Variant SKU", "SKU"],
+  barcode: ["Variant Barcode", "Barcode"],
+  price: ["Variant Price", "Price"],
+  compare_at_price: ["Variant Compare At Price", "Compare-at price"],
+  grams: ["Variant Grams", "Weight value (grams)"],
+  weight_unit: ["Variant Weight Unit", "Weight unit for display"],
+  taxable: ["Variant Taxable", "Charge tax"],
+  requires_shipping: ["Variant Requires Shipping", "Requires shipping"],
+  variant_image: ["Variant Image", "Variant image URL"],
+  image: ["Image Src", "Product image URL"],
+  image_position: ["Image Position", "Image position"],
+  image_alt: ["Image Alt Text", "Image alt text"]
+} as const
+
+/** A column that is kept; most bear the key of the attribute that they fill. */
+export type Column = keyof typeof columnNames
+
+/** The entries of a record all of whose keys are known. */
+export const entriesOf = <Key extends string, Value>(record: Readonly<Record<Key, Value>>) =>
+  Object.entries(record) as Array<[Key, Value]>
+
+const columnOf: ReadonlyMap<string, Column> = new Map(
+  entriesOf<Column, ReadonlyArray<string>>(columnNames).flatMap(([column, names]) =>
+    names.map((name) => [name, column])
+  )
+)
+
+/** Where the metafield's key stands in the file. */
+export interface MetafieldColumn {
+  /** `namespace.key` */
+  readonly key: string
+  /** Its name in the header, `""` when it has none. */
+  readonly name: string
+  readonly index: number
+}
+
+/** The columns of a file. */
+export interface Columns {
+  /** By index; a column without a name is called by its number. */
+  readonly names: ReadonlyArray<string>
+  /** Indexes of the kept columns that the file has. */
+  readonly at: Readonly<Partial<Record<Column, number>>>
+  readonly productMetafields: ReadonlyArray<MetafieldColumn>
+  readonly variantMetafields: ReadonlyArray<MetafieldColumn>
+  /** Indexes of the columns that are not kept. */
+  readonly ignored: ReadonlyArray<number>
+  /** Whether numbers may have a decimal comma: no comma separates the cells. */
+  readonly hasDecimalCommas: boolean
+}
+
+const metafieldKey = /^[\w-]{1,255}\.[\w-]{1,64}$/
+
+/** The key in `Color (product.metafields.shopify.color-pattern)`; null for another column. */
+const metafieldOf = (owner: "product" | "variant", name: string): string | null => {
+  const mark = `(${owner}.metafields.`
+  const start = name.lastIndexOf(mark)
+  const key = start >= 0 && name.endsWith(")") ? name.slice(start + mark.length, -1) : ""
+  return metafieldKey.test(key) ? key : null
+}
+
+/** The name in `Color (product.metafields.shopify.color-pattern)`. */
+const metafieldName = (column: string): string => column.slice(0, column.lastIndexOf("(")).trim()
+
+/** What may separate cells: Excel takes a semicolon where a comma stands before decimals, and a tab in its Unicode text. */
+const separators = [",", ";", "\t", "|"] as const
+type Separator = (typeof separators)[number]
+
+const isHandle = (cell: string) => columnOf.get(cell.replaceAll('"', "").trim()) === "handle"
+
+/** A line such as `sep=;`, which tells Excel the separator. */
+export const isSeparatorLine = (line: string): boolean => /^sep=.?\s*$/i.test(line)
+
+/** The separator of a text by its first line that says something: the one between a product's columns, else the commonest. */
+export const separatorOf = (text: string): Separator => {
+  const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s)?/i, ""))?.[0] ?? ""
+  const unquoted = line.replaceAll(/"[^"]*"/g, "")
+  const count = (separator: string) => unquoted.split(separator).length
+  return (
+    separators.find((separator) => line.split(separator).some(isHandle)) ??
+    separators.reduce((best, separator) => (count(separator) > count(best) ? separator : best))
+  )
+}
+
+/** Shopify's other exports, told by columns that no product export has; `columns`: all of these together. */
+const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: ReadonlyArray<string> }> = [
+  { name: "an inventory export", columns: ["HS Code", "COO"] },
+  { name: "an inventory export", columns: ["Location", "On hand"] },
+  { name: "an inventory export", columns: ["Location", "On hand (current)"] },
+  { name: "an inventory export", columns: ["Location", "On hand (new)"] },
+  { name: "an inventory export", columns: ["Location", "Available"] },
+  { name: "an inventory export", columns: ["Location", "Available (not editable)"] },
+  { name: "a customer export", columns: ["First Name", "Last Name", "Email"] },
+  { name: "an order export", columns: ["Financial Status", "Fulfillment Status"] },
+  { name: "an order export", columns: ["Lineitem name", "Lineitem quantity"] },
+  { name: "a discount export", columns: ["Discount Code", "Usage Limit"] },
+  { name: "a gift card export", columns: ["Last Characters", "Initial Balance"] }
+]
+
+/** What the file is in place of a product export. */
+const otherExport = (names: ReadonlyArray<string>): string | undefined => {
+  const given = new Set(names)
+  const found = otherExports.find(({ columns }) => columns.every((column) => given.has(column)))
+  return found === undefined
+    ? undefined
+    : `This is ${found.name} (it has the columns ${listed(found.columns)}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
+}
+
+/** What a product's line says and no column is called. */
+const telling = /^(?:true|false|deny|continue|active|draft|archived|unlisted|[\d.,-]+|https?:.*|<.*)$/is
+
+/** Whether the cells are values, not names of columns: hardly one of ours, and a repeated or a telling one among them. */
+const isNoHeader = (cells: ReadonlyArray<string>): boolean => {
+  const names = cells.flatMap((cell) => cell.trim() || [])
+  const isColumn = (name: string) => columnOf.has(name) || metafieldOf("product", name) || metafieldOf("variant", name)
+  if (names.some((name) => name.toLowerCase() === "handle") || names.filter(isColumn).length > 1) return false
+  return new Set(names).size < names.length || names.some((name) => telling.test(name))
+}
+
+const listed = (names: ReadonlyArray<string>) => names.map(quoted).join(" and ")
+
+/** The columns that a header names, or what keeps it from being that of a product export. */
+export const readHeader = (
+  line: number,
+  cells: ReadonlyArray<string>,
+  separator: string
+): Either.Either<Columns, ImportFileRejected> => {
+  const names = cells.map((cell, index) => cell.trim() || `(column ${index + 1})`)
+  const refused = (reason: string) => Either.left(ImportFileRejected.at(line, null, reason))
+  const other = otherExport(names)
+  if (other !== undefined) return refused(other)
+  if (isNoHeader(cells))
+    return refused(
+      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+    )
+  const at: Partial<Record<Column, number>> = {}
+  const metafields = { product: new Map<string, number>(), variant: new Map<string, number>() }
+  const ignored: Array<number> = []
+  const seen = new Map<string, number>()
+  for (const [index, name] of names.entries()) {
+    const rejected = (reason: string) => Either.left(ImportFileRejected.at(line, name, reason))
+    const column = columnOf.get(name)
+    const owner = (["product", "variant"] as const).find((kind) => metafieldOf(kind, name) !== null)
+    const key = owner === undefined ? null : metafieldOf(owner, name)
+    const first = seen.get(name)
+    if (first !== undefined)
+      return rejected(`This column occurs twice: it is number ${first + 1} and number ${index + 1}.`)
+    seen.set(name, index)
+    if (column !== undefined) {
+      const same = at[column]
+      if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
+      at[column] = index
+    } else if (owner !== undefined && key !== null) {
+      const same = metafields[owner].get(key)
+      if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
+      metafields[owner].set(key, index)
+    } else ignored.push(index)
+  }
+  const missing = [...(at.handle === undefined ? ["Handle"] : []), ...(at.title === undefined ? ["Title"] : [])]
+  const spelled = missing.flatMap((name) => {
+    const other = names.find((given) => given.toLowerCase() === name.toLowerCase())
+    return other === undefined ? [] : [`${quoted(name)} is spelled ${quoted(other)} there`]
+  })
+  const isWrong = (reason: string) => refused(`This is no header of a Shopify product export: ${reason}`)
+  if (at.handle === undefined)
+    return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
+  if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
+    return isWrong('it names no other of its columns than "Handle".')
+  // A unit alone weighs nothing.
+  if (at.grams === undefined && at.weight_unit !== undefined) ignored.push(at.weight_unit)
+  const columnsOf = (owner: "product" | "variant") =>
+    [...metafields[owner]].map(([key, index]) => ({ key, name: metafieldName(names[index] ?? ""), index }))
+  return Either.right({
+    names,
+    at,
+    productMetafields: columnsOf("product"),
+    variantMetafields: columnsOf("variant"),
+    ignored: ignored.sort((left, right) => left - right),
+    hasDecimalCommas: separator !== ","
+  })
+}

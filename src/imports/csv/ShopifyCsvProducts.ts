@@ -1,0 +1,377 @@
+import { Either } from "effect"
+import type { EntityKind } from "../../model/Attribute.ts"
+import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../ImportedProduct.ts"
+import * as Cells from "./ShopifyCsvCells.ts"
+import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
+
+/** The cells of a record and the line on which it begins, from 1. */
+export interface CsvRecord {
+  readonly line: number
+  readonly cells: ReadonlyArray<string>
+}
+
+/** Shopify's own limits: an export holds no more. */
+const maxVariants = 2048
+const maxImages = 250
+
+/** Cells of a product's first line that are attributes as they stand. */
+const productRules = {
+  title: Cells.lineOfText,
+  description_html: Cells.anyText,
+  vendor: Cells.lineOfText,
+  product_type: Cells.lineOfText,
+  tags: Cells.tagList,
+  seo_title: Cells.lineOfText,
+  seo_description: Cells.anyText
+} satisfies Partial<Record<Column, Cells.CellRule>>
+
+/** Cells of a variant's line that are attributes as they stand. `amount`: the rule of numbers. */
+const variantRules = (amount: Cells.CellRule) =>
+  ({
+    sku: Cells.skuText,
+    barcode: Cells.lineOfText,
+    price: amount,
+    compare_at_price: amount,
+    taxable: Cells.yesOrNo,
+    requires_shipping: Cells.yesOrNo
+  }) satisfies Partial<Record<Column, Cells.CellRule>>
+
+const bounded = <Key extends Column>(kind: EntityKind, rules: Readonly<Record<Key, Cells.CellRule>>) =>
+  entriesOf(rules).map(([key, rule]): [Key, Cells.CellRule] => [key, Cells.within(kind, key, rule)])
+
+const productEntries = bounded("product", productRules)
+const optionText = Cells.within("variant", "option1", Cells.lineOfText)
+const altText = Cells.within("media", "alt", Cells.anyText)
+
+const optionNames = ["option1_name", "option2_name", "option3_name"] as const
+const optionValues = ["option1", "option2", "option3"] as const
+
+/** A line with any of these filled holds a variant. */
+const variantMarks = [...optionValues, "sku", "barcode", "price"] as const
+
+/** What Shopify calls the one option of a product without options, and its value. */
+const noOption = "Title"
+const noOptionValue = "Default Title"
+
+type Values = Record<string, string>
+
+interface DraftImage {
+  readonly line: number
+  readonly url: string
+  readonly position: number | null
+  readonly alt: string | null
+}
+
+/** A product of which more lines may follow. */
+interface Draft {
+  readonly line: number
+  readonly handle: string
+  readonly writtenHandle: string
+  readonly values: Values
+  readonly options: ReadonlyArray<string>
+  /** Lines of its variants by what tells them apart. */
+  readonly identities: Map<string, number>
+  readonly variants: Array<ImportedVariant>
+  readonly images: Map<string, DraftImage>
+}
+
+/** One line while it is read: its cells by column, each with one problem at most. */
+class Line {
+  readonly columns: Columns
+  readonly record: CsvRecord
+  readonly problems: ImportProblems
+  /** Indexes of the cells that do not fit; null for the line as a whole. */
+  readonly rejected: Array<number | null> = []
+
+  constructor(columns: Columns, record: CsvRecord, problems: ImportProblems) {
+    this.columns = columns
+    this.record = record
+    this.problems = problems
+  }
+
+  reject(column: Column | null, reason: string): void {
+    const index = column === null ? undefined : this.columns.at[column]
+    this.rejectAt(index ?? null, reason)
+  }
+
+  rejectAt(index: number | null, reason: string): void {
+    if (this.rejected.includes(index)) return
+    this.rejected.push(index)
+    const before = index === null ? [] : this.record.cells.slice(0, index)
+    this.problems.add({
+      line: before.reduce((line, cell) => line + Cells.lineBreaks(cell), this.record.line),
+      column: index === null ? null : (this.columns.names[index] ?? null),
+      reason
+    })
+  }
+
+  has(column: Column): boolean {
+    return this.columns.at[column] !== undefined
+  }
+
+  cell(column: Column): string {
+    const index = this.columns.at[column]
+    return index === undefined ? "" : (this.record.cells[index] ?? "")
+  }
+
+  isFilled(column: Column): boolean {
+    return !Cells.isBlank(this.cell(column))
+  }
+
+  /** What the cell says: `""` when it is blank, null when the file has no such column. */
+  read(column: Column, rule: Cells.CellRule): string | null {
+    const index = this.columns.at[column]
+    return index === undefined ? null : this.readAt(index, rule)
+  }
+
+  readAt(index: number, rule: Cells.CellRule): string {
+    const cell = this.record.cells[index] ?? ""
+    if (Cells.isBlank(cell)) return ""
+    const said = rule(cell)
+    if (Either.isRight(said)) return said.right
+    this.rejectAt(index, said.left)
+    return ""
+  }
+
+  put(values: Values, key: string, value: string | null): void {
+    if (value !== null) values[key] = value
+  }
+
+  putMetafields(values: Values, metafields: ReadonlyArray<MetafieldColumn>): void {
+    for (const { index, key } of metafields) values[key] = this.readAt(index, Cells.anyText)
+  }
+}
+
+/**
+ * The lines of a product export, in order, to its products: one is complete when another one's first line comes.
+ *
+ * A product's own values are those of its first line. Any of its lines holds a variant when an option value, SKU, barcode
+ * or price is filled, and an image when an address is; one that holds neither is skipped. A blank cell of a product's
+ * first line, of a variant or of an image is deliberately empty; a column that the file does not have says nothing.
+ */
+export class ShopifyCsvProducts {
+  readonly columns: Columns
+  readonly problems: ImportProblems
+  readonly amount: Cells.CellRule
+  readonly variantEntries: ReadonlyArray<[Column, Cells.CellRule]>
+  /** The handle of a product whose first line says nothing: its further lines are passed over. */
+  unreadable: string | null = null
+  /** First lines by handle: a product's lines follow one another. */
+  readonly seen = new Map<string, number>()
+  readonly ignoredCells: Array<number>
+  current: Draft | null = null
+  products = 0
+  variants = 0
+  images = 0
+  /** Further lines of a product that hold neither a variant nor an image. */
+  skippedLines = 0
+  /** Active products that are not published to the online store. */
+  unpublished = 0
+
+  constructor(columns: Columns, problems: ImportProblems) {
+    this.columns = columns
+    this.problems = problems
+    this.amount = columns.hasDecimalCommas ? Cells.decimalCommaNumber : Cells.decimalNumber
+    this.variantEntries = bounded("variant", variantRules(this.amount))
+    this.ignoredCells = columns.ignored.map(() => 0)
+  }
+
+  /** Takes the next record; the product that it completes, if it does. What does not fit goes to the problems. */
+  take(record: CsvRecord): ImportedProduct | null {
+    return record.cells.every(Cells.isBlank) ? null : this.read(new Line(this.columns, record, this.problems))
+  }
+
+  /** The last product; null when there was none. */
+  end(): ImportedProduct | null {
+    const completed = this.complete()
+    this.current = null
+    return completed
+  }
+
+  read(line: Line): ImportedProduct | null {
+    const { cells } = line.record
+    if (cells.length !== this.columns.names.length) {
+      line.reject(null, `The record has ${cells.length} cells, the header has ${this.columns.names.length}.`)
+      return this.passOver(line.cell("handle").trim().toLowerCase())
+    }
+    const handle = line.read("handle", Cells.handleText)
+    if (!handle) {
+      line.reject("handle", "Every line must name its product by a handle.")
+      return null
+    }
+    if (handle === this.unreadable) return null
+    this.columns.ignored.forEach((index, place) => {
+      if (!Cells.isBlank(cells[index] ?? "")) this.ignoredCells[place] = (this.ignoredCells[place] ?? 0) + 1
+    })
+    const isFurther = this.current?.handle === handle
+    const completed = isFurther ? null : this.complete()
+    const draft = isFurther && this.current !== null ? this.current : this.begin(line, handle)
+    if (draft === null) return completed
+    const isVariant = variantMarks.some((column) => line.isFilled(column))
+    const isImage = line.isFilled("image")
+    if (isVariant) this.readVariant(line, draft)
+    if (isImage) this.readImage(line, draft)
+    if (isFurther && !isVariant && !isImage) this.skippedLines++
+    return completed
+  }
+
+  /** A line that cannot be read; where a product begins on it, nothing is said of that one's further lines. */
+  passOver(handle: string): ImportedProduct | null {
+    if (handle === this.current?.handle) return null
+    const completed = this.complete()
+    this.current = null
+    this.unreadable = handle
+    return completed
+  }
+
+  /** Null: the product has begun before. */
+  begin(line: Line, handle: string): Draft | null {
+    const earlier = this.seen.get(handle)
+    if (earlier !== undefined) {
+      line.reject(
+        "handle",
+        `The product ${quoted(handle)} begins on line ${earlier}: its lines must follow one another.`
+      )
+      this.current = null
+      this.unreadable = handle
+      return null
+    }
+    this.unreadable = null
+    this.seen.set(handle, line.record.line)
+    if (line.has("title") && !line.isFilled("title"))
+      line.reject("title", "The first line of a product must have its title.")
+    const values: Values = { handle }
+    for (const [column, rule] of productEntries) line.put(values, column, line.read(column, rule))
+    line.put(values, "status", this.readStatus(line))
+    line.putMetafields(values, this.columns.productMetafields)
+    this.current = {
+      line: line.record.line,
+      handle,
+      writtenHandle: line.cell("handle").trim(),
+      values,
+      options: optionNames.map((column) => line.read(column, Cells.lineOfText)?.trim() ?? ""),
+      identities: new Map(),
+      variants: [],
+      images: new Map()
+    }
+    return this.current
+  }
+
+  /**
+   * A product that is active and not published to the online store is seen by nobody there. It is a draft here: taken as
+   * active, it would come out of hiding with the next publish to any store.
+   */
+  readStatus(line: Line): string | null {
+    const status = line.read("status", Cells.productStatus)
+    const published = line.read("published", Cells.publishedStatus)
+    if (status !== "active" || published !== "draft") return status ?? published
+    this.unpublished++
+    return published
+  }
+
+  readVariant(line: Line, draft: Draft): void {
+    if (draft.variants.length === maxVariants) {
+      line.reject(null, `A product has at most ${maxVariants} variants.`)
+      return
+    }
+    const values: Values = {}
+    for (const [column, rule] of this.variantEntries) line.put(values, column, line.read(column, rule))
+    this.readWeight(line, values)
+    this.readOptions(line, draft, values)
+    line.putMetafields(values, this.columns.variantMetafields)
+    const byOptions = line.has("option1")
+    const identity = JSON.stringify(byOptions ? optionValues.map((column) => values[column]) : (values.sku ?? ""))
+    const twin = draft.identities.get(identity)
+    if (twin !== undefined)
+      line.reject(
+        byOptions ? "option1" : line.has("sku") ? "sku" : null,
+        byOptions
+          ? `The variant on line ${twin} has the same option values.`
+          : `Nothing tells this variant from the one on line ${twin}: variants need option values or different SKUs.`
+      )
+    draft.identities.set(identity, line.record.line)
+    draft.variants.push({
+      line: line.record.line,
+      values,
+      imageUrl: line.read("variant_image", Cells.webAddress)
+    })
+    this.variants++
+  }
+
+  /** Weight and unit go together: grams without a unit stay grams. */
+  readWeight(line: Line, values: Values): void {
+    const grams = line.read("grams", this.amount)
+    if (grams === null) return
+    const unit = line.read("weight_unit", Cells.weightUnit) || "g"
+    values.weight = grams === "" ? "" : Cells.weightIn(unit, grams)
+    values.weight_unit = unit
+  }
+
+  readOptions(line: Line, draft: Draft, values: Values): void {
+    for (const column of optionValues) line.put(values, column, line.read(column, optionText))
+    if (!line.has("option1")) return
+    const [firstName = ""] = draft.options
+    if (optionValues.every((column) => !values[column]) && (firstName === "" || firstName === noOption))
+      values.option1 = noOptionValue
+    for (const [index, column] of optionValues.entries()) {
+      const nameColumn = optionNames[index] ?? "option1_name"
+      if (!line.has(nameColumn) || !line.has(column)) continue
+      const name = draft.options[index] ?? ""
+      if (name !== "" && values[column] === "")
+        line.reject(column, `The product has the option ${quoted(name)}, and this variant no value of it.`)
+      if (name === "" && values[column] !== "" && values[column] !== noOptionValue)
+        line.reject(
+          column,
+          `The product's first line does not name this option in ${quoted(this.columns.names[this.columns.at[nameColumn] ?? 0] ?? "")}.`
+        )
+    }
+    values.title = optionValues.flatMap((column) => values[column] || []).join(" / ")
+  }
+
+  readImage(line: Line, draft: Draft): void {
+    const url = line.read("image", Cells.webAddress) ?? ""
+    const position = line.read("image_position", Cells.wholeNumber)
+    const alt = line.read("image_alt", altText)
+    // Files written by hand repeat a picture on each line that it goes with.
+    if (draft.images.has(url)) return
+    if (draft.images.size === maxImages) {
+      line.reject(null, `A product has at most ${maxImages} images.`)
+      return
+    }
+    draft.images.set(url, { line: line.record.line, url, position: position ? Number(position) : null, alt })
+    this.images++
+  }
+
+  complete(): ImportedProduct | null {
+    const draft = this.current
+    if (draft === null) return null
+    this.products++
+    const images = [...draft.images.values()]
+    const last = Math.max(0, ...images.flatMap(({ position }) => position ?? []))
+    let behind = 0
+    return ImportedProduct.make(
+      {
+        line: draft.line,
+        handle: draft.handle,
+        ...(draft.writtenHandle === draft.handle ? {} : { writtenHandle: draft.writtenHandle }),
+        values: this.columns.at.option1 === undefined ? draft.values : { ...draft.values, ...this.optionsOf(draft) },
+        variants: draft.variants,
+        images: images
+          .map((image) => ({ ...image, position: image.position ?? last + ++behind }))
+          .sort((left, right) => left.position - right.position)
+      },
+      { disableValidation: true }
+    )
+  }
+
+  /** The names of the first line, and of each the values of the variants in the order of the file. */
+  optionsOf({ options, variants }: Draft): Values {
+    if (this.columns.at.option1_name === undefined) return {}
+    const named = optionValues.flatMap((column, index) => {
+      const values = [...new Set(variants.flatMap((variant) => variant.values[column] || []))]
+      const name = options[index] || (values.length > 0 ? noOption : "")
+      return name === "" ? [] : [{ name, values }]
+    })
+    return { options: named.length === 0 ? "" : JSON.stringify(named) }
+  }
+}

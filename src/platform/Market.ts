@@ -1,0 +1,63 @@
+import { Schema } from "effect"
+import { RecordId, StoreId } from "../model/Ids.ts"
+
+export const MarketStatus = Schema.Literal("active", "draft")
+
+const Region = Schema.Struct({
+  code: Schema.String.annotations({ description: "ISO 3166-1 alpha-2; empty for a part of a country." }),
+  name: Schema.String
+})
+
+const WebPresence = Schema.Struct({
+  platform_id: Schema.String,
+  domain: Schema.NullOr(Schema.String),
+  subfolder_suffix: Schema.NullOr(Schema.String),
+  default_locale: Schema.String,
+  alternate_locales: Schema.Array(Schema.String)
+})
+
+const PriceAdjustment = Schema.Struct({
+  type: Schema.Literal("percentage_increase", "percentage_decrease"),
+  value: Schema.Number.annotations({ description: "Percent." })
+})
+
+const onStore = {
+  platform_id: Schema.String,
+  name: Schema.String,
+  status: MarketStatus,
+  currency: Schema.NullOr(Schema.String).annotations({ description: "ISO 4217 code; null: the store's own." }),
+  regions: Schema.Array(Region),
+  web_presences: Schema.Array(WebPresence)
+}
+
+const catalog = {
+  id: Schema.String.annotations({ description: "The platform's own id." }),
+  title: Schema.String,
+  status: Schema.Literal("active", "archived", "draft"),
+  currency: Schema.NullOr(Schema.String),
+  price_adjustment: Schema.NullOr(PriceAdjustment)
+}
+
+/** A market as one store has it. `handle` names it across stores; `type` is the platform's word in lower case. */
+export const PlatformMarket = Schema.Struct({
+  handle: Schema.String,
+  type: Schema.String,
+  ...onStore,
+  catalogs: Schema.Array(Schema.Struct(catalog))
+})
+export type PlatformMarket = typeof PlatformMarket.Type
+
+/**
+ * A market: those of the account's stores that have the same handle. Its name and type are those of the first of its stores, by
+ * domain; it is active when it is active on any of them.
+ */
+export const Market = Schema.Struct({
+  id: RecordId,
+  handle: Schema.String.annotations({ description: "Names the market across stores." }),
+  name: Schema.String.annotations({ description: "As the first of its stores calls it." }),
+  status: MarketStatus.annotations({ description: "Active when it is active on any of its stores." }),
+  type: Schema.String.annotations({ description: "The platform's word in lower case, for example `region`." }),
+  stores: Schema.Array(Schema.Struct({ store_id: StoreId, ...onStore })),
+  catalogs: Schema.Array(Schema.Struct({ store_id: StoreId, ...catalog }))
+}).annotations({ identifier: "Market" })
+export type Market = typeof Market.Type

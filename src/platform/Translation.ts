@@ -1,0 +1,129 @@
+import { Schema } from "effect"
+import { builtInFields, type EntityKind } from "../model/Attribute.ts"
+import { isMetafieldKey } from "../model/Definition.ts"
+import { StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+
+/** The kinds of entities that are translated. */
+export const TranslatedKind = Schema.Literal("product", "collection")
+export type TranslatedKind = typeof TranslatedKind.Type
+
+/** Our keys of fields that platforms call otherwise. */
+const attributeKeys: ReadonlyMap<string, string> = new Map([
+  ["body_html", "description_html"],
+  ["meta_title", "seo_title"],
+  ["meta_description", "seo_description"]
+])
+
+/** Our key of a field, by the platform's name of it; null: it is no attribute of the kind. */
+export const attributeKeyOf = (kind: EntityKind, key: string): string | null => {
+  const ours = attributeKeys.get(key) ?? key
+  return Object.hasOwn(builtInFields[kind], ours) || isMetafieldKey(ours) ? ours : null
+}
+
+/** A value in another language. `outdated`: the source's digest is not the one the translation was made from. */
+export const Translation = Schema.Struct({
+  key: Schema.String,
+  value: Schema.String,
+  outdated: Schema.Boolean,
+  source_digest: Schema.NullOr(Schema.String).annotations({
+    description: "Digest of the source that it was made from; null where the platform does not keep it."
+  }),
+  updated_at: Schema.NullOr(Timestamp)
+})
+export type Translation = typeof Translation.Type
+
+const field = {
+  key: Schema.String.annotations({
+    description: "The platform's name of the field, for example `title` or `body_html`."
+  }),
+  type: Schema.String,
+  source_locale: Schema.String,
+  source_value: Schema.String,
+  digest: Schema.NullOr(Schema.String).annotations({
+    description: "Changes with the source; null: the source is empty."
+  })
+}
+
+const PlatformTranslatableField = Schema.Struct(field)
+
+/** A field of an entity that can be translated, and what it says in the main language of these stores. */
+export const TranslatableField = Schema.Struct({
+  ...field,
+  store_ids: Schema.Array(StoreId).annotations({ description: "The stores whose source this is, by domain." })
+})
+export type TranslatableField = typeof TranslatableField.Type
+
+/** By locale, then by store. */
+export const Translations = Schema.Struct({
+  locale: Schema.String,
+  stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(Translation) }))
+})
+export type Translations = typeof Translations.Type
+
+/** What the stores of an entity say about it in other languages than their main one. */
+export interface EntityTranslations {
+  /** By locale, then by the stores' domains, then by key. */
+  readonly data: ReadonlyArray<Translations>
+  /** By key, then by the first of the stores that share the source. */
+  readonly translatable_fields: ReadonlyArray<TranslatableField>
+}
+
+const AttributeKey = Schema.NullOr(Schema.String).annotations({
+  description: "The attribute that the field is, as entities list it; null where it is none."
+})
+
+/** A translation as answers give it. */
+const KeyedTranslation = Schema.Struct({
+  ...Translation.fields,
+  attribute_key: AttributeKey
+}).annotations({ identifier: "Translation" })
+
+/** A translatable field as answers give it. */
+export const KeyedTranslatableField = Schema.Struct({
+  ...TranslatableField.fields,
+  attribute_key: AttributeKey
+}).annotations({ identifier: "TranslatableField" })
+
+/** Translations as answers give them. */
+export const KeyedTranslations = Schema.Struct({
+  locale: Schema.String,
+  stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(KeyedTranslation) }))
+}).annotations({ identifier: "Translations" })
+
+/** `EntityTranslations` with our keys beside the platforms'. */
+export interface KeyedEntityTranslations {
+  readonly data: ReadonlyArray<typeof KeyedTranslations.Type>
+  readonly translatable_fields: ReadonlyArray<typeof KeyedTranslatableField.Type>
+}
+
+export const withAttributeKeys = (
+  kind: TranslatedKind,
+  { data, translatable_fields }: EntityTranslations
+): KeyedEntityTranslations => {
+  const keyed = <Field extends { readonly key: string }>(field: Field) => ({
+    ...field,
+    attribute_key: attributeKeyOf(kind, field.key)
+  })
+  return {
+    data: data.map(({ locale, stores }) => ({
+      locale,
+      stores: stores.map(({ store_id, translations }) => ({ store_id, translations: translations.map(keyed) }))
+    })),
+    translatable_fields: translatable_fields.map(keyed)
+  }
+}
+
+/** What one store says about one product or collection in one other language. */
+export const PlatformTranslations = Schema.Struct({
+  kind: TranslatedKind,
+  platform_id: Schema.String,
+  locale: Schema.String,
+  fields: Schema.Array(PlatformTranslatableField),
+  translations: Schema.Array(Translation)
+})
+export type PlatformTranslations = typeof PlatformTranslations.Type
+
+/** Whether the source is not the one that a translation was made from; where one of the digests is not known, as its platform says. */
+export const isOutdated = ({ outdated, source_digest }: Translation, digest: string | null): boolean =>
+  source_digest !== null && digest !== null ? source_digest !== digest : outdated

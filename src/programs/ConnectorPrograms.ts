@@ -1,0 +1,141 @@
+import { Effect } from "effect"
+import { Catalog, type ListQuery } from "../catalog/Catalog.ts"
+import { details } from "../catalog/Entity.ts"
+import { Drafts } from "../drafts/Drafts.ts"
+import type { AttributesUpdate } from "../drafts/DraftWrite.ts"
+import { Drops } from "../drops/Drops.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import { NotFound, type PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { Publishing } from "../publishing/Publishing.ts"
+import { Operations } from "../storedata/Operations.ts"
+import { SalesChannels } from "../storedata/SalesChannels.ts"
+
+interface OneMaster {
+  readonly path: { readonly master_id: EntityId }
+}
+
+interface OneProjection {
+  readonly path: { readonly master_id: EntityId; readonly channel_id: StoreId }
+}
+
+const bounded = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
+
+interface PublishedTo {
+  readonly store_id: StoreId
+  readonly outcome: "pending" | "nothing_to_publish" | "refused"
+  readonly message?: string
+}
+
+interface Publish extends OneMaster {
+  readonly payload: { readonly draft_revision: number; readonly channel_ids?: ReadonlyArray<StoreId> | undefined }
+}
+
+/** A master of another kind than those that have what is asked for. */
+const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
+  ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
+
+/**
+ * Why a channel was refused, and what comes next. Paths of the issues are left out: they are places in what REST is sent, and
+ * the issues themselves name what they are about.
+ */
+const reasonOf = (error: NotFound | ValidationFailed | PimLocked | RevisionConflict): string => {
+  switch (error._tag) {
+    case "ValidationFailed":
+      return error.issues.map(({ message }) => message).join("; ")
+    case "RevisionConflict":
+      return `the master was changed meanwhile: its draft_revision is ${error.currentRevision}; call get_master_v1, and publish_master_v1 with it for this channel`
+    default:
+      return error.message
+  }
+}
+
+/** One program an endpoint of the connector's own, named as the endpoint; for those who do not know the kind. */
+export const makeConnectorPrograms = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const channels = yield* SalesChannels
+  const drafts = yield* Drafts
+  const drops = yield* Drops
+  const operations = yield* Operations
+  const publishing = yield* Publishing
+
+  const detail = (id: EntityId) =>
+    Effect.gen(function* () {
+      const kind = yield* catalog.kindOf(id)
+      return details[kind](yield* catalog.get(kind, id))
+    })
+  const versions = (id: EntityId) => Effect.flatMap(catalog.kindOf(id), (kind) => catalog.versions(kind, id))
+
+  return {
+    listMasters: ({
+      urlParams: { master_type, ...query }
+    }: {
+      readonly urlParams: ListQuery & { readonly master_type?: EntityKind | undefined }
+    }) => catalog.list(master_type ?? null, query),
+    getMaster: ({ path }: OneMaster) => detail(path.master_id),
+    getMasterWithProjections: ({ path }: OneMaster) =>
+      // Values after the revision: whoever writes what they saw between two changes is told so.
+      Effect.flatMap(detail(path.master_id), (master) =>
+        Effect.map(versions(path.master_id), (projections) => ({ ...master, projections }))
+      ),
+    getMasterRelated: ({ path, urlParams }: OneMaster & { readonly urlParams: ListQuery }) =>
+      catalog.related(path.master_id, urlParams),
+    listProjections: ({ path }: OneMaster) => Effect.map(versions(path.master_id), bounded),
+    getProjection: ({ path }: OneProjection) =>
+      Effect.flatMap(catalog.kindOf(path.master_id), (kind) => catalog.version(kind, path.master_id, path.channel_id)),
+    updateMasterAttributes: ({ path, payload }: OneMaster & { readonly payload: AttributesUpdate }) =>
+      drafts.updateAttributes(path.master_id, payload),
+    updateProjectionAttributes: ({ path, payload }: OneProjection & { readonly payload: AttributesUpdate }) =>
+      drafts.updateVersionAttributes(path.master_id, path.channel_id, payload),
+    publishMaster: ({ path: { master_id }, payload: { channel_ids, draft_revision } }: Publish) =>
+      Effect.gen(function* () {
+        const master = yield* detail(master_id)
+        if (master.draft_revision !== draft_revision)
+          return yield* new RevisionConflict({ entityId: master_id, currentRevision: master.draft_revision })
+        const there = new Set(master.stores.map(({ store_id }) => store_id))
+        if (channel_ids?.some((id) => !there.has(id))) return yield* new NotFound()
+        const pending = master.stores.flatMap(({ pending_publish, store_id }) => (pending_publish ? [store_id] : []))
+        const stores: Array<PublishedTo> = []
+        for (const store_id of new Set(channel_ids ?? pending)) {
+          const asked = yield* Effect.either(publishing.ask(master_id, store_id, draft_revision))
+          if (asked._tag === "Right")
+            stores.push({
+              store_id,
+              outcome: asked.right.outcome === "nothing_to_publish" ? "nothing_to_publish" : "pending"
+            })
+          // What was asked for of other channels goes on: the answer tells both.
+          else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
+            stores.push({ store_id, outcome: "refused", message: reasonOf(asked.left) })
+          else return yield* asked.left
+        }
+        if (stores.length > 0 && stores.every(({ outcome }) => outcome === "refused"))
+          return yield* new ValidationFailed({
+            issues: stores.map(({ message = "", store_id }) => ({
+              path: "channel_ids",
+              message: `${store_id} is refused: ${message}`
+            }))
+          })
+        return { entity_id: master_id, draft_revision, stores }
+      }),
+    getMasterTranslations: ({ path: { master_id } }: OneMaster) =>
+      Effect.gen(function* () {
+        const kind = yield* catalog.kindOf(master_id)
+        if (kind !== "product" && kind !== "collection")
+          return yield* onlyKinds(kind, "translations", "products and collections")
+        const { data, translatable_fields } = yield* operations.translations(kind, master_id)
+        return { ...bounded(data), translatable_fields }
+      }),
+    getMasterSalesChannels: ({ path: { channel_id, master_id } }: OneProjection) =>
+      Effect.gen(function* () {
+        const kind = yield* catalog.kindOf(master_id)
+        if (kind === "media") return yield* onlyKinds(kind, "sales channels", "products, variants and collections")
+        return bounded(yield* channels.ofEntity(kind, master_id, channel_id))
+      }),
+    listMasterDrops: ({ path: { master_id } }: OneMaster) =>
+      Effect.gen(function* () {
+        const kind = yield* catalog.kindOf(master_id)
+        if (kind === "media") return yield* onlyKinds(kind, "drops", "products, variants and collections")
+        return bounded(yield* drops.ofEntity(kind, master_id))
+      })
+  }
+})

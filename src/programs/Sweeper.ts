@@ -1,0 +1,55 @@
+import { Effect, Layer, Option, Schedule } from "effect"
+import { Sessions } from "../access/Sessions.ts"
+import { Authorization } from "../connections/Authorization.ts"
+import { LeasesRepo } from "../database/LeasesRepo.ts"
+import { Imports } from "../imports/Imports.ts"
+import { Publishing } from "../publishing/Publishing.ts"
+import { Mirror } from "../storedata/Mirror.ts"
+
+/** A lease of 60 s that ran out is seen so soon that an account is locked for at most 75 s: decisions on imports. */
+const betweenTakeovers = Schedule.spaced("10 seconds")
+const betweenSweeps = Schedule.spaced("1 hour")
+
+const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
+  Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
+
+/** Ends leases of processes that are gone, and finishes their imports. */
+const takeOver = Effect.gen(function* () {
+  yield* (yield* LeasesRepo).endOfGone
+  const count = yield* (yield* Imports).resume(Option.none())
+  if (count > 0) yield* Effect.logInfo(`Took over ${count} ${count === 1 ? "import" : "imports"}`)
+})
+
+/** What no longer matters goes: the one place for tables and their ages, which docs/architecture.md repeats. */
+const sweep = Effect.gen(function* () {
+  const { discardAbandoned, forgetStaged } = yield* Imports
+  const mirror = yield* Mirror
+  const publishing = yield* Publishing
+  const sweeps = [
+    { gone: "discarded reviews that nobody decided", work: discardAbandoned },
+    { gone: "forgot what imports staged, products", work: forgetStaged },
+    { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
+    { gone: "forgot publications that ended long ago", work: publishing.forget }
+  ]
+  for (const { gone, work } of sweeps) {
+    const count = yield* work
+    if (count > 0) yield* Effect.logInfo(`Swept: ${gone}: ${count}`)
+  }
+})
+
+/** Who was signed in, asked or let in, and is no more. */
+const sweepAccess = Effect.gen(function* () {
+  yield* (yield* Sessions).forget
+  yield* (yield* Authorization).forget
+})
+
+/** What every server does without being asked, at its start and then again and again. */
+export const layer: Layer.Layer<never, never, Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions> =
+  Layer.scopedDiscard(
+    Effect.all([
+      // Forked: the next account's import must not wait until a long one is finished.
+      Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+      Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
+      Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
+    ])
+  )

@@ -1,0 +1,78 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { CatalogRepo } from "../catalog/CatalogRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import { LiveReadFailed, NotFound } from "../model/Errors.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
+import type { PlatformReadError } from "../platform/PlatformErrors.ts"
+import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
+import { StoreAccess } from "../stores/StoreAccess.ts"
+
+/** What is sold on channels. */
+export type ChannelKind = Exclude<EntityKind, "media">
+
+/** Where the stores of whoever asks sell: their platforms are asked each time, for 5 s at most. */
+export class SalesChannels extends Context.Tag("catalog/SalesChannels")<
+  SalesChannels,
+  {
+    /** NotFound: no such store, and nobody was asked. LiveReadFailed: the platform gave no usable answer. */
+    readonly ofStore: (
+      storeId: StoreId
+    ) => Effect.Effect<ReadonlyArray<SalesChannel>, NotFound | LiveReadFailed, CurrentActor>
+    /**
+     * Every channel of the store, and whether the entity is on it. One that was never published there is on none.
+     * NotFound: no such store, no such entity of this kind, or none on that store; nobody was asked. LiveReadFailed: as for
+     * `ofStore`.
+     */
+    readonly ofEntity: (
+      kind: ChannelKind,
+      id: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<ReadonlyArray<EntityChannel>, NotFound | LiveReadFailed, CurrentActor>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    SalesChannels,
+    Effect.gen(function* () {
+      const access = yield* StoreAccess
+      const catalog = yield* CatalogRepo
+      const platforms = yield* PlatformClient
+
+      /** Asks the platform of a store; what only it could have done better is one failure. */
+      const asked = <A>(storeId: StoreId, ask: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          return yield* ask(yield* access.open(accountId, storeId))
+        }).pipe(
+          Effect.catchTags({
+            PlatformRefused: ({ message }) => new LiveReadFailed({ message }),
+            PlatformUnavailable: ({ message }) => new LiveReadFailed({ message })
+          })
+        )
+
+      return {
+        ofStore: Effect.fn("SalesChannels.ofStore")((storeId) => asked(storeId, platforms.salesChannels)),
+        ofEntity: Effect.fn("SalesChannels.ofEntity")(function* (kind, id, storeId) {
+          const { accountId } = yield* CurrentActor
+          const version = yield* catalog.onStore(accountId, kind, id, storeId)
+          if (Option.isNone(version)) return yield* new NotFound()
+          const { platformId } = version.value
+          return yield* asked(storeId, (store) =>
+            platformId === null
+              ? Effect.map(platforms.salesChannels(store), (channels) => channels.map(unpublished))
+              : platforms.entityChannels(store, platformId)
+          )
+        })
+      }
+    })
+  )
+}
+
+const unpublished = ({ id, name }: SalesChannel): EntityChannel => ({
+  id,
+  name,
+  is_published: false,
+  publish_date: null,
+  state: "unpublished"
+})

@@ -1,0 +1,167 @@
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto"
+import { link, readFile, rm, writeFile } from "node:fs/promises"
+import { Context, Data, Effect, Layer, Option, Predicate, Redacted } from "effect"
+import { ValidationFailed } from "../model/Errors.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
+
+/** Where the key is that secrets are encrypted under. */
+export type SecretKey =
+  /** Nowhere: nothing that is secret can be kept. */
+  | { readonly _tag: "None" }
+  /** A setting: 32 bytes in base64 or hexadecimal. */
+  | { readonly _tag: "Setting"; readonly key: Redacted.Redacted }
+  /** A file beside the embedded database, which is made when the first secret is kept. */
+  | { readonly _tag: "File"; readonly path: string }
+
+/** Which key this process uses; none, unless where layers meet says otherwise. */
+export class SecretKeySource extends Context.Reference<SecretKeySource>()("catalog/SecretKeySource", {
+  defaultValue: (): SecretKey => ({ _tag: "None" })
+}) {}
+
+/** Whose secret it is. Moved to another account or store it opens no more. */
+export interface SecretOwner {
+  readonly accountId: AccountId
+  readonly storeId: StoreId
+}
+
+/** A secret that is kept and cannot be read any more. `message` says why, and the way out. */
+export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
+
+const keyBytes = 32
+const nonceBytes = 12
+const tagBytes = 16
+/** The first byte of what is kept: how it was encrypted. */
+const version = 1
+
+/** The bytes of a key as a person writes it; none where it is no key. */
+export const secretKeyBytes = (text: string): Option.Option<Buffer> =>
+  /^[0-9a-fA-F]{64}$/.test(text)
+    ? Option.some(Buffer.from(text, "hex"))
+    : Option.filter(
+        Option.liftPredicate(Buffer.from(text, "base64"), () => /^[A-Za-z0-9+/]{43}=$/.test(text)),
+        ({ length }) => length === keyBytes
+      )
+
+const boundTo = ({ accountId, storeId }: SecretOwner) => Buffer.from(`store-credential ${accountId} ${storeId}`)
+
+const encrypted = (key: Buffer, secret: string, owner: SecretOwner): Buffer => {
+  const nonce = randomBytes(nonceBytes)
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(owner))
+  const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()])
+  return Buffer.concat([Buffer.of(version), nonce, cipher.getAuthTag(), text])
+}
+
+const decrypted = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
+  const nonce = sealed.subarray(1, 1 + nonceBytes)
+  const tag = sealed.subarray(1 + nonceBytes, 1 + nonceBytes + tagBytes)
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: tagBytes })
+    .setAAD(boundTo(owner))
+    .setAuthTag(tag)
+  return decipher.update(sealed.subarray(1 + nonceBytes + tagBytes), undefined, "utf8") + decipher.final("utf8")
+}
+
+/** Work on files; fails with Node's code of what went wrong. */
+const onFiles = <A>(work: () => Promise<A>): Effect.Effect<A, string> =>
+  Effect.tryPromise({
+    try: work,
+    catch: (cause) => (Predicate.hasProperty(cause, "code") ? String(cause.code) : "unknown error")
+  })
+
+/** The key in a file; none: there is no such file. Fails with what is wrong with it. */
+const readKey = (path: string): Effect.Effect<Option.Option<Buffer>, string> =>
+  Effect.gen(function* () {
+    const text = yield* onFiles(() => readFile(path, "utf8")).pipe(
+      Effect.map((content): string | null => content),
+      Effect.catchIf(
+        (code) => code === "ENOENT",
+        () => Effect.succeed(null)
+      ),
+      Effect.mapError((code) => `${path} cannot be read (${code})`)
+    )
+    if (text === null) return Option.none()
+    const key = secretKeyBytes(text.trim())
+    return Option.isSome(key) ? key : yield* Effect.fail(`${path} holds no key of 32 bytes in base64`)
+  })
+
+/** Makes the file whole or not at all; who comes second finds the first one's. Fails with what is wrong. */
+const makeKey = (path: string): Effect.Effect<void, string> =>
+  Effect.gen(function* () {
+    const draft = `${path}.${randomUUID()}`
+    const text = `${randomBytes(keyBytes).toString("base64")}\n`
+    yield* onFiles(() => writeFile(draft, text, { flag: "wx", mode: 0o600 }))
+    yield* onFiles(() => link(draft, path)).pipe(
+      Effect.catchIf(
+        (code) => code === "EEXIST",
+        () => Effect.void
+      ),
+      Effect.ensuring(Effect.promise(() => rm(draft, { force: true })))
+    )
+  }).pipe(Effect.mapError((code) => `${path} cannot be written (${code})`))
+
+/**
+ * Keeps what opens the platforms of stores: encrypted at rest (AES-256-GCM), each secret bound to its account and store.
+ */
+export class SecretBox extends Context.Tag("catalog/SecretBox")<
+  SecretBox,
+  {
+    /** Whether secrets can be kept, and from now on they can. ValidationFailed names the setting that is missing or at fault. */
+    readonly ready: Effect.Effect<void, ValidationFailed>
+    /** What may be stored in place of a secret. ValidationFailed: as for `ready`. */
+    readonly seal: (secret: Redacted.Redacted, owner: SecretOwner) => Effect.Effect<Uint8Array, ValidationFailed>
+    /** The secret. SecretUnreadable: there is no key, it is another, or what was stored is another owner's or was changed. */
+    readonly open: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<Redacted.Redacted, SecretUnreadable>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    SecretBox,
+    Effect.gen(function* () {
+      const source = yield* SecretKeySource
+      const name = source._tag === "File" ? source.path : "SECRET_KEY"
+
+      /** The key there is; none: a setting that is not set, or a file that was not made. */
+      const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
+        ? readKey(source.path)
+        : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))
+
+      const needed = Effect.gen(function* () {
+        const found = yield* known
+        if (Option.isSome(found)) return found.value
+        if (source._tag !== "File") return yield* Effect.fail(null)
+        yield* makeKey(source.path)
+        const made = yield* readKey(source.path)
+        return Option.isSome(made) ? made.value : yield* Effect.fail(`${source.path} is gone`)
+      }).pipe(
+        Effect.mapError((why) =>
+          why === null
+            ? ValidationFailed.at(
+                "SECRET_KEY",
+                "is not set, so the token of a store cannot be kept; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+              )
+            : ValidationFailed.at("DATA_DIR", why)
+        )
+      )
+
+      const unreadable = (why: string) =>
+        new SecretUnreadable({
+          message: `The store's access token cannot be decrypted: ${why}. Bring back the key it was linked under, or link the store again with its token.`
+        })
+
+      return {
+        ready: Effect.asVoid(needed),
+        seal: (secret, owner) => Effect.map(needed, (key) => encrypted(key, Redacted.value(secret), owner)),
+        open: (sealed, owner) =>
+          Effect.gen(function* () {
+            const found = yield* Effect.mapError(known, unreadable)
+            if (Option.isNone(found))
+              return yield* unreadable(source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
+            const bytes = Buffer.from(sealed)
+            if (bytes[0] !== version) return yield* unreadable("it was kept by a newer version of this service")
+            return yield* Effect.try({
+              try: () => Redacted.make(decrypted(found.value, bytes, owner)),
+              catch: () => unreadable(`${name} is not the key that it was kept under`)
+            })
+          })
+      }
+    })
+  )
+}

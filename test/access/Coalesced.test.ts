@@ -1,0 +1,61 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { makeCoalesced } from "../../src/access/Coalesced.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
+
+/** Look-ups of which those in the list never come back, by the order in which they begin. */
+const lookUps = (stuck: ReadonlyArray<number>, begun: Array<ReadonlyArray<string>>) => (keys: ReadonlyArray<string>) =>
+  Effect.suspend(() => {
+    begun.push(keys)
+    return stuck.includes(begun.length - 1)
+      ? Effect.never
+      : Effect.as(Effect.sleep("5 millis"), new Map(keys.map((key) => [key, key.toUpperCase()])))
+  })
+
+describe("look-ups that share a run", () => {
+  it.scopedLive("those who come while one runs share the next", () =>
+    Effect.gen(function* () {
+      const begun: Array<ReadonlyArray<string>> = []
+      const find = yield* makeCoalesced(lookUps([], begun))
+      const found = yield* Effect.all([find("a"), find("b"), find("c"), find("b")], { concurrency: "unbounded" })
+      assert.deepStrictEqual(found, ["A", "B", "C", "B"].map(Option.some))
+      assert.deepStrictEqual(begun, [["a"], ["b", "c"]])
+    })
+  )
+
+  it.scopedLive("a run that never ends holds up its callers for a moment, and nobody after them", () =>
+    Effect.gen(function* () {
+      const begun: Array<ReadonlyArray<string>> = []
+      const find = yield* makeCoalesced(lookUps([0, 1], begun))
+      const found = yield* Effect.all([find("a"), find("b"), find("c")], { concurrency: "unbounded" })
+      assert.deepStrictEqual(found, ["A", "B", "C"].map(Option.some))
+      assert.deepStrictEqual(begun[0], ["a"])
+      assert.deepStrictEqual(new Set(begun[1]), new Set(["a", "b", "c"]))
+      assert.deepStrictEqual(new Set(begun[2]), new Set(["a", "b", "c"]))
+      assert.deepStrictEqual(yield* find("d"), Option.some("D"))
+    })
+  )
+
+  it.scopedLive("planted: a run of which nobody asks again holds up everybody", () =>
+    Effect.gen(function* () {
+      const find = yield* makeCoalesced(lookUps([0], []), { patienceMillis: 99_999_999 })
+      const found = yield* Effect.all([find("a"), find("b")], { concurrency: "unbounded" }).pipe(
+        Effect.timeoutOption("1 second")
+      )
+      assert.deepStrictEqual(found, Option.none())
+    })
+  )
+
+  it.scopedLive("a caller is told of the failure of the last run that it waited for, not of the first", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const find = yield* makeCoalesced((keys: ReadonlyArray<string>) => {
+        runs++
+        return runs === 1
+          ? Effect.zipRight(Effect.sleep("250 millis"), Effect.die(new Unavailable()))
+          : Effect.as(Effect.sleep("300 millis"), new Map(keys.map((key) => [key, runs])))
+      })
+      assert.isTrue(Option.isSome(yield* find("a")))
+    })
+  )
+})

@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { Effect, Redacted } from "effect"
+import { createClient } from "redis"
+import { AccountId } from "../../src/model/Ids.ts"
+
+/** Any database of a Redis server that tests may write to; they leave it as it was. */
+const address = process.env.TEST_REDIS_URL ?? "redis://127.0.0.1:6379/9"
+
+export const redisUrl = Redacted.make(address)
+
+/** A client for what a test wants to see or spoil. */
+export const openRedis = Effect.acquireRelease(
+  Effect.promise(() => {
+    const client = createClient({ url: address, socket: { connectTimeout: 1_000, reconnectStrategy: false } })
+    return client.on("error", () => {}).connect()
+  }),
+  (client) => Effect.promise(() => client.close())
+)
+
+/** For `describe.skipIf(!redisAnswers)`. */
+export const redisAnswers: boolean = await Effect.runPromise(
+  Effect.scoped(openRedis).pipe(
+    Effect.as(true),
+    Effect.catchAllCause(() => Effect.succeed(false))
+  )
+)
+
+if (!redisAnswers)
+  console.warn("Redis does not answer: the suites of budgets across nodes are SKIPPED (TEST_REDIS_URL)")
+
+const accounts = new Set<AccountId>()
+
+/** An account that no other test spends from. */
+export const freshAccount = (): AccountId => {
+  const accountId = AccountId.make(randomUUID())
+  accounts.add(accountId)
+  return accountId
+}
+
+/** Takes the windows of these accounts, or of all fresh ones, out of Redis. */
+export const forget = (whose: Iterable<string> = accounts) =>
+  Effect.scoped(
+    Effect.flatMap(openRedis, (redis) =>
+      Effect.promise(async () => {
+        const ours = new Set(whose)
+        for await (const keys of redis.scanIterator({ MATCH: "catalog:budget:*", COUNT: 1_000 })) {
+          const found = keys.filter((key) => ours.has(/\{(.*?)\}/.exec(key)?.[1] ?? ""))
+          if (found.length > 0) await redis.unlink(found)
+        }
+      })
+    )
+  )
+
+/** A way to Redis that can be spoiled. */
+export const openProxy = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const target = new URL(address)
+    const sockets = new Set<Socket>()
+    let isHung = false
+    let delayMillis = 0
+    const server = createServer((near) => {
+      const far = connect(Number(target.port || 6379), target.hostname)
+      for (const [from, to] of [
+        [near, far],
+        [far, near]
+      ] as const) {
+        sockets.add(from)
+        from.on("error", () => {})
+        from.on("close", () => {
+          sockets.delete(from)
+          to.destroy()
+        })
+        from.on("data", (data) => {
+          const pass = () => {
+            if (!isHung && !to.destroyed) to.write(data)
+          }
+          if (delayMillis > 0 && from === far) setTimeout(pass, delayMillis)
+          else pass()
+        })
+      }
+    })
+    const listen = async (port: number) => {
+      await once(server.listen(port, "127.0.0.1"), "listening")
+      return (server.address() as AddressInfo).port
+    }
+    const port = await listen(0)
+    const url = new URL(address)
+    url.hostname = "127.0.0.1"
+    url.port = String(port)
+    const cut = async () => {
+      const closed = once(server, "close")
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    }
+    return {
+      url: Redacted.make(url.href),
+      /** Ends all connections and refuses new ones. */
+      cut: Effect.promise(cut),
+      /** Accepts connections again. */
+      mend: Effect.promise(() => listen(port)),
+      /** Takes everything in and passes nothing on. */
+      hang: (hung: boolean) =>
+        Effect.sync(() => {
+          isHung = hung
+        }),
+      /** Makes every answer come later. */
+      delay: (millis: number) =>
+        Effect.sync(() => {
+          delayMillis = millis
+        }),
+      connections: Effect.sync(() => sockets.size / 2),
+      close: () => (server.listening ? cut() : Promise.resolve())
+    }
+  }),
+  (proxy) => Effect.promise(proxy.close)
+)

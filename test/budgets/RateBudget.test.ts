@@ -1,0 +1,246 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, FastCheck as fc, Ref, TestClock } from "effect"
+import { type BudgetSizes, RateBudget, type Spender, type Taken } from "../../src/budgets/RateBudget.ts"
+import type { AccountId } from "../../src/model/Ids.ts"
+import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
+import { amount } from "../support/Volume.ts"
+
+const take = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.take(spender))
+
+/** Every request ever taken is kept, and a window is found by looking through them. */
+const naive = ({ perAccount, perKey }: BudgetSizes) => {
+  const taken: Array<{ readonly owner: string; readonly at: number }> = []
+  const windowOf = (owner: string, now: number) => {
+    let start = Number.NEGATIVE_INFINITY
+    let count = 0
+    for (const { at } of taken.filter((one) => one.owner === owner)) {
+      if (at >= start + 60_000) {
+        start = at
+        count = 0
+      }
+      count += 1
+    }
+    return now < start + 60_000 ? { ends: start + 60_000, count } : { ends: now + 60_000, count: 0 }
+  }
+  return (now: number, { accountId, credentialId }: Spender): Taken => {
+    const key = windowOf(credentialId, now)
+    const shared = windowOf(accountId, now)
+    const refusing = [
+      ...(key.count < perKey ? [] : [{ scope: "key" as const, ends: key.ends }]),
+      ...(shared.count < perAccount ? [] : [{ scope: "account" as const, ends: shared.ends }])
+    ].sort((left, right) => right.ends - left.ends)
+    const [refused] = refusing
+    if (refused === undefined) taken.push({ owner: credentialId, at: now }, { owner: accountId, at: now })
+    const spent = refused === undefined ? 1 : 0
+    const remaining = perKey - key.count - spent
+    const tighter = perAccount - shared.count - spent < remaining ? "account" : "key"
+    return {
+      standing: {
+        limit: perKey,
+        remaining,
+        resetAtSeconds: Math.ceil((refused ?? key).ends / 1000),
+        scope: refused?.scope ?? tighter
+      },
+      refusal: (refused === undefined
+        ? null
+        : { scope: refused.scope, retryAfterSeconds: Math.ceil((refused.ends - now) / 1000) }) as Taken["refusal"]
+    }
+  }
+}
+
+const step = fc.record({
+  pause: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(0) },
+    fc.nat(2_000),
+    fc.nat(70_000),
+    fc.constantFrom(1, 59_999, 60_000, 60_001)
+  ),
+  owner: fc.nat(1),
+  key: fc.nat(2)
+})
+
+const engines = [
+  { name: "in process", absent: false, layer: RateBudget.layerProcess },
+  {
+    name: "in Redis",
+    absent: !redisAnswers,
+    layer: (sizes: BudgetSizes) => RateBudget.layerRedis({ url: redisUrl, sizes, timeMillis: Clock.currentTimeMillis })
+  }
+]
+
+afterAll(() => (redisAnswers ? Effect.runPromise(forget()) : undefined))
+
+for (const { absent, layer, name } of engines)
+  describe.skipIf(absent)(`RateBudget ${name}`, () => {
+    it.effect("ends each window by itself", () =>
+      Effect.gen(function* () {
+        const one = { credentialId: "a", accountId: freshAccount() }
+        const two = { credentialId: "b", accountId: freshAccount() }
+        yield* take(one)
+        yield* TestClock.adjust("59999 millis")
+        yield* take(two)
+        assert.strictEqual((yield* take(one)).standing.remaining, 0)
+        yield* TestClock.adjust("1 millis")
+        assert.deepInclude((yield* take(one)).standing, { remaining: 1, resetAtSeconds: 120 })
+        assert.deepInclude((yield* take(two)).standing, { remaining: 0, resetAtSeconds: 120 })
+      }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 4 })))
+    )
+
+    it.effect("when both refuse, the later end is told", () =>
+      Effect.gen(function* () {
+        const accountId = freshAccount()
+        yield* take({ credentialId: "a", accountId })
+        yield* TestClock.adjust("10 seconds")
+        yield* take({ credentialId: "b", accountId })
+        const { refusal, standing } = yield* take({ credentialId: "b", accountId })
+        assert.deepInclude(standing, { scope: "key", resetAtSeconds: 70 })
+        assert.strictEqual(refusal?.retryAfterSeconds, 60)
+      }).pipe(Effect.provide(layer({ perKey: 1, perAccount: 2 })))
+    )
+
+    it.effect("a look spends nothing, opens no window, and sees what others have spent", () =>
+      Effect.gen(function* () {
+        const look = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.look(spender))
+        const accountId = freshAccount()
+        const one = { credentialId: "a", accountId }
+        for (let turn = 0; turn < 5; turn++)
+          assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 2, resetAtSeconds: 60, scope: "key" })
+        yield* TestClock.adjust("10 seconds")
+        yield* take(one)
+        yield* take({ credentialId: "b", accountId })
+        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 1, resetAtSeconds: 70, scope: "key" })
+        yield* take(one)
+        assert.deepStrictEqual(yield* look(one), { limit: 2, remaining: 0, resetAtSeconds: 70, scope: "key" })
+        const other = { credentialId: "c", accountId }
+        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+        assert.isNotNull((yield* take(other)).refusal)
+        assert.deepInclude(yield* look(other), { remaining: 2, scope: "account" })
+      }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 3 })))
+    )
+
+    let taken = { admitted: 0, byKey: 0, byAccount: 0 }
+
+    it.effect.prop(
+      "agrees with a limiter that keeps every request",
+      [fc.array(step, { maxLength: 120, size: "max" }), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 9 })],
+      ([steps, perKey, perAccount]) =>
+        Effect.gen(function* () {
+          const model = naive({ perKey, perAccount })
+          const owners: ReadonlyArray<AccountId> = [freshAccount(), freshAccount()]
+          for (const { key, owner, pause } of steps) {
+            if (pause > 0) yield* TestClock.adjust(pause)
+            const now = yield* TestClock.currentTimeMillis
+            const spender = { credentialId: `${owner}-${key}`, accountId: owners[owner] ?? freshAccount() }
+            const { refusal, standing } = yield* take(spender)
+            const expected = model(now, spender)
+            assert.deepStrictEqual(standing, expected.standing)
+            assert.strictEqual(refusal === null, expected.refusal === null)
+            if (refusal !== null) assert.deepInclude(refusal, { ...expected.refusal })
+            taken = {
+              admitted: taken.admitted + Number(refusal === null),
+              byKey: taken.byKey + Number(refusal?.scope === "key"),
+              byAccount: taken.byAccount + Number(refusal?.scope === "account")
+            }
+          }
+        }).pipe(Effect.provide(layer({ perKey, perAccount }))),
+      { fastCheck: { numRuns: amount(25, 500) } }
+    )
+
+    it("has admitted and refused for both reasons meanwhile", () => {
+      console.info(`RateBudget ${name}: ${JSON.stringify(taken)}`)
+      assert.isAbove(taken.admitted, 300)
+      assert.isAbove(taken.byKey, 30)
+      assert.isAbove(taken.byAccount, 30)
+    })
+  })
+
+describe.skipIf(!redisAnswers)("Windows in Redis", () => {
+  const live = RateBudget.layerRedis({ url: redisUrl, sizes: { perKey: 2, perAccount: 3 } })
+
+  it.scopedLive("are found by every process, by Redis' clock, and vanish after their end", () =>
+    Effect.gen(function* () {
+      const redis = yield* openRedis
+      const spender = { credentialId: "a", accountId: freshAccount() }
+      // Each with a connection of its own.
+      const takeElsewhere = Effect.provide(take(spender), live)
+      const [first, second] = [yield* takeElsewhere, yield* takeElsewhere]
+      const refused = yield* takeElsewhere
+      assert.deepInclude(first.standing, { limit: 2, remaining: 1, scope: "key" })
+      assert.deepInclude(second.standing, { remaining: 0, resetAtSeconds: first.standing.resetAtSeconds })
+      assert.strictEqual(refused.refusal?.scope, "key")
+      const kept = (yield* Effect.promise(() => redis.keys(`*${spender.accountId}*`))).sort()
+      assert.deepStrictEqual(kept, [
+        `catalog:budget:{${spender.accountId}}:account`,
+        `catalog:budget:{${spender.accountId}}:key:a`
+      ])
+      const [nowSeconds] = yield* Effect.promise(() => redis.time())
+      for (const key of kept) {
+        const window = yield* Effect.promise(() => redis.hGetAll(key))
+        assert.strictEqual(window.spent, "2")
+        assert.closeTo(Number(window.endsAt) / 1000, Number(nowSeconds) + 60, 5)
+        assert.closeTo((yield* Effect.promise(() => redis.pExpireTime(key))) - Number(window.endsAt), 1_000, 5)
+      }
+    })
+  )
+
+  it.scopedLive("are not opened by a refused request", () =>
+    Effect.gen(function* () {
+      const redis = yield* openRedis
+      const accountId = freshAccount()
+      const answers = yield* Effect.forEach(["a", "b", "c", "d"], (credentialId) => take({ credentialId, accountId }))
+      assert.deepStrictEqual(
+        answers.map(({ refusal, standing }) => [refusal?.scope, standing.remaining, standing.scope]),
+        [
+          [undefined, 1, "key"],
+          [undefined, 1, "key"],
+          [undefined, 1, "account"],
+          ["account", 2, "account"]
+        ]
+      )
+      assert.strictEqual(yield* Effect.promise(() => redis.exists(`catalog:budget:{${accountId}}:key:d`)), 0)
+      assert.strictEqual(yield* Effect.promise(() => redis.hGet(`catalog:budget:{${accountId}}:account`, "spent")), "3")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.scopedLive("end a whole window from now at the latest when Redis' clock was set back, and stay spent", () =>
+    Effect.gen(function* () {
+      const time = yield* Ref.make(1_800_000_000_000)
+      const spender = { credentialId: "a", accountId: freshAccount() }
+      yield* Effect.gen(function* () {
+        yield* Effect.replicateEffect(take(spender), 2)
+        yield* Ref.update(time, (now) => now - 7_200_000)
+        const refused = yield* take(spender)
+        assert.deepInclude(refused.refusal, { scope: "key", retryAfterSeconds: 60 })
+        yield* Ref.update(time, (now) => now + 59_000)
+        assert.deepInclude((yield* take(spender)).refusal, { retryAfterSeconds: 1 })
+        yield* Ref.update(time, (now) => now + 1_000)
+        assert.isNull((yield* take(spender)).refusal)
+      }).pipe(
+        Effect.provide(
+          RateBudget.layerRedis({ url: redisUrl, sizes: { perKey: 2, perAccount: 3 }, timeMillis: Ref.get(time) })
+        )
+      )
+    })
+  )
+
+  it.scopedLive("outlive the scripts that the server forgets", () =>
+    Effect.gen(function* () {
+      const redis = yield* openRedis
+      const spender = { credentialId: "a", accountId: freshAccount() }
+      yield* take(spender)
+      yield* Effect.promise(() => redis.scriptFlush())
+      assert.strictEqual((yield* take(spender)).standing.remaining, 0)
+      assert.isNotNull((yield* take(spender)).refusal)
+    }).pipe(Effect.provide(live))
+  )
+
+  it.scopedLive("meant for larger budgets leave nothing, not less", () =>
+    Effect.gen(function* () {
+      const spender = { credentialId: "a", accountId: freshAccount() }
+      yield* Effect.replicateEffect(take(spender), 3)
+      const { refusal, standing } = yield* take(spender).pipe(Effect.provide(live))
+      assert.deepInclude(standing, { limit: 2, remaining: 0 })
+      assert.isNotNull(refusal)
+    }).pipe(Effect.provide(RateBudget.layerRedis({ url: redisUrl, sizes: { perKey: 5, perAccount: 5 } })))
+  )
+})

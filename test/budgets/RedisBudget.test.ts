@@ -1,0 +1,263 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Duration, Effect, Layer, Logger, type LogLevel, Option, Redacted } from "effect"
+import { readAppConfig } from "../../src/AppConfig.ts"
+import { RateBudget } from "../../src/budgets/RateBudget.ts"
+import { forget, freshAccount, openProxy, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
+
+type Take = typeof RateBudget.Service.take
+
+const sizes = { perKey: 120, perAccount: 240 }
+
+/** A budget over a way to Redis that can be spoiled, and all that it logs. */
+const overProxy = Effect.gen(function* () {
+  const proxy = yield* openProxy
+  const lines: Array<readonly [LogLevel.LogLevel["label"], string]> = []
+  const listening = Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ logLevel, message }) => lines.push([logLevel.label, String(message)]))
+  )
+  const open = Effect.map(
+    Layer.build(RateBudget.layerRedis({ url: proxy.url, sizes }).pipe(Layer.provideMerge(listening))),
+    (context): Take =>
+      (spender) =>
+        Effect.flatMap(RateBudget, ({ take }) => take(spender)).pipe(Effect.provide(context), Effect.provide(listening))
+  )
+  const warnings = () => lines.filter(([level]) => level === "WARN")
+  return { proxy, lines, warnings, open, place: new URL(Redacted.value(proxy.url)).host }
+})
+
+const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.timed(effect), ([took, value]) => ({ millis: Duration.toMillis(took), value }))
+
+const spentInRedis = (accountId: string) =>
+  Effect.scoped(
+    Effect.flatMap(openRedis, (redis) =>
+      Effect.promise(async () => Number((await redis.hGet(`catalog:budget:{${accountId}}:account`, "spent")) ?? 0))
+    )
+  )
+
+/** Takes from an account of its own until one of its requests is counted in Redis. */
+const untilInRedis = (take: Take) =>
+  Effect.gen(function* () {
+    const accountId = freshAccount()
+    yield* take({ accountId, credentialId: "probe" })
+    return yield* spentInRedis(accountId)
+  }).pipe(
+    Effect.delay("50 millis"),
+    Effect.repeat({ until: (spent) => spent > 0 }),
+    Effect.timeoutFail({ duration: "10 seconds", onTimeout: () => new Error("never back to Redis") }),
+    Effect.orDie
+  )
+
+afterAll(() => (redisAnswers ? Effect.runPromise(forget()) : undefined))
+
+describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
+  it.scopedLive("is gone are those of the process, and Redis' again once it is back", () =>
+    Effect.gen(function* () {
+      const { lines, open, place, proxy, warnings } = yield* overProxy
+      const take = yield* open
+      const spender = { accountId: freshAccount(), credentialId: "a" }
+      const before = yield* Effect.replicateEffect(take(spender), 40)
+      assert.deepStrictEqual(
+        before.map(({ standing }) => standing.remaining),
+        Array.from({ length: 40 }, (_, place) => 119 - place)
+      )
+      assert.lengthOf(lines, 0)
+      // 64 are on their way when the connection goes.
+      const caught = Effect.forEach(Array.from({ length: 64 }), () => take({ ...spender, credentialId: "b" }), {
+        concurrency: "unbounded"
+      })
+      yield* Effect.all([caught, proxy.cut], { concurrency: 2, discard: true })
+      const during = yield* Effect.replicateEffect(take(spender), 150)
+      assert.deepStrictEqual(
+        during.map(({ refusal, standing }) => (refusal === null ? standing.remaining : -1)),
+        Array.from({ length: 150 }, (_, place) => (place < 120 ? 119 - place : -1))
+      )
+      assert.strictEqual(during.at(-1)?.refusal?.scope, "key")
+      // Two more attempts to connect fail meanwhile.
+      yield* Effect.sleep("2200 millis")
+      yield* take(spender)
+      assert.lengthOf(warnings(), 1)
+      assert.match(
+        String(lines[0]?.[1]),
+        new RegExp(`^Redis at ${place} does not answer \\(.+\\): until it does, each process counts by itself$`)
+      )
+      yield* proxy.mend
+      yield* untilInRedis(take)
+      assert.strictEqual((yield* take(spender)).standing.remaining, 79)
+      assert.deepStrictEqual(lines.slice(1), [["INFO", `Redis at ${place} answers again: all processes count there`]])
+      assert.strictEqual(yield* proxy.connections, 1)
+    })
+  )
+
+  it.scopedLive("hangs are those of the process, after 250 ms of patience with it", () =>
+    Effect.gen(function* () {
+      const { lines, open, proxy, warnings } = yield* overProxy
+      const take = yield* open
+      const spender = { accountId: freshAccount(), credentialId: "a" }
+      yield* Effect.replicateEffect(take(spender), 10)
+      yield* proxy.hang(true)
+      const first = yield* timed(
+        Effect.forEach(Array.from({ length: 64 }), () => take(spender), { concurrency: "unbounded" })
+      )
+      assert.isAbove(first.millis, 240)
+      const next = yield* Effect.replicateEffect(take(spender), 60)
+      assert.deepStrictEqual(
+        [...first.value, ...next].filter(({ refusal }) => refusal === null).map((one) => one.standing.remaining),
+        Array.from({ length: 120 }, (_, place) => 119 - place)
+      )
+      // It accepts connections and says nothing: that is not back.
+      yield* Effect.sleep("1500 millis")
+      yield* take(spender)
+      assert.deepStrictEqual(
+        warnings().map(([, text]) => /\((.*)\)/.exec(text)?.[1]),
+        ["no answer within 250 ms"]
+      )
+      yield* proxy.hang(false)
+      yield* untilInRedis(take)
+      assert.strictEqual((yield* take(spender)).standing.remaining, 109)
+      assert.lengthOf(lines, 2)
+    })
+  )
+
+  it.scopedLive("is slow are those of the process", () =>
+    Effect.gen(function* () {
+      const { open, proxy, warnings } = yield* overProxy
+      const take = yield* open
+      const spender = { accountId: freshAccount(), credentialId: "a" }
+      assert.strictEqual((yield* take(spender)).standing.remaining, 119)
+      assert.lengthOf(warnings(), 0)
+      yield* proxy.delay(400)
+      const slow = yield* take(spender)
+      assert.strictEqual(slow.standing.remaining, 119)
+      // Connected again within a second, and still too slow to be used.
+      yield* Effect.sleep("2500 millis")
+      yield* take(spender)
+      assert.lengthOf(warnings(), 1)
+      yield* proxy.delay(0)
+      yield* untilInRedis(take)
+    })
+  )
+
+  it.scopedLive("answers while this process is stalled are Redis' own", () =>
+    Effect.gen(function* () {
+      const { lines, open } = yield* overProxy
+      const take = yield* open
+      const spender = { accountId: freshAccount(), credentialId: "a" }
+      const asked = yield* Effect.fork(take(spender))
+      yield* Effect.sleep(1)
+      const until = performance.now() + 600
+      while (performance.now() < until) {
+        // Nothing else runs meanwhile.
+      }
+      assert.strictEqual((yield* asked).standing.remaining, 119)
+      assert.strictEqual(yield* spentInRedis(spender.accountId), 1)
+      yield* Effect.sleep("100 millis")
+      assert.lengthOf(lines, 0)
+    })
+  )
+
+  it.scopedLive("refuses to count are those of the process", () =>
+    Effect.gen(function* () {
+      const { open, warnings } = yield* overProxy
+      const take = yield* open
+      const redis = yield* openRedis
+      const spender = { accountId: freshAccount(), credentialId: "a" }
+      // A value of another kind under the account's name: the script fails before it has written anything.
+      yield* Effect.promise(() => redis.set(`catalog:budget:{${spender.accountId}}:account`, "spoiled", { EX: 60 }))
+      assert.strictEqual((yield* take(spender)).standing.remaining, 119)
+      yield* Effect.sleep("100 millis")
+      assert.match(String(warnings()[0]?.[1]), /WRONGTYPE/)
+      assert.strictEqual(yield* Effect.promise(() => redis.exists(`catalog:budget:{${spender.accountId}}:key:a`)), 0)
+      yield* untilInRedis(take)
+    })
+  )
+
+  it.scopedLive("is down at the start are those of the process until it comes", () =>
+    Effect.gen(function* () {
+      const { lines, open, proxy } = yield* overProxy
+      yield* proxy.cut
+      const take = yield* open
+      const spender = { accountId: freshAccount(), credentialId: "a" }
+      assert.deepStrictEqual(
+        (yield* Effect.replicateEffect(take(spender), 121)).map(({ refusal }) => refusal === null),
+        Array.from({ length: 121 }, (_, place) => place < 120)
+      )
+      assert.deepStrictEqual(
+        lines.map(([level]) => level),
+        ["WARN"]
+      )
+      yield* proxy.mend
+      yield* untilInRedis(take)
+      assert.strictEqual((yield* take(spender)).standing.remaining, 119)
+      assert.deepStrictEqual(
+        lines.map(([level]) => level),
+        ["WARN", "INFO"]
+      )
+    })
+  )
+
+  it.scopedLive("wants another password are those of the process, and none is logged", () =>
+    Effect.gen(function* () {
+      const { lines, open, proxy } = yield* overProxy
+      const url = new URL(Redacted.value(proxy.url))
+      url.username = "nobody"
+      url.password = "hunter2"
+      const logged: Array<string> = []
+      const budget = RateBudget.layerRedis({ url: Redacted.make(url.href), sizes }).pipe(
+        Layer.provideMerge(
+          Logger.replace(
+            Logger.defaultLogger,
+            Logger.make(({ message }) => logged.push(String(message)))
+          )
+        )
+      )
+      const accountId = freshAccount()
+      const { standing } = yield* Effect.flatMap(RateBudget, ({ take }) => take({ accountId, credentialId: "a" })).pipe(
+        Effect.provide(budget)
+      )
+      assert.strictEqual(standing.remaining, 119)
+      assert.strictEqual(yield* spentInRedis(accountId), 0)
+      assert.lengthOf(logged, 1)
+      assert.match(String(logged[0]), /WRONGPASS/)
+      assert.notMatch(String(logged[0]), /hunter2|nobody/)
+      yield* open
+      assert.lengthOf(lines, 0)
+    })
+  )
+})
+
+describe("REDIS_URL", () => {
+  const read = (value: string) =>
+    Effect.withConfigProvider(readAppConfig, ConfigProvider.fromMap(new Map([["REDIS_URL", value]])))
+
+  for (const value of [
+    "redis://127.0.0.1",
+    "redis://:secret@cache.internal:6380/2",
+    "rediss://user:p%40ss@cache.internal/",
+    Redacted.value(redisUrl)
+  ])
+    it.effect(`${value} is taken`, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(Option.map((yield* read(value)).redisUrl, Redacted.value), Option.some(value))
+      })
+    )
+
+  for (const value of [
+    "",
+    "127.0.0.1:6379",
+    "http://127.0.0.1:6379",
+    "redis://",
+    "redis:///2",
+    "redis://127.0.0.1:70000",
+    "redis://127.0.0.1/budgets",
+    "redis://:%ff@127.0.0.1",
+    "redis://:100%@127.0.0.1"
+  ])
+    it.effect(`${value} is refused by name, and not repeated`, () =>
+      Effect.gen(function* () {
+        const { message } = yield* Effect.flip(read(value))
+        assert.strictEqual(message, "REDIS_URL: must be a redis:// or rediss:// address")
+      })
+    )
+})

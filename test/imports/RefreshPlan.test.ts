@@ -1,0 +1,298 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Either } from "effect"
+import type { Aggregate } from "../../src/drafts/Aggregate.ts"
+import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/drafts/CatalogChange.ts"
+import { decided, type ImportPlan, planCollection, planFile, planImport } from "../../src/imports/ImportPlan.ts"
+import type { StoreEntity, Values } from "../../src/imports/StoreProduct.ts"
+import { sameOptions, sameValue } from "../../src/imports/StoreValue.ts"
+import { builtInFields, type EntityKind, effective, typeOf, valueOf } from "../../src/model/Attribute.ts"
+import { EntityId, StoreId } from "../../src/model/Ids.ts"
+import { Timestamp } from "../../src/model/Timestamp.ts"
+
+const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
+const us = StoreId.make(uuid(1))
+const eu = StoreId.make(uuid(2))
+const source = { storeId: us, isComplete: true }
+const ids = {
+  product: EntityId.make(uuid(10)),
+  variant: EntityId.make(uuid(11)),
+  collection: EntityId.make(uuid(12)),
+  media: EntityId.make(uuid(13))
+}
+
+/** Three values of a type that mean three things: what the store accepted, the draft's, the store's. */
+const valuesOf = (key: string, type: string): readonly [string, string, string] => {
+  if (key === "options")
+    return ["S", "M", "L"].map((value) => JSON.stringify([{ name: "Size", values: [value] }])) as [
+      string,
+      string,
+      string
+    ]
+  if (key === "status") return ["active", "draft", "archived"]
+  if (type.startsWith("list.")) return ['["a"]', '["b"]', '["c"]']
+  if (type === "boolean") return ["true", "false", ""]
+  if (type.startsWith("number")) return ["1.50", "2", "3.25"]
+  if (type === "url") return ["https://a.example/1.jpg", "https://a.example/2.jpg", "https://a.example/3.jpg"]
+  return ["accepted", "drafted", "sold"]
+}
+
+/** Another way to write a value that means the same; the same where there is none. */
+const rewritten = (type: string, value: string) =>
+  value === ""
+    ? ""
+    : type === "number_decimal"
+      ? `${value.includes(".") ? value : `${value}.`}00`
+      : type === "url"
+        ? `${value}?v=7`
+        : type === "boolean"
+          ? value
+          : ` ${value}\r\n`
+
+/** A catalog of one entity a kind, on these stores, all of which accepted it. */
+const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<EntityKind, Values>> = {}) => {
+  let locked: Locked = {
+    now: Timestamp.make("2026-01-01T00:00:00.000000Z"),
+    storeIds: [us, eu],
+    aggregates: new Map(),
+    revisions: new Map(),
+    kinds: new Map()
+  }
+  const apply = (changes: ReadonlyArray<CatalogChange>) => {
+    const plan = Either.getOrThrow(planChanges(locked, changes))
+    locked = carriedOut(locked, plan)
+    return plan
+  }
+  const kinds = ["media", "product", "variant", "collection"] as const
+  const entity = (kind: EntityKind): Aggregate => {
+    const found = locked.aggregates.get(ids[kind])
+    assert.isDefined(found)
+    return found as Aggregate
+  }
+  apply(
+    kinds.flatMap((kind) => [
+      CatalogChange.CreateEntity({
+        id: ids[kind],
+        kind,
+        parentId: kind === "variant" ? ids.product : null,
+        values: values[kind] ?? {}
+      }),
+      ...stores.map((storeId) => CatalogChange.AddToStore({ entityId: ids[kind], storeId }))
+    ])
+  )
+  apply(kinds.flatMap((kind) => stores.map((storeId) => CatalogChange.AcceptPublish({ entityId: ids[kind], storeId }))))
+  const bring = (kind: EntityKind, held: StoreEntity, keeps: boolean) => {
+    const named = { platformId: `platform/${kind}`, ...held }
+    const plan = ((): ImportPlan => {
+      switch (kind) {
+        case "media":
+          return planFile(named, entity("media"), source, ids.media)
+        case "collection":
+          return planCollection({ ...named, members: [] }, entity("collection"), source, ids.collection)
+        default: {
+          const product = kind === "product" ? named : textsOf(entity("product"))
+          const variant = kind === "variant" ? named : textsOf(entity("variant"))
+          return planImport(
+            {
+              ...product,
+              variants: [{ ...variant, entityId: ids.variant, imageUrl: null }],
+              images: [],
+              media: []
+            },
+            { product: entity("product"), variants: [entity("variant")], media: [] },
+            source,
+            () => EntityId.make(uuid(99))
+          )
+        }
+      }
+    })()
+    const written = apply(decided(plan.changes, () => keeps))
+    return { plan, stamped: written.stamped, drafted: written.drafted }
+  }
+  return { apply, bring, entity }
+}
+
+const textsOf = (entity: Aggregate): StoreEntity => ({
+  values: Object.fromEntries(Object.entries(accepted(entity)).map(([key, { value }]) => [key, value])),
+  platformId: `platform/${entity.kind}`
+})
+const accepted = (entity: Aggregate) =>
+  entity.versions.find(({ storeId }) => storeId === us)?.accepted?.attributes ?? {}
+const versionOn = (entity: Aggregate, storeId: StoreId) => {
+  const version = entity.versions.find((each) => each.storeId === storeId)
+  assert.isDefined(version)
+  return version as NonNullable<typeof version>
+}
+const shown = (entity: Aggregate, storeId: StoreId, key: string) =>
+  valueOf(effective(entity.attributes, versionOn(entity, storeId).overrides), key)
+
+const fields = (["product", "variant", "collection", "media"] as const).flatMap((kind) =>
+  [
+    ...Object.entries(builtInFields[kind]),
+    ...(kind === "media" ? [] : [["my.fit", "single_line_text_field"] as const])
+  ].map(([key, type]) => ({ kind, key, type }))
+)
+
+for (const stores of [[us], [us, eu]])
+  describe(`a field of an entity on ${stores.length} ${stores.length === 1 ? "store" : "stores"}`, () => {
+    it.each(fields)("$kind $key: store edit, local draft, both, neither", ({ key, kind, type }) => {
+      const [before, drafted, sold] = valuesOf(key, type)
+      // Titles say nothing of their own where they follow the options; every entity has others to tell them apart.
+      const all: Values = { [key]: before }
+      const draft = (storeId: StoreId | null) => (catalog: ReturnType<typeof makeCatalog>) =>
+        catalog.apply([
+          storeId === null
+            ? CatalogChange.SetAttributes({ entityId: ids[kind], values: { [key]: drafted } })
+            : CatalogChange.SetOverrides({ entityId: ids[kind], storeId, values: { [key]: drafted } })
+        ])
+
+      // Neither: nothing is written but what the platform calls it, and nothing at all the next time.
+      const quiet = makeCatalog(stores, { [kind]: all })
+      const first = quiet.bring(kind, { values: { [key]: rewritten(type, before) } }, false)
+      assert.deepStrictEqual([first.stamped, first.drafted, first.plan.conflicts], [[], [], []])
+      assert.strictEqual(versionOn(quiet.entity(kind), us).platformId, `platform/${kind}`)
+      assert.isFalse(versionOn(quiet.entity(kind), us).pendingPublish)
+      assert.strictEqual(valueOf(quiet.entity(kind).attributes, key), before)
+      const again = quiet.bring(kind, { values: { [key]: rewritten(type, before) } }, false)
+      assert.deepStrictEqual(
+        again.plan.changes.filter(
+          (change) => change._tag !== "Decided" && "entityId" in change && change.entityId === ids[kind]
+        ),
+        []
+      )
+
+      // The store's edit: canonical on its only store, else the store's own; accepted, and not pending.
+      const edited = makeCatalog(stores, { [kind]: all })
+      const edit = edited.bring(kind, { values: { [key]: sold } }, false)
+      assert.deepStrictEqual(edit.plan.conflicts, [])
+      assert.strictEqual(shown(edited.entity(kind), us, key), sold)
+      assert.isFalse(versionOn(edited.entity(kind), us).pendingPublish)
+      assert.strictEqual(valueOf(edited.entity(kind).attributes, key), stores.length === 1 ? sold : before)
+      assert.strictEqual(Object.hasOwn(versionOn(edited.entity(kind), us).overrides, key), stores.length > 1)
+      if (stores.length > 1) {
+        assert.strictEqual(shown(edited.entity(kind), eu, key), before)
+        assert.isFalse(versionOn(edited.entity(kind), eu).pendingPublish)
+      }
+
+      for (const storeId of [null, us]) {
+        // A local draft alone: the store still has what it accepted.
+        const mine = makeCatalog(stores, { [kind]: all })
+        draft(storeId)(mine)
+        const kept = mine.bring(kind, { values: { [key]: rewritten(type, before) } }, false)
+        assert.deepStrictEqual([kept.stamped, kept.drafted, kept.plan.conflicts], [[], [], []])
+        assert.strictEqual(shown(mine.entity(kind), us, key), drafted)
+        assert.isTrue(versionOn(mine.entity(kind), us).pendingPublish)
+
+        // Both to the same value: it is there already, and accepted.
+        const agreed = makeCatalog(stores, { [kind]: all })
+        draft(storeId)(agreed)
+        const same = agreed.bring(kind, { values: { [key]: rewritten(type, drafted) } }, false)
+        assert.deepStrictEqual([same.stamped, same.drafted, same.plan.conflicts], [[], [], []])
+        assert.isFalse(versionOn(agreed.entity(kind), us).pendingPublish)
+
+        // Both to different ones: a conflict. Either way the store's value counts as accepted.
+        for (const keeps of [true, false]) {
+          const both = makeCatalog(stores, { [kind]: all })
+          draft(storeId)(both)
+          const { plan } = both.bring(kind, { values: { [key]: sold } }, keeps)
+          assert.deepStrictEqual(plan.conflicts, [
+            { entityId: ids[kind], field: key, accepted: before, draft: drafted, store: sold }
+          ])
+          assert.strictEqual(shown(both.entity(kind), us, key), keeps ? drafted : sold)
+          assert.strictEqual(valueOf(versionOn(both.entity(kind), us).accepted?.attributes ?? {}, key), sold)
+          assert.strictEqual(versionOn(both.entity(kind), us).pendingPublish, keeps)
+          // Decided once, it is none the next time.
+          const next = both.bring(kind, { values: { [key]: sold } }, false)
+          assert.deepStrictEqual([next.stamped, next.drafted, next.plan.conflicts], [[], [], []])
+          assert.strictEqual(versionOn(both.entity(kind), us).pendingPublish, keeps)
+        }
+      }
+    })
+  })
+
+describe("what was published from here", () => {
+  it("says nothing of a file but its text, as the platform keeps it at an address of its own", () => {
+    const url = "https://cdn.example/a.jpg"
+    const catalog = makeCatalog([us], { media: { url, alt: "A", mime_type: "image/jpeg" } })
+    const held = { url: "https://shop.example/files/a-1.webp?v=1", mime_type: "image/webp", width: "4" }
+    const { plan } = catalog.bring("media", { values: { ...held, alt: "B" }, isOurs: true }, false)
+    assert.deepStrictEqual(plan.conflicts, [])
+    const { attributes } = catalog.entity("media")
+    assert.deepStrictEqual(
+      [valueOf(attributes, "url"), valueOf(attributes, "alt"), valueOf(attributes, "width")],
+      [url, "B", ""]
+    )
+    assert.isFalse(versionOn(catalog.entity("media"), us).pendingPublish)
+  })
+
+  it("keeps a variant's own title where the platform makes one of its options, and follows it where ours was made so", () => {
+    for (const [title, expected] of [
+      ["The small one", "The small one"],
+      ["S", "Small"]
+    ] as const) {
+      const catalog = makeCatalog([us], { variant: { title, option1: "S" } })
+      catalog.bring("variant", { values: { title: "Small", option1: "Small" }, isOurs: true }, false)
+      assert.strictEqual(valueOf(catalog.entity("variant").attributes, "title"), expected)
+      assert.strictEqual(valueOf(catalog.entity("variant").attributes, "option1"), "Small")
+      assert.isFalse(versionOn(catalog.entity("variant"), us).pendingPublish)
+    }
+  })
+})
+
+describe("metafields", () => {
+  it("come with the platform's type where nobody knew them, and go where the store has none any more", () => {
+    const catalog = makeCatalog([us], { product: { title: "Mug" } })
+    const held = (values: Values) => ({
+      values: { title: "Mug", ...values },
+      types: { "specs.grams": "number_integer" }
+    })
+    catalog.bring("product", held({ "specs.grams": "300" }), false)
+    assert.deepStrictEqual(catalog.entity("product").attributes["specs.grams"], {
+      value: "300",
+      type: "number_integer"
+    })
+    assert.isFalse(versionOn(catalog.entity("product"), us).pendingPublish)
+    const { plan } = catalog.bring("product", held({ "specs.grams": "0300" }), false)
+    assert.deepStrictEqual(plan.changes, [])
+    catalog.bring("product", held({}), false)
+    assert.notProperty(catalog.entity("product").attributes, "specs.grams")
+    assert.strictEqual(
+      typeOf("product", "specs.grams", [accepted(catalog.entity("product"))]),
+      "single_line_text_field"
+    )
+  })
+})
+
+describe("values that mean the same", () => {
+  it.each([
+    ["price", "number_decimal", "10.0", "10.00", true],
+    ["price", "number_decimal", "010", "10", true],
+    ["price", "number_decimal", "-0.0", "0", true],
+    ["price", "number_decimal", "10.01", "10.010", true],
+    ["price", "number_decimal", "12345678901234567.1", "12345678901234567.2", false],
+    ["price", "number_decimal", "10", "", false],
+    ["tags", "list.single_line_text_field", '["b","a"]', '["a", "b"]', true],
+    ["tags", "list.single_line_text_field", '["b"]', '["a","b"]', false],
+    ["my.list", "list.single_line_text_field", '["b","a"]', '["a","b"]', false],
+    ["my.list", "list.single_line_text_field", '["b", "a"]', '["b","a"]', true],
+    ["my.json", "json", '{"a":1,"b":[2]}', '{ "b": [2], "a": 1 }', true],
+    ["my.json", "json", "{", "{ ", true],
+    ["my.json", "json", "{", "[", false],
+    ["my.when", "date_time", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", true],
+    ["my.when", "date_time", "soon", "later", false],
+    ["url", "url", "https://a.example/x.jpg?v=1", "https://a.example/x.jpg", true],
+    ["my.link", "url", "https://a.example/x?v=1", "https://a.example/x", false],
+    ["title", "single_line_text_field", " Mug ", "Mug", true],
+    ["title", "single_line_text_field", "Mug", "mug", false],
+    ["title", "single_line_text_field", "10.0", "10.00", false]
+  ] as const)("%s (%s): %j and %j: %s", (key, type, left, right, isSame) => {
+    assert.strictEqual(sameValue(key, type, left, right), isSame)
+    assert.strictEqual(sameValue(key, type, right, left), isSame)
+  })
+
+  it("options have the same values in any order, under the same names", () => {
+    const options = (...values: ReadonlyArray<string>) => JSON.stringify([{ name: "Size", values }])
+    assert.isTrue(sameOptions(options("S", "M"), options("M", "S")))
+    assert.isFalse(sameOptions(options("S"), options("M", "S")))
+    assert.isFalse(sameOptions("", ""))
+  })
+})

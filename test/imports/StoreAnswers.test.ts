@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { afterAll } from "vitest"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import { DemoFailures } from "../../src/demo/DemoFailures.ts"
+import { DemoShops } from "../../src/demo/DemoShops.ts"
+import { Imports } from "../../src/imports/Imports.ts"
+import { EntityId } from "../../src/model/Ids.ts"
+import { actingAs, anAccount, Publishing, Stores } from "../../src/testing/index.ts"
+import { aProductOf } from "../support/ShopRecords.ts"
+import { engines } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "store-answers-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const header = "Handle,Title,Vendor,Option1 Name,Option1 Value,Variant SKU,Variant Price"
+const fileOf = (name: string, ...lines: ReadonlyArray<string>) => {
+  const path = join(folder, name)
+  writeFileSync(path, `${[header, ...lines].join("\n")}\n`)
+  return path
+}
+const tent = "tent,The tent,Tarn,Size,S,tent-S,10.00"
+const hat = "hat,Hat,Fell,Title,Default Title,H-1,5.00"
+const both = fileOf("both.csv", tent, hat)
+const quiet = () => Effect.void
+
+const aShop = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  const sql = yield* SqlClient.SqlClient
+  const { store } = yield* Effect.flatMap(Stores, ({ link }) =>
+    link({ domain: `shop-${accountId.slice(0, 8)}.example`, platform: "demo" })
+  ).pipe(actingAs(actor))
+  const shop = { accountId, storeId: store.id }
+  const put = (records: Parameters<DemoShops["Type"]["put"]>[1]) =>
+    Effect.flatMap(DemoShops, (shops) => shops.put(shop, records))
+  return {
+    actor,
+    store,
+    put,
+    /** Takes all records out of the shop. */
+    empty: sql`DELETE FROM demo_shop_record WHERE account_id = ${accountId}`,
+    bring: (path: string) =>
+      Effect.flatMap(Imports, (imports) =>
+        Effect.flatMap(imports.csv(path, store.domain, quiet), ({ id }) => imports.accept(id, quiet))
+      ).pipe(actingAs(actor)),
+    states: Effect.map(
+      sql`
+        SELECT e.kind, coalesce(e.attributes #>> '{handle,value}', e.attributes #>> '{sku,value}') AS name,
+               v.last_publish_status AS status, v.pending_publish AS pending, v.platform_id AS platform,
+               v.accepted #>> '{attributes,vendor,value}' AS vendor
+        FROM entity e JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+        WHERE e.account_id = ${accountId} AND e.kind <> 'media'`,
+      (rows) =>
+        rows
+          .map(
+            (row) =>
+              `${row.kind} ${row.name}: ${row.status}, ${row.pending ? "pending" : "same"}, ${row.platform}, ${row.vendor}`
+          )
+          .sort()
+    ),
+    idOf: (handle: string) =>
+      Effect.map(
+        sql`SELECT id FROM entity WHERE account_id = ${accountId} AND attributes #>> '{handle,value}' = ${handle}`,
+        ([row]) => EntityId.make(String(row?.id))
+      )
+  }
+})
+
+for (const engine of engines)
+  describe.skipIf(engine.absent)(`exports for stores with a platform on ${engine.name}`, () => {
+    layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
+      (it) => {
+        it.effect("count as accepted only where the store holds what they say", () =>
+          Effect.gen(function* () {
+            const { actor, bring, idOf, put, states, store } = yield* aShop
+            yield* put(aProductOf("tent", ["S"]))
+            const run = yield* bring(both)
+            assert.deepInclude(run, { phase: "applied", applied: 2 })
+            assert.deepInclude(run.summary, { created: 2 })
+            assert.deepInclude(run.summary.answer, { entities: 2 })
+            // The shop has the tent, of another vendor; it does not have the hat.
+            assert.deepStrictEqual(yield* states, [
+              "product hat: never_published, pending, null, null",
+              "product tent: published, pending, product/tent, Fell",
+              "variant H-1: never_published, pending, null, null",
+              "variant tent-S: published, same, variant/tent/S, null"
+            ])
+            // A publish has something to do, and ends with what the platform says.
+            yield* Effect.gen(function* () {
+              const publishing = yield* Publishing
+              const asked = yield* publishing.ask(yield* idOf("hat"), store.id)
+              assert.strictEqual(asked.outcome, "asked")
+              if (asked.outcome !== "asked") return
+              const [record] = yield* publishing.settle([asked.publicationId], quiet)
+              assert.strictEqual(record?.state, "published")
+              // Nothing leaves the store that was never there.
+              const review = yield* (yield* Imports).refresh(store.domain, quiet)
+              assert.strictEqual(review.summary.unlinked, 0)
+              yield* (yield* Imports).discard(review.id)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect(
+          "accept of what was accepted before the changed values only: other edits in the store are still to be found",
+          () =>
+            Effect.gen(function* () {
+              const { actor, bring, put, states, store } = yield* aShop
+              yield* put(aProductOf("tent", ["S"]))
+              const imports = yield* Imports
+              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+                actingAs(actor)
+              )
+              yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
+              const run = yield* bring(fileOf("vendor.csv", tent))
+              assert.strictEqual(run.summary.conflicts, 0)
+              assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
+              const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
+              assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
+              yield* imports.discard(review.id).pipe(actingAs(actor))
+            })
+        )
+
+        it.effect("count as accepted nowhere while the store cannot be read, and say so", () =>
+          Effect.gen(function* () {
+            const { actor, bring, put, states, store } = yield* aShop
+            yield* put(aProductOf("tent", ["S"]))
+            const failure = { kind: "refuse", percent: 100, delayMillis: 0 } as const
+            yield* Effect.flatMap(DemoFailures, ({ fail }) => fail(store.domain, failure)).pipe(actingAs(actor))
+            const run = yield* bring(both)
+            assert.deepInclude(run, { phase: "applied", applied: 2, error: null })
+            assert.deepStrictEqual(run.summary.answer as object, {
+              error:
+                "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+            })
+            for (const state of yield* states) assert.match(state, /: never_published, pending, null, null$/)
+            yield* Effect.flatMap(DemoFailures, ({ mend }) => mend(store.domain)).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("publish again what the store accepted and does not have", () =>
+          Effect.gen(function* () {
+            const { actor, empty, idOf, put, store } = yield* aShop
+            yield* put(aProductOf("tent", ["S"]))
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet))
+              yield* empty
+              const id = yield* idOf("tent")
+              const publishing = yield* Publishing
+              assert.strictEqual((yield* publishing.ask(id, store.id)).outcome, "nothing_to_publish")
+              const again = yield* publishing.ask(id, store.id, undefined, true)
+              if (again.outcome === "nothing_to_publish") return assert.fail(again.outcome)
+              const [record] = yield* publishing.settle([again.publicationId], quiet)
+              assert.strictEqual(record?.state, "published")
+              const sql = yield* SqlClient.SqlClient
+              assert.isAtLeast((yield* sql`SELECT 1 FROM demo_shop_record WHERE store_id = ${store.id}`).length, 1)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("take more than ten entities off a store only with a confirmation, and list them", () =>
+          Effect.gen(function* () {
+            const { actor, empty, put, states, store } = yield* aShop
+            yield* put([
+              ...aProductOf("tent", ["S"]),
+              ...aProductOf("boat", ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
+            ])
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet))
+              yield* empty
+              yield* put(aProductOf("tent", ["S"]))
+              const { id, summary } = yield* imports.refresh(store.domain, quiet)
+              assert.strictEqual(summary.unlinked, 11)
+              const before = yield* states
+              const refused = yield* Effect.flip(imports.accept(id, quiet))
+              assert.deepInclude(refused, { _tag: "ReviewIncomplete", undecided: 0, removals: 11 })
+              assert.strictEqual((yield* imports.get(id)).phase, "reviewing")
+              assert.deepStrictEqual(yield* states, before)
+              const first = yield* imports.removals(id, 0, 4)
+              const rest = yield* imports.removals(id, 4, 500)
+              assert.deepStrictEqual([first.length, rest.length], [4, 7])
+              assert.lengthOf(new Set([...first, ...rest].map((each) => each.id)), 11)
+              yield* imports.accept(id, quiet, { confirmsRemovals: true })
+              assert.lengthOf(yield* states, 2)
+            }).pipe(actingAs(actor))
+          })
+        )
+      }
+    )
+  })

@@ -1,0 +1,80 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Logger, Option, TestClock } from "effect"
+import { Sessions } from "../../src/access/Sessions.ts"
+import { Authorization } from "../../src/connections/Authorization.ts"
+import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
+import { Imports } from "../../src/imports/Imports.ts"
+import * as Sweeper from "../../src/programs/Sweeper.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { Mirror } from "../../src/storedata/Mirror.ts"
+
+const nothingMirrored = Layer.mock(Mirror, { forgetAbandoned: Effect.succeed(0) })
+
+const noLeases = Layer.succeed(LeasesRepo, { endOfGone: Effect.succeed(0) })
+
+const silent = Logger.remove(Logger.defaultLogger)
+
+it.scoped("every server looks for lost leases every 10 s and sweeps every hour, whatever fails", () =>
+  Effect.gen(function* () {
+    const asked = { resume: 0, discardAbandoned: 0, forgetStaged: 0, sessions: 0, tokens: 0, forget: 0 }
+    const count = (what: keyof typeof asked) =>
+      Effect.suspend(() => {
+        asked[what]++
+        // Every second time the database is away.
+        return asked[what] % 2 === 0 ? Effect.dieMessage("away") : Effect.succeed(1)
+      })
+    yield* Layer.build(
+      Sweeper.layer.pipe(
+        Layer.provide(
+          Layer.mock(Imports, {
+            resume: (accountId) => {
+              assert.isTrue(Option.isNone(accountId))
+              return count("resume")
+            },
+            discardAbandoned: count("discardAbandoned"),
+            forgetStaged: count("forgetStaged")
+          })
+        ),
+        Layer.provide(Layer.mock(Sessions, { forget: count("sessions") })),
+        Layer.provide(Layer.mock(Authorization, { forget: count("tokens") })),
+        Layer.provide(Layer.mock(Publishing, { forget: count("forget") })),
+        Layer.provide([nothingMirrored, noLeases])
+      )
+    )
+    const after = (seconds: number) =>
+      Effect.map(TestClock.adjust(seconds * 1_000), () => [asked.resume, asked.discardAbandoned])
+    assert.deepStrictEqual(yield* after(0), [1, 1])
+    assert.deepStrictEqual(yield* after(9), [1, 1])
+    assert.deepStrictEqual(yield* after(1), [2, 1])
+    assert.deepStrictEqual(yield* after(50), [7, 1])
+    assert.deepStrictEqual(yield* after(3_539), [360, 1])
+    assert.deepStrictEqual(yield* after(1), [361, 2])
+    assert.deepStrictEqual(yield* after(3_600), [721, 3])
+    // The second sweep ended with the first thing that failed.
+    assert.deepStrictEqual([asked.forgetStaged, asked.forget], [2, 1])
+    assert.deepStrictEqual([asked.sessions, asked.tokens], [3, 2])
+  }).pipe(Effect.provide(silent))
+)
+
+it.scoped("no account waits while the import of another is finished", () =>
+  Effect.gen(function* () {
+    let begun = 0
+    yield* Layer.build(
+      Sweeper.layer.pipe(
+        Layer.provide(
+          Layer.mock(Imports, {
+            resume: () => Effect.suspend(() => (begun++ === 0 ? Effect.never : Effect.succeed(0))),
+            discardAbandoned: Effect.succeed(0),
+            forgetStaged: Effect.succeed(0)
+          })
+        ),
+        Layer.provide(Layer.mock(Sessions, { forget: Effect.succeed(0) })),
+        Layer.provide(Layer.mock(Authorization, { forget: Effect.succeed(0) })),
+        Layer.provide(Layer.mock(Publishing, { forget: Effect.succeed(0) })),
+        Layer.provide([nothingMirrored, noLeases])
+      )
+    )
+    yield* TestClock.adjust("20 seconds")
+    assert.strictEqual(begun, 3)
+  }).pipe(Effect.provide(silent))
+)

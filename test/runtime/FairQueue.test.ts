@@ -1,0 +1,74 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Either, Fiber } from "effect"
+import { makeFairQueue } from "../../src/runtime/FairQueue.ts"
+
+const limits = { running: 1, waitingInLane: 10, waiting: 40 }
+
+/** A queue of one place that is taken, and work that notes the order in which it is done. */
+const busyQueue = Effect.gen(function* () {
+  const queue = makeFairQueue(limits, () => "full" as const)
+  const done: Array<string> = []
+  const gate = yield* Deferred.make<void>()
+  const first = yield* Effect.fork(queue.run({ name: "first", preferred: false })(Deferred.await(gate)))
+  yield* Effect.yieldNow()
+  const enter = (name: string, preferred = false) =>
+    Effect.gen(function* () {
+      const work = Effect.sync(() => void done.push(name))
+      const fiber = yield* Effect.fork(Effect.either(queue.run({ name, preferred })(work)))
+      yield* Effect.yieldNow()
+      return fiber
+    })
+  const open = Effect.zipRight(Deferred.succeed(gate, undefined), Fiber.join(first))
+  return { done, enter, open, queue }
+})
+
+describe("a fair queue", () => {
+  it.effect("serves lanes in turn, preferred ones first", () =>
+    Effect.gen(function* () {
+      const { done, enter, open } = yield* busyQueue
+      const fibers = []
+      for (const name of ["a", "a", "a", "b", "a", "c", "b"]) fibers.push(yield* enter(name))
+      for (const name of ["y", "y", "x"]) fibers.push(yield* enter(name, true))
+      yield* open
+      yield* Effect.forEach(fibers, Fiber.join)
+      assert.strictEqual(done.join(""), "yxyabcabaa")
+    })
+  )
+
+  it.effect("refuses more than ten of a lane, and takes a place from the longest lane for a shorter one", () =>
+    Effect.gen(function* () {
+      const { done, enter, open } = yield* busyQueue
+      const fibers: Array<{ readonly name: string; readonly fiber: Fiber.Fiber<Either.Either<void, "full">> }> = []
+      const add = (name: string) => Effect.map(enter(name), (fiber) => void fibers.push({ name, fiber }))
+      for (const name of ["a", "b", "c", "d"]) for (let time = 0; time < 12; time++) yield* add(name)
+      yield* add("late")
+      yield* open
+      const outcomes = yield* Effect.forEach(fibers, ({ fiber, name }) =>
+        Effect.map(Fiber.join(fiber), (outcome) => ({ name, refused: Either.isLeft(outcome) }))
+      )
+      const refusals = (name: string) => outcomes.filter((one) => one.name === name && one.refused).length
+      assert.deepStrictEqual(["a", "b", "c", "d", "late"].map(refusals), [3, 2, 2, 2, 0])
+      assert.lengthOf(done, 40)
+      // Before the newcomer, each other lane has one turn.
+      assert.strictEqual(done.indexOf("late"), 4)
+    })
+  )
+
+  it.effect("keeps its places when work fails or is interrupted, running or waiting", () =>
+    Effect.gen(function* () {
+      const { done, enter, open, queue } = yield* busyQueue
+      const failing = yield* Effect.fork(Effect.either(queue.run({ name: "f", preferred: false })(Effect.fail("no"))))
+      yield* Effect.yieldNow()
+      const waiting = yield* enter("w")
+      yield* Fiber.interrupt(waiting)
+      yield* open
+      assert.deepStrictEqual(yield* Fiber.join(failing), Either.left("no"))
+      const running = yield* Effect.fork(queue.run({ name: "r", preferred: false })(Effect.never))
+      yield* Effect.yieldNow()
+      const after = yield* enter("after")
+      yield* Fiber.interrupt(running)
+      yield* Fiber.join(after)
+      assert.deepStrictEqual(done, ["after"])
+    })
+  )
+})
