@@ -1,28 +1,45 @@
-/** The directions of the arrows in docs/architecture.md. */
-const room = (name) => `^src/${name}/`
+/** The directions of the imports: docs/architecture.md has the picture that is generated from them. */
+const folder = (name) => `^src/${name}/`
 
-/** A room, and the rooms it may import from beside itself. */
-const arrows = {
-  domain: [],
-  database: ["domain"],
-  repos: ["domain", "database"],
-  platform: ["domain", "database"],
-  services: ["domain", "database", "repos", "platform", "demo"],
-  demo: ["domain"],
-  api: ["domain"],
-  http: ["domain", "database", "api", "services"],
-  mcp: ["domain", "api", "http", "services"],
-  console: ["domain", "api", "http", "services"],
-  oauth: ["domain", "api", "http", "services", "console"],
-  admin: ["domain", "database", "services"],
-  cli: ["domain", "database", "services", "http", "console", "admin"],
-  testing: ["domain", "repos", "platform", "services", "http"]
+/** The core, lowest first: a folder imports only from folders before it. */
+const core = [
+  "model",
+  "runtime",
+  "database",
+  "catalog",
+  "drafts",
+  "platform",
+  "stores",
+  "health",
+  "publishing",
+  "budgets",
+  "access",
+  "storedata",
+  "drops",
+  "connections",
+  "imports",
+  "demo",
+  "programs"
+]
+
+/** The surfaces and what each imports beside itself and the core folders that it names. */
+const surfaces = {
+  api: core.filter((name) => name !== "database"),
+  http: [...core, "api"],
+  mcp: [...core, "api", "http"],
+  console: [...core, "api", "http"],
+  oauth: [...core, "api", "http", "console"],
+  admin: core,
+  cli: [...core, "http", "console", "admin"],
+  testing: [...core, "http"]
 }
 
-/** Every room may ask where the package lies. */
+const arrows = { ...Object.fromEntries(core.map((name, place) => [name, core.slice(0, place)])), ...surfaces }
+
+/** Every folder may import the package's own directory. */
 const everywhere = ["^src/PackageRoot\\.ts$"]
 
-/** Rooms that may import the places where layers meet: App.ts and AppConfig.ts. */
+/** Folders that may import the places where layers are assembled. */
 const assembling = ["cli", "testing"]
 
 module.exports = {
@@ -35,35 +52,56 @@ module.exports = {
     },
     { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
     {
-      name: "domain-imports-only-effect-and-re2js",
+      name: "model-imports-only-effect-and-re2js",
       severity: "error",
-      from: { path: room("domain") },
-      to: { pathNot: [room("domain"), "^node_modules/(effect|re2js)/"] }
+      from: { path: folder("model") },
+      to: { pathNot: [folder("model"), "^node_modules/(effect|re2js)/"] }
     },
     ...Object.entries(arrows).map(([from, to]) => ({
       name: `arrows-of-${from}`,
       severity: "error",
-      from: { path: room(from) },
+      from: { path: folder(from) },
       to: {
         path: "^src/",
         pathNot: [
-          room(from),
+          folder(from),
           ...everywhere,
-          ...to.map(room),
+          ...to.map(folder),
           ...(assembling.includes(from) ? ["^src/App(Config)?\\.ts$"] : [])
         ]
       }
     })),
     {
-      name: "commands-speak-admin",
+      name: "only-demo-and-the-layers-import-the-demo",
       severity: "error",
-      from: { path: room("cli"), pathNot: "^src/cli/(Serve|Migrate)Command\\.ts$" },
-      to: { path: [room("database"), room("services"), room("http")] }
+      from: { path: "^src/", pathNot: ["^src/demo/", "^src/App\\.ts$", "^src/(admin|cli|testing)/"] },
+      to: { path: folder("demo") }
     },
     {
-      name: "services-know-no-http",
+      name: "sql-in-repositories-only",
       severity: "error",
-      from: { path: [room("services"), room("repos")] },
+      from: {
+        path: core.map(folder),
+        pathNot: ["^src/database/", "(Repo|Writes|Scans|\\.sql)\\.ts$", "^src/demo/DemoShops\\.ts$"]
+      },
+      to: { path: "node_modules/@effect/sql" }
+    },
+    {
+      name: "memory-for-tests-only",
+      severity: "error",
+      from: { path: "^src/", pathNot: ["^src/testing/", "\\.memory\\.ts$"] },
+      to: { path: "\\.memory\\.ts$" }
+    },
+    {
+      name: "commands-speak-admin",
+      severity: "error",
+      from: { path: folder("cli"), pathNot: "^src/cli/(Serve|Migrate)Command\\.ts$" },
+      to: { path: [folder("database"), folder("http"), "Repo\\.ts$"] }
+    },
+    {
+      name: "core-knows-no-http",
+      severity: "error",
+      from: { path: core.map(folder), pathNot: ["^src/(database|platform|demo)/"] },
       to: { path: "node_modules/@effect/platform" }
     },
     { name: "src-imports-no-tests", severity: "error", from: { path: "^src/" }, to: { path: "^test/" } },

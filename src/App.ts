@@ -29,6 +29,7 @@ import { Transaction } from "./database/Transaction.ts"
 import { Demo } from "./demo/Demo.ts"
 import { DemoEdits } from "./demo/DemoEdits.ts"
 import { DemoFailures } from "./demo/DemoFailures.ts"
+import { makeDemoPlatform } from "./demo/DemoPlatform.ts"
 import { DemoShops } from "./demo/DemoShops.ts"
 import { CatalogChanges } from "./drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "./drafts/DefinitionsRepo.ts"
@@ -42,6 +43,7 @@ import { DropsRepo } from "./drops/DropsRepo.ts"
 import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
+import { layerScanAfterUnlink } from "./health/ScanAfterUnlink.ts"
 import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
@@ -75,7 +77,7 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   ConnectionsRepo.layer,
   DefinitionsRepo.layer,
   DropsRepo.layer,
-  layerPlatforms.pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
+  layerPlatforms(makeDemoPlatform).pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   HealthRepo.layer,
   HistoryRepo.layer,
@@ -105,7 +107,7 @@ const CoreServices = Layer.mergeAll(
   Mirror.layer,
   Operations.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
-  Stores.layer
+  Stores.layer.pipe(Layer.provide(layerScanAfterUnlink))
 )
 
 /** Everything but the surfaces, on repositories of any kind. */

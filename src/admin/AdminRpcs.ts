@@ -3,11 +3,11 @@ import { Schema } from "effect"
 import { ApiKey } from "../access/ApiKey.ts"
 import { Scope } from "../access/ApiKeyToken.ts"
 import { User } from "../access/User.ts"
+import { DivergenceRules } from "../drafts/Divergence.ts"
 import { Draft, DraftState } from "../drafts/DraftWrite.ts"
 import { HistoryEntry } from "../drafts/History.ts"
 import { Drop, NewDrop } from "../drops/Drop.ts"
 import {
-  DivergenceRules,
   FieldsToFill,
   HealthDimension,
   HealthIssuePage,

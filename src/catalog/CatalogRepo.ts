@@ -1,7 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
-import { planCustom } from "../database/Database.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
+import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"

@@ -1,8 +1,8 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { DivergenceRules } from "../drafts/Divergence.ts"
 import {
-  DivergenceRules,
   defaultRules,
   dimensionOf,
   HealthDimension,

@@ -1,4 +1,5 @@
-import { type HealthDimension, type HealthSection, type IssueReason, relationships } from "../health/Health.ts"
+import type { HealthDimension, HealthSection, IssueReason } from "../health/Health.ts"
+import { relationships } from "../model/FieldOrder.ts"
 
 /** The dimensions in the words of a merchant. */
 export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: string; readonly meaning: string }>> = {

@@ -14,6 +14,7 @@ import { Unavailable } from "../model/Errors.ts"
 import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./Deadlines.ts"
 import { DirectQuery } from "./DirectQuery.ts"
 import * as EmbeddedLock from "./EmbeddedLock.ts"
+import { planCustom } from "./PlannerHints.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { ServerPools, WatchedClient } from "./ServerPools.ts"
 
@@ -51,9 +52,6 @@ export interface Settings extends Omit<ServerOptions, "url"> {
 
 export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery
 
-/** A comment in a statement whose best plan depends on its parameters (a LIKE pattern): it is planned every time. */
-export const planCustom = "/* plan: custom */"
-
 const statementNames = new Map<string, string | undefined>()
 const mostStatementNames = 1_000
 
@@ -72,14 +70,8 @@ const statementName = (text: string): string | undefined => {
 
 /** Parses and plans a text with parameters once a connection instead of once a call. */
 class PreparingClient extends WatchedClient {
-  // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; one shape is changed, the others pass.
-  override query(...args: ReadonlyArray<any>): any {
-    const [text, values, ...rest] = args
-    const prepared =
-      typeof text === "string" && Array.isArray(values) && values.length > 0
-        ? [{ name: statementName(text), text }, values, ...rest]
-        : args
-    return super.query.apply(this, prepared as never)
+  protected override nameOf(text: string): string | undefined {
+    return statementName(text)
   }
 }
 

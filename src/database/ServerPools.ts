@@ -56,20 +56,34 @@ export class WatchedClient extends pg.Client {
     connection.stream.destroy(reason)
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; the callback at the end is what is changed.
+  /** The name that a statement is prepared under on this connection; undefined: it is not prepared. */
+  protected nameOf(_text: string): string | undefined {
+    return undefined
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares nine overloads; those that end in a callback are watched.
   override query(...args: ReadonlyArray<any>): any {
-    const callback = args.at(-1)
-    // A cursor, which has none, is not used here.
-    if (typeof callback !== "function") return super.query.apply(this, args as never)
+    const [text, values, callback] = args
+    if (typeof text === "string" && Array.isArray(values) && values.length > 0 && typeof callback === "function")
+      return super.query({ name: this.nameOf(text), text } as never, values, this.watched(callback))
+    const last = args.at(-1)
+    return super.query.apply(
+      this,
+      // A cursor, which has no callback, is not used here.
+      (typeof last === "function" ? [...args.slice(0, -1), this.watched(last)] : args) as never
+    )
+  }
+
+  /** Starts the deadline of a statement; the callback that is answered ends it. */
+  private watched(callback: Query): Query {
     const { deadlineMillis } = this
     const watching = deadlineMillis === undefined ? undefined : watch(deadlineMillis, () => this.miss(deadlineMillis))
     this.underWay++
-    const settle: Query = (error, result) => {
+    return (error, result) => {
       this.underWay--
       if (watching !== undefined) unwatch(watching)
       callback(error, result)
     }
-    return super.query.apply(this, [...args.slice(0, -1), settle] as never)
   }
 
   private miss(deadlineMillis: number): void {
@@ -193,7 +207,7 @@ export class ServerPools {
     this.connectAs(workload, holder, (error, client, release) => {
       if (error !== undefined || client === undefined || release === undefined)
         return callback(error ?? new Error("No client returned"), undefined as never)
-      client.query(text, [...values], (failure: Error | undefined, result: pg.QueryResult) => {
+      client.query(text, values as Array<unknown>, (failure: Error | undefined, result: pg.QueryResult) => {
         release()
         callback(failure, result)
       })

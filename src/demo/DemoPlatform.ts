@@ -7,6 +7,7 @@ import {
 import { PlatformMarket } from "../platform/Market.ts"
 import type { PlatformClient, PlatformStore } from "../platform/PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import { layerOfflinePlatforms } from "../platform/Platforms.ts"
 import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
 import { PlatformTranslations } from "../platform/Translation.ts"
 import { refusalOf } from "./DemoRecords.ts"
@@ -132,3 +133,6 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
     }
   }
 )
+
+/** Stores on the demo platform alone: no request leaves the process. */
+export const layerDemoPlatforms = layerOfflinePlatforms(makeDemoPlatform)

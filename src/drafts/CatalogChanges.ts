@@ -1,10 +1,8 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import { notOvertaken } from "../imports/ImportPlan.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { DropId, EntityId, ImportId } from "../model/Ids.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
 import {
   type CatalogChange,
   carriedOut,
@@ -61,13 +59,13 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       decide: (locked: Locked) => Effect.Effect<R>
     ) => Effect.Effect<R, PimLocked, CurrentActor>
     /**
-     * As `apply`, by the import that keeps the account locked, inside its transaction. `begunAt`, of a refresh: when the
-     * reading of the store began; what a publish has overtaken since then is left out.
+     * As `apply`, for the import that holds the import lock, inside its transaction. `select` sees the locked entities and
+     * answers the changes to apply.
      */
     readonly applyImported: (
       importId: ImportId,
       changes: ReadonlyArray<CatalogChange>,
-      begunAt: Timestamp | null
+      select?: (locked: Locked) => ReadonlyArray<CatalogChange>
     ) => Effect.Effect<void, Refused, CurrentActor>
   }
 >() {
@@ -104,14 +102,14 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const write = (
         changes: ReadonlyArray<CatalogChange>,
         through: Omit<Author, "actor">,
-        begunAt: Timestamp | null = null
+        select: (locked: Locked) => ReadonlyArray<CatalogChange> = () => changes
       ) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const owners = [...new Set(changes.flatMap(ownersOf))]
           const references = [...new Set(changes.flatMap(referencesOf))]
           const locked = yield* drafts.lock(accountId, owners, references)
-          yield* carryOut(locked, begunAt === null ? changes : notOvertaken(locked, changes, begunAt), through)
+          yield* carryOut(locked, select(locked), through)
         })
 
       const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
@@ -157,7 +155,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             })
           )
         }),
-        applyImported: (importId, changes, begunAt) => write(changes, { importId, dropId: null }, begunAt)
+        applyImported: (importId, changes, select) => write(changes, { importId, dropId: null }, select)
       }
     })
   )

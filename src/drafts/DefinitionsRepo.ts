@@ -1,7 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
-import { planCustom } from "../database/Database.ts"
+import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import {
@@ -144,7 +144,7 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
               )
             )
           ORDER BY e.id
-          LIMIT ${limit} ${sql.literal(planCustom)} /* reads the whole account */`
+          LIMIT ${limit} ${sql.literal(`${planCustom} ${readsAll}`)}`
       })
 
       return {

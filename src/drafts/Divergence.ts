@@ -1,10 +1,24 @@
-import { Array as Arr } from "effect"
-import { compareFields, type DivergenceRules } from "../health/Health.ts"
+import { Array as Arr, Schema } from "effect"
 import { type Attributes, builtInFields, type EntityKind, typeOf, valueOf } from "../model/Attribute.ts"
+import { compareFields } from "../model/FieldOrder.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { isWritable } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
 import type { Aggregate, VersionState } from "./Aggregate.ts"
+
+/** Which stores divergence compares. */
+export const DivergenceRules = Schema.Struct({
+  texts: Schema.Literal("same_language", "all").annotations({
+    description: "Texts are compared among the stores of one primary language, or among all stores."
+  }),
+  prices: Schema.Literal("same_currency", "all").annotations({
+    description: "Prices are compared among the stores of one currency, or among all stores."
+  })
+}).annotations({ identifier: "DivergenceRules" })
+export type DivergenceRules = typeof DivergenceRules.Type
+
+/** The rules of an account that has set none. */
+export const defaultDivergence: DivergenceRules = { texts: "same_language", prices: "same_currency" }
 
 /** The stores among which the values of a field are compared: those of one language, those of one currency, or all. */
 export type ComparedBy = "language" | "currency" | "all"

@@ -1,6 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schema } from "effect"
-import { planCustom } from "../database/Database.ts"
+import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { stored } from "../database/Stored.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"

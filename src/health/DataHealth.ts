@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
+import type { DivergenceRules } from "../drafts/Divergence.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { builtInFields, EntityKind } from "../model/Attribute.ts"
@@ -16,7 +17,6 @@ import { StoresRepo } from "../stores/StoresRepo.ts"
 import {
   type CompletenessRules,
   completenessLevels,
-  type DivergenceRules,
   dimensionOf,
   type FieldsToFill,
   HealthDimension,

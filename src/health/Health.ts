@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { type Attributes, builtInFields, EntityKind, typeOf } from "../model/Attribute.ts"
+import { DivergenceRules, defaultDivergence } from "../drafts/Divergence.ts"
+import { type Attributes, EntityKind, typeOf } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
@@ -67,17 +68,6 @@ export const CompletenessRules = Schema.Struct({
 }).annotations({ identifier: "CompletenessRules" })
 export type CompletenessRules = typeof CompletenessRules.Type
 
-/** Which stores divergence compares. */
-export const DivergenceRules = Schema.Struct({
-  texts: Schema.Literal("same_language", "all").annotations({
-    description: "Texts are compared among the stores of one primary language, or among all stores."
-  }),
-  prices: Schema.Literal("same_currency", "all").annotations({
-    description: "Prices are compared among the stores of one currency, or among all stores."
-  })
-}).annotations({ identifier: "DivergenceRules" })
-export type DivergenceRules = typeof DivergenceRules.Type
-
 export const StructureRules = Schema.Struct({
   zero_price: Schema.Literal("issue", "allowed").annotations({
     description:
@@ -86,7 +76,6 @@ export const StructureRules = Schema.Struct({
 }).annotations({ identifier: "StructureRules" })
 export type StructureRules = typeof StructureRules.Type
 
-const defaultDivergence: DivergenceRules = { texts: "same_language", prices: "same_currency" }
 const defaultStructure: StructureRules = { zero_price: "issue" }
 
 /** All rules of an account. Rules that were saved before divergence and structure had some get the defaults. */
@@ -116,34 +105,6 @@ export type CompletenessLevel = (typeof completenessLevels)[number]
 /** The kinds of which the rules name a field at this level. */
 export const kindsWith = (level: CompletenessLevel, rules: CompletenessRules): ReadonlyArray<EntityKind> =>
   EntityKind.literals.filter((kind) => rules[kind][level].length > 0)
-
-/** Built-in keys of all kinds, each where it is defined first. */
-const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
-const order: ReadonlyMap<string, number> = new Map(builtInKeys.map((key, place) => [key, place]))
-
-/** The relationships that a publish carries, as `fields` of issues name them. */
-export const relationships: ReadonlyArray<string> = ["variant_ids", "media_ids", "members"]
-
-/** Of a field in a list of one kind's: built-in keys as they are defined, then metafields by key, then relationships. */
-export const compareFields =
-  (kind: EntityKind) =>
-  (left: string, right: string): number => {
-    const place = (field: string) => {
-      const builtIn = Object.keys(builtInFields[kind]).indexOf(field)
-      const relationship = relationships.indexOf(field)
-      return builtIn !== -1 ? builtIn : relationship !== -1 ? 2_000 + relationship : 1_000
-    }
-    return place(left) - place(right) || (left < right ? -1 : left === right ? 0 : 1)
-  }
-
-/** The same of fields of any kind. */
-export const compareAnyFields = (left: string, right: string): number => {
-  const place = (field: string) => {
-    const relationship = relationships.indexOf(field)
-    return order.get(field) ?? (relationship !== -1 ? 20_000 + relationship : 10_000)
-  }
-  return place(left) - place(right) || (left < right ? -1 : left === right ? 0 : 1)
-}
 
 const count = (description: string) => Schema.Int.annotations({ description })
 

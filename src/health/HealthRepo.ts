@@ -1,6 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Array as Arr, Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
-import { planCustom } from "../database/Database.ts"
+import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
 import { EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
@@ -38,9 +38,6 @@ import {
   scan
 } from "./HealthScan.ts"
 import { makeHealthScans, makeLinkedStores } from "./HealthScans.ts"
-
-/** What reads or counts all of an account, by design: Plans.test.ts lets a statement with this comment do so. */
-export const readsAll = "/* reads the whole account */"
 
 /** What of a section's rows is asked for. */
 export interface IssueQuery {

@@ -3,12 +3,11 @@ import { type Aggregate, publishable, type VersionState } from "../drafts/Aggreg
 import { type Comparison, differingStores, divergentFields, effectiveValue } from "../drafts/Divergence.ts"
 import { type Attributes, EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import { isEmptyValue } from "../model/Emptiness.ts"
+import { compareAnyFields, compareFields } from "../model/FieldOrder.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
 import {
-  compareAnyFields,
-  compareFields,
   completenessLevels,
   type FieldValue,
   fieldType,

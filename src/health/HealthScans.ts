@@ -2,11 +2,11 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { fieldsComparedBy, metafieldTypesComparedBy } from "../drafts/Divergence.ts"
 import { builtInFields, EntityKind } from "../model/Attribute.ts"
+import { compareFields } from "../model/FieldOrder.ts"
 import { isWritable, type KeyRules } from "../model/KeyRules.ts"
 import {
   type CompletenessLevel,
   type CompletenessRules,
-  compareFields,
   fieldType,
   type HealthDimension,
   type HealthRules,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Server as NetServer, type Socket } from "node:net"
-import { Clock, type Duration, Effect } from "effect"
+import { Clock, type Duration, Effect, Schedule } from "effect"
 
 /** How a server stops. */
 export interface DrainPatience {
@@ -13,32 +13,42 @@ export interface DrainPatience {
 }
 
 /**
- * Watches a server's requests. The effect stops it without failing one: every answer from then on closes its connection, idle
- * connections are closed last.
+ * The newest response of a connection. A property, because a listener or a WeakMap entry for each request shows in the
+ * processor time of a request (docs/benchmarks.md).
+ */
+const newestResponse = Symbol("newest response")
+
+type Connection = Socket & { [newestResponse]?: ServerResponse }
+
+/**
+ * Watches a server's requests. The effect stops the server without failing one: every answer from then on closes its
+ * connection, idle connections are closed last.
  */
 export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience): Effect.Effect<void> => {
-  const unanswered = new Set<ServerResponse>()
-  /** The newest request of a connection: the answers to those before it must not close it. */
-  const newest = new WeakMap<Socket, ServerResponse>()
+  const connections = new Set<Connection>()
   let isStopping = false
 
+  server.on("connection", (socket: Connection) => {
+    connections.add(socket)
+    socket.once("close", () => connections.delete(socket))
+  })
+
+  const isUnanswered = (response: ServerResponse | undefined) => response !== undefined && !response.writableFinished
+
   server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const before = newest.get(socket)
-    newest.set(socket, response)
-    unanswered.add(response)
-    response.once("close", () => {
-      unanswered.delete(response)
-      server.emit("catalog-answered")
-    })
+    const connection: Connection = socket
+    const before = connection[newestResponse]
+    connection[newestResponse] = response
     if (!isStopping) return
-    if (before !== undefined && unanswered.has(before)) before.shouldKeepAlive = true
+    // Only the answer to the newest request of a connection may close it.
+    if (before !== undefined && isUnanswered(before)) before.shouldKeepAlive = true
     response.shouldKeepAlive = false
   })
 
   const announce = Effect.sync(() => {
     isStopping = true
-    for (const response of unanswered)
-      if (response.socket === null || newest.get(response.socket) === response) response.shouldKeepAlive = false
+    for (const { [newestResponse]: response } of connections)
+      if (response !== undefined && isUnanswered(response)) response.shouldKeepAlive = false
   })
 
   /** Done when the last connection is closed. Node's own way would close idle connections at once. */
@@ -47,14 +57,11 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
     NetServer.prototype.close.call(server)
   })
 
-  const answered = Effect.async<void>((resume) => {
-    const settle = () => {
-      server.closeIdleConnections()
-      if (unanswered.size === 0) resume(Effect.void)
-    }
-    server.on("catalog-answered", settle)
-    settle()
-  })
+  /** Done when no request waits for its answer. */
+  const answered = Effect.sync(() => {
+    server.closeIdleConnections()
+    return [...connections].some(({ [newestResponse]: response }) => isUnanswered(response))
+  }).pipe(Effect.repeat({ while: (isWaiting) => isWaiting, schedule: Schedule.spaced("10 millis") }), Effect.asVoid)
 
   // Finalizers are not interruptible: without this a bound would wait for what it bounds.
   const within = (bound: Duration.Duration) => (effect: Effect.Effect<void>) =>

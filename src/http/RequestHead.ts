@@ -46,7 +46,8 @@ const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i
 
 /** An absolute target is its path here, and its authority stands for what Host says (RFC 9112, 3.2.2). */
 export const toOriginForm = (request: IncomingMessage): void => {
-  const [, authority, rest = "/"] = absoluteForm.exec(request.url ?? "") ?? []
+  if (request.url?.startsWith("/") !== false) return
+  const [, authority, rest = "/"] = absoluteForm.exec(request.url) ?? []
   if (authority === undefined) return
   request.url = rest.startsWith("/") ? rest : `/${rest}`
   request.headers.host = authority

@@ -39,7 +39,7 @@ import {
 } from "./Import.ts"
 import { makeImportComparison } from "./ImportComparison.ts"
 import { ImportFileRejected } from "./ImportedProduct.ts"
-import { decided } from "./ImportPlan.ts"
+import { decided, notOvertaken } from "./ImportPlan.ts"
 import type { Compared, ReportProgress } from "./ImportStaging.ts"
 import { ImportsRepo, isPlanned, type LeasedRun } from "./ImportsRepo.ts"
 import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
@@ -382,10 +382,10 @@ export class Imports extends Context.Tag("catalog/Imports")<
               id,
               staged.flatMap((change) => (change._tag === "Decided" ? [change.conflict] : []))
             )
-            yield* changes.applyImported(
-              id,
-              decided(staged, (conflict) => kept.has(conflict)),
-              source === "refresh" ? createdAt : begunAtOf(summary)
+            const chosen = decided(staged, (conflict) => kept.has(conflict))
+            const begunAt = source === "refresh" ? createdAt : begunAtOf(summary)
+            yield* changes.applyImported(id, chosen, (locked) =>
+              begunAt === null ? chosen : notOvertaken(locked, chosen, begunAt)
             )
             yield* faults.at("written")
             yield* repo.markDone(accountId, id, items)

@@ -1,7 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, Schema } from "effect"
-import { planCustom } from "../database/Database.ts"
+import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, ImportId, StoreId } from "../model/Ids.ts"

@@ -1,6 +1,5 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
-import { makeDemoPlatform } from "../demo/DemoPlatform.ts"
 import type { Platform } from "../model/Store.ts"
 import { nonePlatform } from "./NonePlatform.ts"
 import { PlatformClient } from "./PlatformClient.ts"
@@ -23,16 +22,18 @@ export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Ty
   translations: (store, kind) => clients[store.platform].translations(store, kind)
 })
 
-/** Every platform as it is run: Shopify over HTTP, the demo in its shops, and none. */
-export const layerPlatforms = Layer.scoped(
-  PlatformClient,
-  Effect.map(Effect.all({ demo: makeDemoPlatform, shopify: makeShopifyPlatform(defaultOptions) }), (clients) =>
-    byPlatform({ ...clients, none: nonePlatform })
-  )
-).pipe(Layer.provide(NodeHttpClient.layerUndici))
+/** The platforms in production: Shopify over HTTP, the demo platform that is given, and none. */
+export const layerPlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], never, R>) =>
+  Layer.scoped(
+    PlatformClient,
+    Effect.map(Effect.all({ demo, shopify: makeShopifyPlatform(defaultOptions) }), (clients) =>
+      byPlatform({ ...clients, none: nonePlatform })
+    )
+  ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
-/** The demo's shops and none: nothing leaves the process. A Shopify store is refused, as one without a platform is. */
-export const layerDemoPlatforms = Layer.effect(
-  PlatformClient,
-  Effect.map(makeDemoPlatform, (demo) => byPlatform({ demo, none: nonePlatform, shopify: nonePlatform }))
-)
+/** The demo platform that is given, and none: no request leaves the process. A Shopify store is refused. */
+export const layerOfflinePlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], never, R>) =>
+  Layer.effect(
+    PlatformClient,
+    Effect.map(demo, (client) => byPlatform({ demo: client, none: nonePlatform, shopify: nonePlatform }))
+  )

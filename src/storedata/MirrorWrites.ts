@@ -2,7 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
-import { planCustom } from "../database/Database.ts"
+import { planCustom } from "../database/PlannerHints.ts"
 import { type AccountId, type ImportId, nilUuid, type StoreId } from "../model/Ids.ts"
 import type { MirrorItem } from "./MirrorRecords.ts"
 

@@ -1,11 +1,9 @@
 import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
-import { asBackground, Workload } from "../database/Deadlines.ts"
+import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { isEmpty, planDerivations } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { HealthDimension } from "../health/Health.ts"
-import { HealthRepo } from "../health/HealthRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
@@ -17,6 +15,7 @@ import { type PlatformReadError, PlatformUnavailable } from "../platform/Platfor
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
 import { StoresRepo } from "./StoresRepo.ts"
+import { UnlinkHook } from "./UnlinkHook.ts"
 
 /**
  * A store to be linked. What is not given is as it was when the store was linked before, else the default; a Shopify store
@@ -83,11 +82,11 @@ export class Stores extends Context.Tag("catalog/Stores")<
     Effect.gen(function* () {
       const repo = yield* StoresRepo
       const drafts = yield* DraftsRepo
-      const health = yield* HealthRepo
       const importLock = yield* ImportLockRepo
       const platforms = yield* PlatformClient
       const secrets = yield* SecretBox
       const transaction = yield* Transaction
+      const { onUnlinked } = yield* UnlinkHook
 
       /** Brings what is derived of a store's entities up to date; answers how many there are. */
       const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
@@ -114,8 +113,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
           {
             readonly store: Store
             readonly hasVersions: boolean
-            /** Dimensions of data health whose snapshots went with the store. */
-            readonly forgotten?: ReadonlyArray<HealthDimension>
+            readonly afterCommit?: Effect.Effect<void>
           },
           E
         >
@@ -124,15 +122,15 @@ export class Stores extends Context.Tag("catalog/Stores")<
           .run(
             Effect.gen(function* () {
               const holder = yield* importLock.take(accountId)
-              const { forgotten = [], hasVersions, store } = yield* decide(Option.isSome(holder))
+              const { afterCommit = Effect.void, hasVersions, store } = yield* decide(Option.isSome(holder))
               const entities = hasVersions ? yield* derive(accountId, store.id) : 0
               yield* drafts.raise(accountId)
-              return { store, entities, forgotten }
+              return { store, entities, afterCommit }
             })
           )
           .pipe(
             asBackground,
-            Effect.tap(({ forgotten }) => scanAgain(accountId, forgotten)),
+            Effect.tap(({ afterCommit }) => afterCommit),
             Effect.map(({ entities, store }) => ({ store, entities }))
           )
 
@@ -163,27 +161,6 @@ export class Stores extends Context.Tag("catalog/Stores")<
           })
         )
       })
-
-      /**
-       * What was scanned of the account is scanned again, without a store that it knew. Whoever scans a dimension already
-       * began after the store was gone. A scan that fails is for the next one to make good.
-       */
-      const scanAgain = (accountId: AccountId, dimensions: ReadonlyArray<HealthDimension>) =>
-        Effect.forEach(
-          HealthDimension.literals.filter((dimension) => dimensions.includes(dimension)),
-          (dimension) =>
-            Effect.gen(function* () {
-              if (!(yield* health.tryLock(accountId, dimension))) return
-              if ((yield* health.lastRun(accountId, dimension, null)) > 0) return
-              yield* health.scan(accountId, dimension, null)
-              yield* drafts.raise(accountId)
-            }).pipe(
-              transaction.run,
-              Effect.provideService(Workload, "scan"),
-              Effect.catchAllCause((cause) => Effect.logWarning(`The scan of ${dimension} failed`, cause))
-            ),
-          { discard: true }
-        )
 
       return {
         list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
@@ -220,7 +197,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
               if (isLocked) return yield* new PimLocked()
               const { store } = known.value
               yield* repo.unlink(accountId, store.id)
-              return { store, hasVersions: true, forgotten: yield* health.forgetStore(accountId, store.id) }
+              return { store, hasVersions: true, afterCommit: yield* onUnlinked(accountId, store.id) }
             })
           return yield* change(accountId, unlink)
         })

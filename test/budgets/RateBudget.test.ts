@@ -2,8 +2,8 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, FastCheck as fc, Ref, TestClock } from "effect"
 import { type BudgetSizes, RateBudget, type Spender, type Taken } from "../../src/budgets/RateBudget.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
-import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
 import { amount } from "../support/Volume.ts"
+import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
 
 const take = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.take(spender))
 

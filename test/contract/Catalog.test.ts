@@ -505,7 +505,7 @@ for (const engine of serviceEngines) {
             })
           const elsewhere = yield* written(service.apply)
           const imported = yield* written((changes) =>
-            transaction.run(service.applyImported(ImportId.make(nilUuid), changes, null))
+            transaction.run(service.applyImported(ImportId.make(nilUuid), changes))
           )
           assert.deepStrictEqual(JSON.parse(imported), JSON.parse(elsewhere))
           assert.deepStrictEqual(

@@ -25,6 +25,7 @@ import {
 import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
 import { databaseContent } from "../support/BadExports.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 /** The domain of every shop of the server. */
@@ -60,7 +61,7 @@ type Needed =
   | StoresRepo
   | Transaction
 
-const Planted = Layer.fresh(Stores.layer).pipe(
+const Planted = Layer.fresh(layerStores).pipe(
   Layer.provide(SecretBox.layer),
   Layer.provide(key),
   Layer.provide(

@@ -24,7 +24,7 @@ import { engines } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { uuidsOf } from "./sidebyside/Sides.ts"
 
-const volume = { runs: amount(3, 60), refreshes: amount(10, 40) }
+const volume = { runs: amount(3, 12), refreshes: amount(10, 20) }
 
 const some = <A>(dice: Dice, items: ReadonlyArray<A>): ReadonlyArray<A> => items.filter(() => dice.next() < 0.5)
 const text = (dice: Dice) => dice.pick(["", "a", "b", "Ä ✂", "a'b\"\\"])

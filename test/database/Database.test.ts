@@ -10,6 +10,7 @@ import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
 import { Workload } from "../../src/database/Deadlines.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { planCustom } from "../../src/database/PlannerHints.ts"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
@@ -179,7 +180,7 @@ for (const engine of TestDatabase.engines) {
               for (const value of [1, 2, 3]) {
                 const rows = yield* sql`SELECT ${value}::int AS kept_of_this_test`
                 assert.deepStrictEqual(rows, [{ kept_of_this_test: value }])
-                yield* sql`SELECT ${value}::int AS "marked of this test" ${sql.literal(Database.planCustom)}`
+                yield* sql`SELECT ${value}::int AS "marked of this test" ${sql.literal(planCustom)}`
                 yield* sql`SELECT 1 AS "parameterless of this test"`
                 yield* sql`SELECT ${value}::int AS "named of this test"`
                 const values = yield* sql`SELECT ${value}::int AS "a configuration of this test"`.values

@@ -6,8 +6,8 @@ import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { type AccountId, EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
-import { Stores } from "../../src/stores/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { wrongDerivations } from "./Derivations.ts"
@@ -16,7 +16,7 @@ import { countingLocks, LockCalls } from "./LockCalls.ts"
 import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 16
-const listsEach = amount(30, 500)
+const listsEach = amount(30, 150)
 /** Every deadlock costs the planted variant its wait. */
 const plantedListsEach = 3
 
@@ -176,7 +176,7 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
   })
 
 describe.skipIf(!serverAnswers)("overlapping change lists in any order", () => {
-  const TestLayer = Stores.layer.pipe(
+  const TestLayer = layerStores.pipe(
     Layer.provide(SecretBox.layer),
     Layer.provideMerge(RepositoriesOnDatabase),
     Layer.provideMerge(layerDatabase(1))

@@ -9,16 +9,16 @@ import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { type AccountId, type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
-import { Stores } from "../../src/stores/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, anEntity, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 8
-const writesEach = amount(60, 1_000)
-const toggles = amount(60, 1_000)
+const writesEach = amount(60, 300)
+const toggles = amount(60, 300)
 const keys = ["title", "vendor", "seo_title"] as const
 
 /** On a connection of its own, outside the transaction that the caller is in: its locks are gone when it answers. */
@@ -51,7 +51,7 @@ const withoutImportLock = CatalogChanges.layer.pipe(
 
 /** A pool of its own for whoever writes: the planted variants need a second connection each. */
 const servicesOn = (changes: typeof right) =>
-  Layer.mergeAll(Accounts.layer, ApiKeys.layer, Stores.layer, Drafts.layer).pipe(
+  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
     Layer.provideMerge(MetafieldDefinitions.layer),
     Layer.provideMerge(changes),
     Layer.provide(SecretBox.layer),

@@ -13,8 +13,8 @@ import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
-import { Stores } from "../../src/stores/Stores.ts"
 import { Accounts, ApiKeys, actingAs, anAccount, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
@@ -86,14 +86,14 @@ const servicesOn = <R>(drafts: Layer.Layer<DraftsRepo, never, R>, connections: n
   Layer.mergeAll(Drafts.layer, Remediation.layer).pipe(
     Layer.provideMerge(MetafieldDefinitions.layer),
     Layer.provide(FaultInjector.layer),
-    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, Stores.layer)),
+    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, layerStores)),
     Layer.provide(SecretBox.layer),
     Layer.provideMerge(drafts),
     Layer.provideMerge(RepositoriesOnDatabase),
     Layer.provide(layerPool(connections))
   )
 
-const races = amount(500, 10_000)
+const races = amount(500, 3_000)
 const racesAtOnce = 50
 const humans = 6
 
@@ -322,7 +322,7 @@ describe.skipIf(!serverAnswers)("a batch whose process is killed", () => {
 
   layer(
     CatalogChanges.layer.pipe(
-      Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, Stores.layer)),
+      Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores)),
       Layer.provide(SecretBox.layer),
       Layer.provideMerge(RepositoriesOnDatabase),
       Layer.provideMerge(layerDatabase(4))

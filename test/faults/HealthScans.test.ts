@@ -21,19 +21,20 @@ import { builtInKeyRules } from "../../src/model/KeyRules.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
-import { Accounts, ApiKeys, actingAs, anAccount, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { Accounts, ApiKeys, actingAs, anAccount, CatalogChanges } from "../../src/testing/index.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
 import { layerDatabase, layerPool } from "./ServerServices.ts"
 
 const writers = 3
-const writesEach = amount(60, 600)
+const writesEach = amount(60, 300)
 const scannedWhileWritten = HealthDimension.literals.filter((dimension) => dimension !== "translations")
 
 const servicesOn = (health: Layer.Layer<HealthRepo, never, Layer.Layer.Context<typeof HealthRepo.layer>>) =>
   DataHealth.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, Stores.layer)),
+    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, layerStores)),
     Layer.provide(SecretBox.layer),
     Layer.provideMerge(health),
     Layer.provideMerge(RepositoriesOnDatabase),
@@ -225,7 +226,7 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
         const { wrong, ...record } = yield* contradictions(shop, "Scans")
         report("Scans under writes", { ...record, wrong: wrong.length })
         assert.strictEqual(record.writes, writers * writesEach)
-        assert.isAtLeast(record.compared, amount(15, 200))
+        assert.isAtLeast(record.compared, amount(15, 75))
         assert.deepStrictEqual(wrong, [], `seed ${seed}`)
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
@@ -387,7 +388,7 @@ const unlocked = Layer.effect(
 ).pipe(Layer.provide(HealthRepo.layer))
 
 describe.skipIf(!serverAnswers)("rules of several kinds, changed at once", () => {
-  const rounds = amount(20, 500)
+  const rounds = amount(20, 100)
 
   layer(Database, { excludeTestServices: true })((it) => {
     it.effect("all count", () =>

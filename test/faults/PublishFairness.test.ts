@@ -125,7 +125,7 @@ describe.skipIf(!serverAnswers)("a store that hangs", () => {
   })
 })
 
-const revisions = amount(30, 300)
+const revisions = amount(30, 100)
 
 /** One entity, edited and asked for again and again while two publishers work; pushes take different times. */
 const raceRevisions = Effect.gen(function* () {

@@ -18,9 +18,9 @@ import { Dice, report, seed } from "./Dice.ts"
 import { deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 4
-const refreshes = amount(6, 300)
+const refreshes = amount(6, 60)
 const deciders = 4
-const rounds = amount(3, 40)
+const rounds = amount(3, 12)
 const products = 40
 const domain = "race.example"
 const quiet = () => Effect.void

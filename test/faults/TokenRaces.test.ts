@@ -27,7 +27,7 @@ import { amount } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
 import { layerDatabase } from "./ServerServices.ts"
 
-const races = amount(50, 500)
+const races = amount(50, 200)
 const audience = "http://127.0.0.1/mcp"
 
 /** All services and a node on a fresh database of the server; its issuer is the same for every node. */

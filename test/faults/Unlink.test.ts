@@ -21,6 +21,7 @@ import {
   Stores
 } from "../../src/testing/index.ts"
 import { startCatalog } from "../support/CommandLine.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { wrongDerivations } from "./Derivations.ts"
 import { Dice, report, seed } from "./Dice.ts"
@@ -39,8 +40,8 @@ const unlocked = Layer.effect(
 )
 
 const services = Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, SecretBox.layer)
-const Linking = Stores.layer.pipe(Layer.provideMerge(services), Layer.provideMerge(RepositoriesOnDatabase))
-const LinkingUnlocked = Stores.layer.pipe(
+const Linking = layerStores.pipe(Layer.provideMerge(services), Layer.provideMerge(RepositoriesOnDatabase))
+const LinkingUnlocked = layerStores.pipe(
   Layer.provide(unlocked),
   Layer.provideMerge(services),
   Layer.provideMerge(RepositoriesOnDatabase)
@@ -220,7 +221,7 @@ describe.skipIf(!serverAnswers)("a process that dies while it unlinks a store", 
               assert.include(String(exit), `died at ${step}`)
             }).pipe(
               Effect.provide(
-                Layer.fresh(Stores.layer).pipe(
+                Layer.fresh(layerStores).pipe(
                   Layer.provide(dyingAt(step)),
                   Layer.provide(planted[0] ?? Transaction.layer)
                 )

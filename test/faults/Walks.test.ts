@@ -15,7 +15,7 @@ import { dwell, layerServices } from "./ServerServices.ts"
 import { type Delivery, judge } from "./WalkJudge.ts"
 
 const writers = 8
-const movesEach = amount(230, 2_300)
+const movesEach = amount(230, 1_000)
 const nothing = EntityId.make(nilUuid)
 const ordinals = (count: number) => Array.from({ length: count }, (_, ordinal) => ordinal)
 

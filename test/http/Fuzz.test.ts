@@ -200,7 +200,7 @@ layer(serverWith(shortPatience).pipe(Layer.provideMerge(TestServices)))("whateve
       yield* Effect.promise(() =>
         fc.assert(
           fc.asyncProperty(request, (sent) => Runtime.runPromise(runtime)(judge(sent))),
-          { numRuns: amount(300, 20_000) }
+          { numRuns: amount(300, 5_000) }
         )
       )
       // The alphabet reaches what it is for.

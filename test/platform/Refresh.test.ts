@@ -17,7 +17,7 @@ import { layerShopify, layerServer as layerShopifyServer, ShopifyTestServer } fr
 import { fillShop } from "./ShopifyCatalog.ts"
 import type { ShopifyShop } from "./ShopifyShop.ts"
 
-const products = amount(300, 10_000)
+const products = amount(300, 3_000)
 const token = "shpat_refresh"
 const domain = "tern.myshopify.com"
 const quiet = () => Effect.void

@@ -33,7 +33,7 @@ import {
   World
 } from "./Catalogs.ts"
 
-const catalogs = amount(3, 150)
+const catalogs = amount(3, 30)
 const plantedCatalogs = 60
 
 const exactly = <A, I>(schema: Schema.Schema<A, I>, value: unknown) =>

@@ -19,7 +19,7 @@ import { report, seed } from "../../faults/Dice.ts"
 import { amount } from "../../support/Volume.ts"
 import { type History, history, World } from "./Catalogs.ts"
 
-const catalogs = amount(40, 400)
+const catalogs = amount(40, 200)
 
 /** The languages and currencies of the generated stores, as a person reads them. */
 const languages: Readonly<Record<string, string>> = {

@@ -1,0 +1,29 @@
+import { builtInFields, EntityKind } from "./Attribute.ts"
+
+/** Built-in keys of all kinds, each where it is defined first. */
+const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
+const order: ReadonlyMap<string, number> = new Map(builtInKeys.map((key, place) => [key, place]))
+
+/** The relationships that a publish carries, as `fields` of issues name them. */
+export const relationships: ReadonlyArray<string> = ["variant_ids", "media_ids", "members"]
+
+/** Order of fields of one kind: built-in keys in definition order, then metafields by key, then relationships. */
+export const compareFields =
+  (kind: EntityKind) =>
+  (left: string, right: string): number => {
+    const place = (field: string) => {
+      const builtIn = Object.keys(builtInFields[kind]).indexOf(field)
+      const relationship = relationships.indexOf(field)
+      return builtIn !== -1 ? builtIn : relationship !== -1 ? 2_000 + relationship : 1_000
+    }
+    return place(left) - place(right) || (left < right ? -1 : left === right ? 0 : 1)
+  }
+
+/** The same order for fields of any kind. */
+export const compareAnyFields = (left: string, right: string): number => {
+  const place = (field: string) => {
+    const relationship = relationships.indexOf(field)
+    return order.get(field) ?? (relationship !== -1 ? 20_000 + relationship : 10_000)
+  }
+  return place(left) - place(right) || (left < right ? -1 : left === right ? 0 : 1)
+}

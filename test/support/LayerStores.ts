@@ -1,0 +1,6 @@
+import { Layer } from "effect"
+import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
+import { Stores } from "../../src/stores/Stores.ts"
+
+/** `Stores` as in production: data health is scanned again after a store is unlinked. */
+export const layerStores = Stores.layer.pipe(Layer.provide(layerScanAfterUnlink))
