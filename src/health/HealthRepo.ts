@@ -37,7 +37,8 @@ import {
   type ScannedCatalog,
   scan
 } from "./HealthScan.ts"
-import { makeHealthScans, makeLinkedStores } from "./HealthScans.ts"
+import { makeHealthScans } from "./HealthScans.ts"
+import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
 /** What of a section's rows is asked for. */
 export interface IssueQuery {
