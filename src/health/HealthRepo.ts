@@ -19,7 +19,8 @@ import {
   kindsWith
 } from "./Health.ts"
 import { type Counts, isChecked, isScanned, populationOf, resultOf } from "./HealthScan.ts"
-import { makeHealthScans, makeLinkedStores } from "./HealthScans.ts"
+import { makeHealthScans } from "./HealthScans.ts"
+import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
 /** What of a section's rows is asked for. */
 export interface IssueQuery {
