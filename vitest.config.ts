@@ -12,8 +12,8 @@ export default defineConfig({
     globalSetup: "test/support/Build.ts",
     // Races and budgets are measured against the clock: a third file at a time would starve them on two cores.
     maxWorkers: 2,
-    testTimeout: amount(60_000, 1_800_000),
-    hookTimeout: amount(120_000, 1_800_000),
+    testTimeout: amount(300_000, 1_800_000),
+    hookTimeout: amount(300_000, 1_800_000),
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } })
   }
