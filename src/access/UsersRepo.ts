@@ -26,7 +26,7 @@ export type Identity = typeof Identity.Type
 
 /**
  * Users, the links by which they set passwords, their browsers, and attempts of those who are not known yet. In a database only:
- * there is no twin on memory. Secrets are given and kept as their SHA-256, in hexadecimal here.
+ * it has no in-memory layer. Secrets are given and kept as their SHA-256, in hexadecimal here.
  */
 export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
   UsersRepo,

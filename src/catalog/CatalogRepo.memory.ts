@@ -122,7 +122,7 @@ export const layerCatalogRepoMemory = Layer.effect(
               : Option.none()
           ).pipe(Option.map(({ platformId }) => ({ platformId })))
         ),
-      cursorKey: Effect.succeed(new TextEncoder().encode("memory twin: a key of 32 bytes.."))
+      cursorKey: Effect.succeed(new TextEncoder().encode("in memory: a key of 32 bytes...."))
     }
   })
 )

@@ -5,7 +5,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, type ConnectionId } from "../model/Ids.ts"
 import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
 
-/** What agents were granted, and the access tokens that open it. In a database only: there is no twin on memory. */
+/** What agents were granted, and the access tokens that open it. In a database only: it has no in-memory layer. */
 export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
   ConnectionsRepo,
   {

@@ -95,7 +95,7 @@ export interface NewTokens {
 }
 
 /**
- * What an authorization server keeps, but for what a merchant sees of it (ConnectionsRepo). In a database only: there is no twin
+ * What an authorization server keeps, but for what a merchant sees of it (ConnectionsRepo). In a database only: it has no layer
  * on memory. Secrets are given and kept as their SHA-256, in hexadecimal here.
  */
 export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<

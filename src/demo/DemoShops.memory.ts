@@ -3,7 +3,7 @@ import type { Published } from "../platform/Publication.ts"
 import { type DemoEffect, type DemoRecord, effectOf, pullOrder } from "./DemoRecords.ts"
 import { type DemoFailure, type DemoShop, DemoShops } from "./DemoShops.ts"
 
-/** The twin for unit tests: it passes the same suite as `layer`. */
+/** The in-memory layer for unit tests. It passes the same suite as `layer`. */
 export const layerDemoShopsMemory = Layer.effect(
   DemoShops,
   Effect.map(Ref.make<ReadonlyMap<string, MemoryShop>>(new Map()), (shops) => {

@@ -536,7 +536,7 @@ export const isEmpty = (plan: Plan): boolean =>
 
 /**
  * Applies the changes, in order, to what was locked. Pure: the same plan is carried out by the SQL repository and by its
- * memory twin. NotFound for an entity, store or store version that is not there; ValidationFailed for a change that
+ * in-memory repository. NotFound for an entity, store or store version that is not there; ValidationFailed for a change that
  * cannot hold.
  */
 export const planChanges = (

@@ -62,7 +62,7 @@ export const layerDraftsRepoMemory = Layer.effect(
           lastChangedAt
         }
       })
-    const twin: Context.Tag.Service<DraftsRepo> = {
+    const memory: Context.Tag.Service<DraftsRepo> = {
       lock: (accountId, owners, references) =>
         Effect.gen(function* () {
           const account = (yield* Ref.get(store)).get(accountId)
@@ -108,7 +108,7 @@ export const layerDraftsRepoMemory = Layer.effect(
       raise: (accountId, plan = { created: [], updated: [], stamped: [], drafted: [] }) =>
         Effect.flatMap(now, (time) => raiseAt(accountId, plan, time))
     }
-    return twin
+    return memory
   })
 )
 

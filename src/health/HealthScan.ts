@@ -23,7 +23,7 @@ import {
   sectionsOf
 } from "./Health.ts"
 
-// What a scan finds, as plain functions: the memory twin runs these, the database says the same in sets, and random catalogs
+// What a scan finds, as plain functions: the in-memory repository runs these, the database says the same in sets, and random catalogs
 // through both agree on every number and row.
 
 /** What a store can say of a field in other languages. */

@@ -17,7 +17,7 @@ export const layerMirrorRepoMemory = Layer.effect(
   MirrorRepo,
   Effect.gen(function* () {
     const store = yield* MemoryStore
-    const twin: Context.Tag.Service<MirrorRepo> = {
+    const memory: Context.Tag.Service<MirrorRepo> = {
       stage: (accountId, importId, items) =>
         updateAccount(store, accountId, (account) => ({
           ...account,
@@ -60,7 +60,7 @@ export const layerMirrorRepoMemory = Layer.effect(
       // Nothing grows old in a memory.
       forgetAbandoned: Effect.succeed(0)
     }
-    return twin
+    return memory
   })
 )
 

@@ -40,7 +40,7 @@ const emptyAccount: MemorySlices = {
 }
 
 /**
- * The memory twins of all repositories, over one store that is empty at first, and platforms of which none is outside
+ * The in-memory layers of all repositories, over one store that is empty at first, and platforms of which none is outside
  * the process. They pass the suite of the SQL ones.
  */
 export const MemoryRepositories = Layer.mergeAll(
@@ -62,11 +62,11 @@ export const MemoryRepositories = Layer.mergeAll(
 
 const usual: BudgetSizes = { perKey: 120, perAccount: 240 }
 
-/** Every service on the memory twins; with other request budgets where a test needs them. */
+/** Every service on the in-memory repositories; with other request budgets where a test needs them. */
 export const testServices = (budgets: BudgetSizes) =>
   Layer.merge(Services, RateBudget.layerProcess(budgets)).pipe(Layer.provideMerge(MemoryRepositories))
 
-/** Every service on the memory twins, with budgets of 120 requests a key and 240 an account. */
+/** Every service on the in-memory repositories, with budgets of 120 requests a key and 240 an account. */
 export const TestServices = testServices(usual)
 
 /** `testServices` behind the real REST surface, on a free port; the HttpClient in it knows the address. */
