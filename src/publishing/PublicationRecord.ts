@@ -4,6 +4,9 @@ import { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
+/** Days after which publications that have ended are deleted, with their attempts. */
+export const keptDays = 30
+
 /** State of a publication: `pending` until its outcome is certain. */
 export const PublicationState = Schema.Literal("pending", "published", "failed")
 export type PublicationState = typeof PublicationState.Type

@@ -7,6 +7,7 @@ import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } fro
 import type { Publication, Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoreAccess } from "../stores/StoreAccess.ts"
+import type { ClaimedPublication } from "./PublicationClaim.ts"
 import {
   fillFields,
   includedIds,
@@ -15,7 +16,7 @@ import {
   relatedIds,
   toPush
 } from "./PublicationContent.ts"
-import { type Claimed, PublicationsRepo } from "./PublicationsRepo.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { countAttempts, notOnStore, toFinalError, tooSlow, toPublishError } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
@@ -45,7 +46,7 @@ const makePrepareAttempt = Effect.gen(function* () {
   const transaction = yield* Transaction
 
   /** The first attempt fixes the values of field content, so that all attempts send the same. */
-  const fixContent = (claimed: Claimed) =>
+  const fixContent = (claimed: ClaimedPublication) =>
     Effect.gen(function* () {
       const { accountId, content, entityId, storeId } = claimed
       if (content._tag === "Draft" || content.values !== null) return content
@@ -56,7 +57,7 @@ const makePrepareAttempt = Effect.gen(function* () {
       return filled
     })
 
-  return (claimed: Claimed): Effect.Effect<PreparedAttempt> =>
+  return (claimed: ClaimedPublication): Effect.Effect<PreparedAttempt> =>
     Effect.gen(function* () {
       const { accountId, entityId, id, storeId } = claimed
       const content = yield* fixContent(claimed)
@@ -83,7 +84,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
       Effect.zipLeft(Effect.either(platform.readBack(store, publication)), faults.at("readBack"))
 
     /** The outcome of the earlier attempts. None: the store has not got the publication, and it may be sent. */
-    const checkEarlierAttempts = (claimed: Claimed, store: PlatformStore, publication: Publication) =>
+    const checkEarlierAttempts = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
       Effect.map(readBack(store, publication), (read): Option.Option<Decision> => {
         const attempts = countAttempts(claimed)
         if (Either.isRight(read)) {
@@ -98,7 +99,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
         return Option.some({ _tag: "GiveUp", reason: failure.reason, error })
       })
 
-    const push = (claimed: Claimed, store: PlatformStore, publication: Publication) =>
+    const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
       Effect.gen(function* () {
         yield* faults.at("pushing")
         const answer = yield* Effect.either(platform.publish(store, publication))
@@ -122,7 +123,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
         }
       })
 
-    return (claimed: Claimed, publication: Publication): Effect.Effect<Decision> =>
+    return (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
       Effect.gen(function* () {
         const opened = yield* Effect.either(access.open(claimed.accountId, claimed.storeId))
         if (Either.isLeft(opened)) return opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left)
@@ -146,7 +147,7 @@ export const makeAttempt = (options: PublishingOptions) =>
     const send = yield* makeSendPublication(options)
     const transaction = yield* Transaction
 
-    const saveDecision = (claimed: Claimed, content: PublicationContent, push: Push, decision: Decision) => {
+    const saveDecision = (claimed: ClaimedPublication, content: PublicationContent, push: Push, decision: Decision) => {
       const entityIds = push.accepted.map(({ entityId }) => entityId)
       switch (decision._tag) {
         case "Accept":
@@ -179,7 +180,7 @@ export const makeAttempt = (options: PublishingOptions) =>
       }
     }
 
-    return (claimed: Claimed): Effect.Effect<void> =>
+    return (claimed: ClaimedPublication): Effect.Effect<void> =>
       Effect.gen(function* () {
         yield* faults.at("claimed")
         const { content, push } = yield* prepare(claimed)

@@ -1,10 +1,10 @@
 import type { PublishError } from "../model/PublishState.ts"
 import type { PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
-import type { Claimed } from "./PublicationsRepo.ts"
+import type { ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 
 /** Attempts that count against the limits, including this one. */
-export const countAttempts = ({ attempts, givenBack, lost }: Claimed): number => attempts - givenBack - lost
+export const countAttempts = ({ attempts, givenBack, lost }: ClaimedPublication): number => attempts - givenBack - lost
 
 export const notOnStore: PublishError = {
   code: "NOT_ON_STORE",
@@ -25,10 +25,10 @@ export const toFinalError = ({ code, message }: PublishError, attempts: number):
 })
 
 /** A publication that used up its attempts without an outcome: its processes died, or its attempts timed out. */
-export const isExhausted = (claimed: Claimed, options: PublishingOptions): boolean =>
+export const isExhausted = (claimed: ClaimedPublication, options: PublishingOptions): boolean =>
   claimed.lost > options.mostLost || countAttempts(claimed) > options.mostPushes + options.mostReadings
 
-export const toExhaustedError = (claimed: Claimed, options: PublishingOptions): PublishError =>
+export const toExhaustedError = (claimed: ClaimedPublication, options: PublishingOptions): PublishError =>
   claimed.lost > options.mostLost
     ? {
         code: "INTERRUPTED",

@@ -8,8 +8,9 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublicationContent, Push } from "./PublicationContent.ts"
-import { type AttemptEnd, type Claimed, PublicationsRepo } from "./PublicationsRepo.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { countAttempts } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
@@ -55,7 +56,12 @@ export const makeFinishPublication = Effect.gen(function* () {
   const transaction = yield* Transaction
 
   /** False: another process has taken the publication over, or its store was unlinked. */
-  const saveOutcome = (claimed: Claimed, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
+  const saveOutcome = (
+    claimed: ClaimedPublication,
+    content: PublicationContent,
+    end: AttemptEnd,
+    outcome: PublicationOutcome
+  ) =>
     Effect.gen(function* () {
       const { accountId, actor, dropId, entityId, id, storeId } = claimed
       const isFailed = outcome._tag === "Failed"
@@ -92,7 +98,7 @@ export const makeFinishPublication = Effect.gen(function* () {
       return true
     })
 
-  return (claimed: Claimed, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
+  return (claimed: ClaimedPublication, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.flatMap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
       // The changed entities are locked and on the store, so a refused change is a defect.
@@ -107,7 +113,7 @@ export const makePostponePublication = (options: PublishingOptions) =>
     const repo = yield* PublicationsRepo
     const transaction = yield* Transaction
 
-    return (claimed: Claimed, end: AttemptEnd, error: PublishError) =>
+    return (claimed: ClaimedPublication, end: AttemptEnd, error: PublishError) =>
       Effect.gen(function* () {
         const maxSeconds = Math.min(
           Duration.toSeconds(options.longestDelay),

@@ -1,8 +1,9 @@
 import { Cause, Duration, Effect, FiberSet, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
+import type { ClaimedPublication } from "./PublicationClaim.ts"
 import { includedIds } from "./PublicationContent.ts"
-import { type Claimed, PublicationsRepo } from "./PublicationsRepo.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { makeAttempt } from "./PublishAttempts.ts"
 import { isExhausted, toExhaustedError, tooSlow } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
@@ -21,7 +22,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
     const repo = yield* PublicationsRepo
     const transaction = yield* Transaction
 
-    const failExhausted = (claimed: Claimed) =>
+    const failExhausted = (claimed: ClaimedPublication) =>
       finish(
         claimed,
         claimed.content,
@@ -33,7 +34,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
         }
       )
 
-    const attemptInTime = (claimed: Claimed) =>
+    const attemptInTime = (claimed: ClaimedPublication) =>
       Effect.timeoutOption(
         isExhausted(claimed, options) ? failExhausted(claimed) : attempt(claimed),
         options.attemptLimit
@@ -44,7 +45,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
       )
 
     /** Renews the lease until another process has taken the publication over. */
-    const keepLease = (claimed: Claimed) =>
+    const keepLease = (claimed: ClaimedPublication) =>
       transaction
         .run(repo.renew(claimed, Duration.toSeconds(options.lease)))
         .pipe(
@@ -53,7 +54,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
           Effect.asVoid
         )
 
-    return (claimed: Claimed) =>
+    return (claimed: ClaimedPublication) =>
       Effect.raceFirst(attemptInTime(claimed), keepLease(claimed)).pipe(
         // A process that stops gives the publication back, so that the next one need not wait for the lease to expire.
         Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(transaction.run(repo.giveBack(claimed))))),
