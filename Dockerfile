@@ -14,5 +14,5 @@ RUN mkdir /data && chown node /data
 USER node
 VOLUME /data
 EXPOSE 4080
-# Node itself is process 1, so that it gets the signal to stop. The flag: see "Deploy" in README.md.
+# Node itself is process 1, so that it gets the signal to stop. The flag: see "Deploy" in docs/operations.md.
 CMD ["node", "--max-semi-space-size=32", "dist/main.js", "serve"]

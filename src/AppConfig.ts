@@ -26,7 +26,7 @@ export interface AppConfig {
   readonly allowedOrigins: ReadonlyArray<string>
   /** DATA_DIR: where the embedded database lives. Default ./data. */
   readonly dataDirectory: string
-  /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) in stead of the embedded database. */
+  /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) instead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   /** REDIS_URL (secret): a Redis server that keeps request budgets for all processes. Default: each keeps its own. */
   readonly redisUrl: Option.Option<Redacted.Redacted>

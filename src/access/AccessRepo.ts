@@ -1,10 +1,9 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
-import { fromMillis, Timestamp } from "../model/Timestamp.ts"
-import { MemoryStore, updateAccount } from "../testing/MemoryStore.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { ApiKey, type Credential } from "./ApiKey.ts"
 import { AnyScope, type Scope } from "./ApiKeyToken.ts"
 
@@ -123,115 +122,4 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
       }
     })
   )
-
-  /** The executable specification: it passes the same contract suite as `layer`. */
-  static readonly layerMemory = Layer.effect(
-    AccessRepo,
-    Effect.gen(function* () {
-      const store = yield* MemoryStore
-      const now = Effect.map(Clock.currentTimeMillis, fromMillis)
-      return {
-        createAccount: ({ id, name }) =>
-          Effect.flatMap(now, (createdAt) =>
-            Ref.update(store, (state) =>
-              new Map(state).set(id, {
-                id,
-                name,
-                createdAt,
-                version: 0,
-                changeSeq: 0,
-                lastChangedAt: createdAt,
-                keys: [],
-                stores: new Map(),
-                unlinkedStores: new Map(),
-                credentials: new Map(),
-                entities: new Map(),
-                history: [],
-                drops: new Map(),
-                publications: [],
-                lockedBy: null,
-                health: { rules: null, snapshots: [] },
-                mirrors: new Map(),
-                recordIds: new Map(),
-                definitions: new Map(),
-                staged: new Map()
-              })
-            )
-          ),
-        accounts: Effect.map(Ref.get(store), (state) =>
-          [...state.values()].map(({ createdAt, id, name }) => ({ id, name, createdAt })).sort(oldestFirst)
-        ),
-        createKey: (accountId, key) =>
-          Effect.gen(function* () {
-            const createdAt = yield* now
-            const isKnown = (yield* Ref.get(store)).get(accountId)?.keys.some(({ id }) => id === key.id) ?? false
-            if (isKnown) return false
-            yield* updateAccount(store, accountId, (account) => ({
-              ...account,
-              keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null }]
-            }))
-            return true
-          }),
-        listKeys: (accountId) =>
-          Effect.map(Ref.get(store), (state) =>
-            (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key).sort(oldestFirst)
-          ),
-        revokeKey: (accountId, id) =>
-          Effect.gen(function* () {
-            const revokedAt = yield* now
-            const known = (yield* Ref.get(store)).get(accountId)?.keys.some((key) => key.id === id) ?? false
-            if (!known) return false
-            yield* updateAccount(store, accountId, (account) => ({
-              ...account,
-              keys: account.keys.map((key) => (key.id === id ? { ...key, revokedAt: key.revokedAt ?? revokedAt } : key))
-            }))
-            return true
-          }),
-        findCredentials: (hashes) =>
-          Effect.gen(function* () {
-            const time = yield* now
-            const found = new Map<string, Credential>()
-            for (const account of (yield* Ref.get(store)).values())
-              for (const key of account.keys)
-                if (
-                  hashes.includes(key.hash) &&
-                  key.revokedAt === null &&
-                  (key.expiresAt === null || key.expiresAt > time)
-                )
-                  found.set(key.hash, {
-                    accountId: account.id,
-                    keyId: key.id,
-                    scopes: key.scopes,
-                    accountVersion: account.version,
-                    useUnrecorded: key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(time)
-                  })
-            return found
-          }),
-        recordUse: (accountId, id) =>
-          Effect.flatMap(now, (lastUsedAt) =>
-            updateAccount(store, accountId, (account) => ({
-              ...account,
-              keys: account.keys.map((key) =>
-                key.id === id && (key.lastUsedAt === null || minuteOf(key.lastUsedAt) < minuteOf(lastUsedAt))
-                  ? { ...key, lastUsedAt }
-                  : key
-              )
-            }))
-          )
-      }
-    })
-  )
 }
-
-interface Created {
-  readonly createdAt: Timestamp
-  readonly id: string
-}
-
-/** What was created at the same time goes by id. */
-const oldestFirst = (left: Created, right: Created) => {
-  const [earlier, later] = [`${left.createdAt} ${left.id}`, `${right.createdAt} ${right.id}`]
-  return earlier < later ? -1 : earlier > later ? 1 : 0
-}
-
-const minuteOf = (timestamp: Timestamp) => timestamp.slice(0, "2026-01-01T00:00".length)

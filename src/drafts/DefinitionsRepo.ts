@@ -1,6 +1,6 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
-import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Context, Effect, Layer, type Option, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
@@ -12,9 +12,6 @@ import {
   OwnerType
 } from "../model/Definition.ts"
 import { AccountId, EntityId, type RecordId } from "../model/Ids.ts"
-import { fits } from "../model/KeyRule.ts"
-import * as Mirrored from "../storedata/MirroredRecords.ts"
-import { MemoryStore, updateAccount } from "../testing/MemoryStore.ts"
 
 /**
  * What is in force of a metafield definition `d`: what the first linked store says, by domain, whose platform has it; else what
@@ -162,52 +159,5 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
           )
       }
     })
-  )
-
-  /** The executable specification: it passes the same contract suite as `layer`. */
-  static readonly layerMemory = Layer.effect(
-    DefinitionsRepo,
-    Effect.map(MemoryStore, (store) => ({
-      find: (accountId, ownerType, namespace, key) =>
-        Effect.map(Ref.get(store), (state) => {
-          const account = state.get(accountId)
-          return Option.fromNullable(
-            Mirrored.metafieldDefinitions(Mirrored.ofAccount(account), account?.definitions).find(
-              (each) => each.owner_type === ownerType && each.namespace === namespace && each.key === key
-            )
-          )
-        }),
-      mistyped: (accountId, { key, kind, type }, after, limit) =>
-        Effect.map(Ref.get(store), (state) =>
-          [...(state.get(accountId)?.entities.values() ?? [])]
-            .filter(
-              ({ aggregate: { attributes, id, kind: its, versions } }) =>
-                its === kind &&
-                id > after &&
-                [
-                  attributes,
-                  ...versions.flatMap(({ accepted, overrides }) => [overrides, accepted?.attributes ?? {}])
-                ].some((layer) => {
-                  const stored = layer[key]
-                  return stored !== undefined && stored.type !== type && fits({ type }, stored.value)
-                })
-            )
-            .map(({ aggregate }) => aggregate.id)
-            .sort()
-            .slice(0, limit)
-        ),
-      metafields: (accountId) => Effect.map(Ref.get(store), (state) => Mirrored.metafieldRules(state.get(accountId))),
-      define: (accountId, id, definition) =>
-        updateAccount(store, accountId, (account) => {
-          const { key, namespace, owner_type } = definition
-          const name = `metafield_definition ${owner_type} ${namespace} ${key}`
-          const known = account.recordIds.get(name) ?? id
-          return {
-            ...account,
-            recordIds: new Map(account.recordIds).set(name, known),
-            definitions: new Map(account.definitions).set(known, definition)
-          }
-        })
-    }))
   )
 }

@@ -1,11 +1,10 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Clock, Context, Effect, Layer, Ref, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../model/Actor.ts"
 import { type AccountId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
-import { fromMillis, Timestamp } from "../model/Timestamp.ts"
-import { type MemoryAccount, MemoryStore, updateAccount } from "../testing/MemoryStore.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import {
   authorOf,
   HistoryAction,
@@ -150,85 +149,4 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       }
     })
   )
-
-  /** The executable specification: it passes the same contract suite as `layer`. */
-  static readonly layerMemory = Layer.effect(
-    HistoryRepo,
-    Effect.gen(function* () {
-      const store = yield* MemoryStore
-      return {
-        record: ({ actor, dropId, importId }, changes) =>
-          Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-            updateAccount(store, actor.accountId, (account) => {
-              const { id, kind } = authorOf(actor)
-              // Users and connections are in a database only, and so are their names.
-              const author = { kind, id, name: account.keys.find((key) => key.id === id)?.name ?? null }
-              return {
-                ...account,
-                history: [
-                  ...account.history,
-                  ...changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
-                    entityId,
-                    draft_revision: draftRevision,
-                    at: fromMillis(millis),
-                    actor: author,
-                    import_id: importId,
-                    drop: dropOf(account, dropId),
-                    store_id: storeId,
-                    store_domain: null,
-                    action,
-                    changes,
-                    error: null
-                  }))
-                ]
-              }
-            })
-          ),
-        nameOf: (actor) =>
-          Effect.map(Ref.get(store), (state) => {
-            const author = authorOf(actor)
-            const key = state.get(actor.accountId)?.keys.find(({ id }) => id === author.id)
-            return { ...author, name: key?.name ?? null }
-          }),
-        recordPublishes: (accountId, by, dropId, events) =>
-          Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-            updateAccount(store, accountId, (account) => ({
-              ...account,
-              history: [
-                ...account.history,
-                ...events.map(({ action, draftRevision, entityId, error, storeId }) => ({
-                  entityId,
-                  draft_revision: draftRevision,
-                  at: fromMillis(millis),
-                  actor: by,
-                  import_id: null,
-                  drop: dropOf(account, dropId),
-                  store_id: storeId,
-                  store_domain: null,
-                  action,
-                  changes: [],
-                  error
-                }))
-              ]
-            }))
-          ),
-        list: (accountId, entityId, limit) =>
-          Effect.map(Ref.get(store), (state) => {
-            const account = state.get(accountId)
-            return (account?.history ?? [])
-              .filter((entry) => entry.entityId === entityId)
-              .reverse()
-              .slice(0, limit)
-              .map(({ entityId: _, ...entry }) => ({
-                ...entry,
-                store_domain: entry.store_id === null ? null : (account?.stores.get(entry.store_id)?.domain ?? null)
-              }))
-          })
-      }
-    })
-  )
 }
-
-/** A drop is never renamed: it is called what it was then. */
-const dropOf = ({ drops }: MemoryAccount, id: DropId | null): HistoryEntry["drop"] =>
-  id === null ? null : { id, name: drops.get(id)?.planned.name ?? "" }

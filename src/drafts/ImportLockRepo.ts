@@ -1,8 +1,7 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ImportId } from "../model/Ids.ts"
-import { MemoryStore, updateAccount } from "../testing/MemoryStore.ts"
 
 /**
  * The lock between imports and every other write of an account: one row an account, in a table of its own (on the account's
@@ -47,20 +46,6 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
         take: (accountId) => Effect.map(orDie(take(accountId)), holder),
         keep: (accountId, id) =>
           sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(Effect.asVoid, orDie)
-      }
-    })
-  )
-
-  /** The executable specification: a memory transaction is alone anyway. */
-  static readonly layerMemory = Layer.effect(
-    ImportLockRepo,
-    Effect.map(MemoryStore, (store) => {
-      const holder = (accountId: AccountId) =>
-        Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.lockedBy))
-      return {
-        share: holder,
-        take: holder,
-        keep: (accountId, lockedBy) => updateAccount(store, accountId, (account) => ({ ...account, lockedBy }))
       }
     })
   )

@@ -1,22 +1,13 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Array as Arr, Clock, Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
-import { EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
-import { AccountId, type EntityId, StoreId } from "../model/Ids.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { AccountId, StoreId } from "../model/Ids.ts"
 import { builtInKeyRules, KeyRules } from "../model/KeyRules.ts"
-import { compareStores, Platform } from "../model/Store.ts"
-import { fromMillis, Timestamp } from "../model/Timestamp.ts"
-import { isOutdated } from "../platform/Translation.ts"
-import * as Mirrored from "../storedata/MirroredRecords.ts"
-import {
-  type MemoryAccount,
-  type MemorySnapshot,
-  MemoryStore,
-  noMirror,
-  updateAccount
-} from "../testing/MemoryStore.ts"
+import { Platform } from "../model/Store.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import {
   defaultRules,
   dimensionOf,
@@ -27,17 +18,9 @@ import {
   isPerStore,
   kindsWith
 } from "./Health.ts"
-import {
-  type Counts,
-  type Finding,
-  isChecked,
-  isScanned,
-  populationOf,
-  resultOf,
-  type ScannedCatalog,
-  scan
-} from "./HealthScan.ts"
-import { makeHealthScans, makeLinkedStores } from "./HealthScans.ts"
+import { type Counts, isChecked, isScanned, populationOf, resultOf } from "./HealthScan.ts"
+import { makeHealthScans } from "./HealthScans.ts"
+import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
 /** What of a section's rows is asked for. */
 export interface IssueQuery {
@@ -543,174 +526,4 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       }
     })
   )
-
-  /** The executable specification: it passes the same contract suite as `layer`. */
-  static readonly layerMemory = Layer.effect(
-    HealthRepo,
-    Effect.gen(function* () {
-      const store = yield* MemoryStore
-      const last = yield* Ref.make(0)
-      const ticket = Ref.updateAndGet(last, (run) => run + 1)
-      const accountOf = (accountId: AccountId) =>
-        Effect.flatMap(Ref.get(store), (state) => {
-          const account = state.get(accountId)
-          return account === undefined ? Effect.dieMessage(`no account ${accountId}`) : Effect.succeed(account)
-        })
-      const find = (account: MemoryAccount, dimension: HealthDimension, storeId: StoreId | null) =>
-        account.health.snapshots.find((snapshot) => snapshot.dimension === dimension && snapshot.storeId === storeId)
-      const findRows = (accountId: AccountId, { locale, section, storeId }: IssueFilter) =>
-        Effect.map(accountOf(accountId), (account) => {
-          const dimension = dimensionOf(section)
-          const found = find(account, dimension, isPerStore(dimension) ? storeId : null)
-          return Option.map(Option.fromNullable(found), (snapshot) => ({
-            snapshot,
-            entities: account.entities,
-            rows: snapshot.findings.filter(
-              (finding) =>
-                finding.section === section &&
-                (storeId === null || finding.storeId === storeId) &&
-                (locale === null || dimension !== "translations" || finding.locale === locale)
-            )
-          }))
-        })
-      const rulesOf = (accountId: AccountId) =>
-        Effect.map(accountOf(accountId), ({ health }) => health.rules ?? defaultRules)
-      const change = (
-        accountId: AccountId,
-        how: (health: MemoryAccount["health"]) => MemoryAccount["health"]
-      ): Effect.Effect<void> =>
-        updateAccount(store, accountId, (account) => ({ ...account, health: how(account.health) }))
-      return {
-        ticket,
-        tryLock: () => Effect.succeed(true),
-        lastRun: (accountId, dimension, storeId) =>
-          Effect.map(accountOf(accountId), (account) => find(account, dimension, storeId)?.run ?? 0),
-        scan: (accountId, dimension, storeId) =>
-          Effect.gen(function* () {
-            const account = yield* accountOf(accountId)
-            const run = yield* ticket
-            const scannedAt = fromMillis(yield* Clock.currentTimeMillis)
-            const isLinked = storeId === null || account.stores.has(storeId)
-            const written = isLinked
-              ? scan(dimension, scannedCatalog(account), Option.fromNullable(storeId)).map(
-                  (snapshot): MemorySnapshot => ({ ...snapshot, run, scannedAt, asOfVersion: account.version })
-                )
-              : []
-            yield* change(accountId, (health) => ({
-              ...health,
-              snapshots: [
-                ...health.snapshots.filter(
-                  (snapshot) => snapshot.dimension !== dimension || (storeId !== null && snapshot.storeId !== storeId)
-                ),
-                ...written
-              ]
-            }))
-            return run
-          }),
-        snapshots: (accountId, storeId) =>
-          Effect.map(
-            accountOf(accountId),
-            (account) =>
-              new Map(
-                HealthDimension.literals.flatMap((dimension) => {
-                  const snapshot = find(account, dimension, isPerStore(dimension) ? storeId : null)
-                  return snapshot === undefined ? [] : [[dimension, textOf(snapshot)]]
-                })
-              )
-          ),
-        issues: (accountId, { page, pageSize, ...filter }) =>
-          Effect.map(
-            findRows(accountId, filter),
-            Option.map(({ entities, rows, snapshot: { result, scannedAt } }) => {
-              const after = (page - 1) * pageSize
-              return {
-                scannedAt,
-                compared: "compared" in result ? result.compared : null,
-                rows: rows.slice(after, after + pageSize).map((finding) => issueOf(finding, entities)),
-                hasNext: rows.length > after + pageSize
-              }
-            })
-          ),
-        countIssues: (accountId, filter) =>
-          Effect.map(findRows(accountId, filter), Option.match({ onNone: () => 0, onSome: ({ rows }) => rows.length })),
-        rules: rulesOf,
-        lockRules: rulesOf,
-        keepRules: (accountId, rules) => change(accountId, (health) => ({ ...health, rules })),
-        forgetStore: (accountId, storeId) =>
-          Effect.gen(function* () {
-            const { health } = yield* accountOf(accountId)
-            yield* change(accountId, ({ snapshots, ...health }) => ({
-              ...health,
-              snapshots: snapshots.filter((snapshot) => snapshot.storeId !== storeId && snapshot.storeId !== null)
-            }))
-            return health.snapshots.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))
-          })
-      }
-    })
-  )
-}
-
-const textOf = ({ asOfVersion, dimension, result, scannedAt }: MemorySnapshot): string =>
-  JSON.stringify({ dimension, scanned: true, result, scanned_at: scannedAt, as_of_version: asOfVersion })
-
-const issueOf = (
-  { entityId, entityType, fields, locale, more, storeId, title, values }: Finding,
-  entities: MemoryAccount["entities"]
-): HealthIssue => ({
-  entity_id: entityId,
-  entity_type: entityType,
-  title,
-  store_id: storeId,
-  fields,
-  ...(locale === null ? {} : { locale }),
-  ...(values === null ? {} : { values }),
-  ...(entityType === "variant" ? variantOf(entityId, entities) : {}),
-  ...more
-})
-
-const variantOf = (id: EntityId, entities: MemoryAccount["entities"]) => {
-  const variant = entities.get(id)?.aggregate
-  const product = variant?.parentId ? entities.get(variant.parentId)?.aggregate : undefined
-  return variant === undefined || product === undefined
-    ? {}
-    : {
-        sku: valueOf(variant.attributes, "sku"),
-        product_id: product.id,
-        product_title: titleOf(product.kind, product.attributes)
-      }
-}
-
-/** An account as a scan reads it. */
-const scannedCatalog = (account: MemoryAccount): ScannedCatalog => {
-  const { entities, health, mirrors, stores } = account
-  const linked = [...stores.values()].sort(compareStores)
-  const mirrored = linked.map(({ id }) => ({ storeId: id, ...(mirrors.get(id) ?? noMirror) }))
-  return {
-    aggregates: [...entities.values()].map(({ aggregate }) => ({
-      ...aggregate,
-      versions: aggregate.versions.filter(({ storeId }) => stores.has(storeId))
-    })),
-    stores: linked,
-    rules: health.rules ?? defaultRules,
-    keys: new KeyRules(Mirrored.metafieldRules(account)),
-    sources: mirrored.flatMap(({ fields, storeId }) =>
-      [...fields.values()].map(({ entityId, field }) => ({
-        storeId,
-        entityId,
-        key: field.key,
-        sourceLocale: field.source_locale,
-        sourceValue: field.source_value
-      }))
-    ),
-    translations: mirrored.flatMap(({ storeId, translations }) =>
-      [...translations.values()].map(({ entityId, locale, translation }) => ({
-        storeId,
-        entityId,
-        locale,
-        key: translation.key,
-        value: translation.value,
-        outdated: isOutdated(translation, translation.digest)
-      }))
-    )
-  }
 }

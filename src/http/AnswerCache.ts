@@ -18,7 +18,7 @@ const longestAnswerBytes = 500_000
 
 /**
  * Answers of this process that are still true as long as the account's version is the one they were read at: every visible
- * change raises it (docs/architecture.md), nothing else is in them, and it never comes back. An answer may be newer than
+ * change raises it (docs/writing.md), nothing else is in them, and it never comes back. An answer may be newer than
  * its version, never older. Whoever asks must have been authorized before.
  */
 export class AnswerCache {

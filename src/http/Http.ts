@@ -23,14 +23,8 @@ import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { type DrainPatience, makeDrain } from "./Drain.ts"
 import { makeGate } from "./Gate.ts"
+import { Handlers } from "./Handlers.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
-import { CatalogHandlers } from "./handlers/CatalogHandlers.ts"
-import { DataHealthHandlers } from "./handlers/DataHealthHandlers.ts"
-import { DropsHandlers } from "./handlers/DropsHandlers.ts"
-import { OperationsHandlers } from "./handlers/OperationsHandlers.ts"
-import { PingHandlers } from "./handlers/PingHandlers.ts"
-import { SalesChannelsHandlers } from "./handlers/SalesChannelsHandlers.ts"
-import { StoresHandlers } from "./handlers/StoresHandlers.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
@@ -40,18 +34,7 @@ import { nothingBeside, type Refuse, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
-const Api = HttpApiBuilder.api(RestApi).pipe(
-  Layer.provide([
-    PingHandlers,
-    CatalogHandlers,
-    StoresHandlers,
-    OperationsHandlers,
-    SalesChannelsHandlers,
-    DropsHandlers,
-    DataHealthHandlers
-  ]),
-  Layer.provide(AuthenticationLive)
-)
+const Api = HttpApiBuilder.api(RestApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))
 
 /** The gate sees unknown routes and defects only from here. */
 const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>

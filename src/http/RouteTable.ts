@@ -41,7 +41,7 @@ export interface RouteTable {
   readonly missing: (method: string, rawPath: string) => NotFound
 }
 
-/** 1 MiB: decisions on request bodies. An endpoint may take more (`BodyLimit`). */
+/** Bytes of a request body, unless the endpoint allows more (`BodyLimit`). */
 const bodyLimitBytes = 1_048_576
 
 /** The routes that an API defines. */

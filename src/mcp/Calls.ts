@@ -1,6 +1,7 @@
 import { Cause, Effect, Either } from "effect"
 import { ConnectorApi } from "../api/ConnectorApi.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
+import type { AnyProgram, EndpointNameOf } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { Cursors } from "../catalog/Cursors.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
@@ -18,13 +19,14 @@ export const tools: ReadonlyArray<DerivedTool> = [...toolsOf(ConnectorApi), ...t
 
 export const toolsByName: ReadonlyMap<string, DerivedTool> = new Map(tools.map((each) => [each.listed.name, each]))
 
+/** Every tool runs the program of its endpoint: an endpoint without one does not compile. */
+type ToolEndpoint = EndpointNameOf<typeof ConnectorApi> | EndpointNameOf<typeof RestApi>
+
 /** What a call came to. */
 export type Called =
   /** The JSON of its answer, which is written out once. */
   | { readonly _tag: "Answered"; readonly json: string }
   | { readonly _tag: "Refused"; readonly text: string; readonly code: string }
-
-type Program = (request: never) => Effect.Effect<unknown, unknown, CurrentActor>
 
 const foreignCursor = ValidationFailed.at(
   "cursor",
@@ -39,15 +41,16 @@ const mostTries = 5
  * fails is an answer too; only an interruption is none.
  */
 export const makeCalls = Effect.gen(function* () {
-  const programs: Readonly<Record<string, Program>> = {
+  const checked = {
     ...(yield* Programs),
     ...(yield* makeConnectorPrograms)
-  }
+  } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>
+  const programs = checked as unknown as Readonly<Record<string, AnyProgram>>
   const cursors = yield* Cursors
 
   const run = (derived: DerivedTool, request: ToolRequest) =>
     Effect.map(
-      Effect.suspend(() => (programs[derived.endpoint] as Program)(request as never)),
+      Effect.suspend(() => (programs[derived.endpoint] as AnyProgram)(request)),
       derived.encode
     )
 

@@ -6,7 +6,7 @@ import { textMisfit } from "./Text.ts"
 
 /**
  * What a value of a key must satisfy: its type and its bounds. Plain data, which the scan of data health hands to the database
- * (`key_fits` of migration 0034 gives the same answer as `fits`). Of a list, all but the number of items is about each item.
+ * (`key_fits` of migration 0030 gives the same answer as `fits`). Of a list, all but the number of items is about each item.
  */
 export interface KeyRule {
   readonly type: string

@@ -6,7 +6,7 @@ import { Imports } from "../imports/Imports.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 
-/** A lease of 60 s that ran out is seen so soon that an account is locked for at most 75 s: decisions on imports. */
+/** An import lease lasts 60 s, so an account whose importer was killed waits at most 75 s until another process continues. */
 const betweenTakeovers = Schedule.spaced("10 seconds")
 const betweenSweeps = Schedule.spaced("1 hour")
 
@@ -20,7 +20,7 @@ const takeOver = Effect.gen(function* () {
   if (count > 0) yield* Effect.logInfo(`Took over ${count} ${count === 1 ? "import" : "imports"}`)
 })
 
-/** What no longer matters goes: the one place for tables and their ages, which docs/architecture.md repeats. */
+/** Deletes rows that are no longer needed. docs/operations.md lists the tables and their ages. */
 const sweep = Effect.gen(function* () {
   const { discardAbandoned, forgetStaged } = yield* Imports
   const mirror = yield* Mirror
@@ -37,13 +37,13 @@ const sweep = Effect.gen(function* () {
   }
 })
 
-/** Who was signed in, asked or let in, and is no more. */
+/** Deletes expired sessions, consents and tokens. */
 const sweepAccess = Effect.gen(function* () {
   yield* (yield* Sessions).forget
   yield* (yield* Authorization).forget
 })
 
-/** What every server does without being asked, at its start and then again and again. */
+/** The background work of every server, at its start and then at intervals. */
 export const layer: Layer.Layer<never, never, Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions> =
   Layer.scopedDiscard(
     Effect.all([

@@ -1,20 +1,10 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Ref } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { untilNone } from "../database/Forgetting.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
 import type { AccountId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
-import {
-  entitiesAt,
-  type MemoryAccount,
-  type MemoryMirrorField,
-  type MemoryMirrorRecord,
-  type MemoryMirrorTranslation,
-  MemoryStore,
-  noMirror,
-  updateAccount
-} from "../testing/MemoryStore.ts"
-import { nameOf, type StagedMirrorItem } from "./MirrorRecords.ts"
+import type { StagedMirrorItem } from "./MirrorRecords.ts"
 import { makeMirrorWrites } from "./MirrorWrites.ts"
 
 /** What stores have beside their catalogs: read by an import, then taken over. */
@@ -103,104 +93,10 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
       }
     })
   )
-
-  /** The executable specification: it passes the same contract suite as `layer`. */
-  static readonly layerMemory = Layer.effect(
-    MirrorRepo,
-    Effect.gen(function* () {
-      const store = yield* MemoryStore
-      const twin: Context.Tag.Service<MirrorRepo> = {
-        stage: (accountId, importId, items) =>
-          updateAccount(store, accountId, (account) => ({
-            ...account,
-            staged: new Map(account.staged).set(
-              importId,
-              new Map([...(account.staged.get(importId) ?? []), ...byKey(items)])
-            )
-          })),
-        apply: (accountId, importId, storeId) =>
-          Effect.gen(function* () {
-            const before = (yield* Ref.get(store)).get(accountId)
-            if (before === undefined) return false
-            const after = takenOver(before, before.staged.get(importId) ?? new Map(), storeId)
-            yield* updateAccount(store, accountId, () => after)
-            return JSON.stringify(sorted(before, storeId)) !== JSON.stringify(sorted(after, storeId))
-          }),
-        define: (accountId, storeId, definitions) =>
-          updateAccount(store, accountId, (account) => {
-            const recordIds = new Map(account.recordIds)
-            const mirror = account.mirrors.get(storeId) ?? noMirror
-            const records = new Map(mirror.records)
-            for (const { definition: content, id } of definitions) {
-              const item = { kind: "metafield_definition", content } as const
-              const key = keyOf({ id, name: nameOf(item), item })
-              const known = recordIds.get(key) ?? id
-              recordIds.set(key, known)
-              if (!records.has(key)) records.set(key, { id: known, item })
-            }
-            return { ...account, recordIds, mirrors: new Map(account.mirrors).set(storeId, { ...mirror, records }) }
-          }),
-        forget: (accountId, importId) =>
-          updateAccount(store, accountId, (account) => {
-            const staged = new Map(account.staged)
-            staged.delete(importId)
-            return { ...account, staged }
-          }),
-        // Nothing grows old in a memory.
-        forgetAbandoned: Effect.succeed(0)
-      }
-      return twin
-    })
-  )
 }
 
-const keyOf = ({ item, name }: StagedMirrorItem) => `${item.kind} ${name}`
+/** The kind and name of a record: a store has it once. */
+export const keyOf = ({ item, name }: StagedMirrorItem) => `${item.kind} ${name}`
 
 /** What is given twice is there once, as it was given last. */
-const byKey = (items: ReadonlyArray<StagedMirrorItem>) => new Map(items.map((staged) => [keyOf(staged), staged]))
-
-const sorted = (account: MemoryAccount, storeId: StoreId) => {
-  const { fields, records, translations } = account.mirrors.get(storeId) ?? noMirror
-  const entries = <A>(map: ReadonlyMap<string, A>) => [...map].sort(([left], [right]) => (left < right ? -1 : 1))
-  return [entries(records), entries(fields), entries(translations)]
-}
-
-/** An account in which what is mirrored of a store is what was staged. */
-const takenOver = (
-  account: MemoryAccount,
-  staged: ReadonlyMap<string, StagedMirrorItem>,
-  storeId: StoreId
-): MemoryAccount => {
-  const recordIds = new Map(account.recordIds)
-  const before = account.mirrors.get(storeId) ?? noMirror
-  const records = new Map<string, MemoryMirrorRecord>()
-  const fields = new Map<string, MemoryMirrorField>()
-  const translations = new Map<string, MemoryMirrorTranslation>()
-  const items = [...staged].sort(([left], [right]) => (left < right ? -1 : 1))
-  for (const [key, { id, item }] of items) {
-    switch (item.kind) {
-      case "market":
-      case "metafield_definition":
-      case "metaobject_definition": {
-        const known = recordIds.get(key) ?? id
-        recordIds.set(key, known)
-        records.set(key, { id: known, item })
-        break
-      }
-      case "translatable_fields":
-        for (const entityId of entitiesAt(account, storeId, item.content.platform_id))
-          for (const field of item.content.fields) fields.set(`${entityId} ${field.key}`, { entityId, field })
-        break
-      case "translations":
-        for (const entityId of entitiesAt(account, storeId, item.content.platform_id))
-          for (const translation of item.content.translations) {
-            const { locale } = item.content
-            translations.set(`${entityId} ${locale} ${translation.key}`, { entityId, locale, translation })
-          }
-    }
-  }
-  for (const [key, { id, item }] of items)
-    if (item.kind === "metaobject_entry" && recordIds.has(`metaobject_definition ${item.content.type}`))
-      records.set(key, { id: before.records.get(key)?.id ?? id, item })
-  return { ...account, recordIds, mirrors: new Map(account.mirrors).set(storeId, { records, fields, translations }) }
-}
+export const byKey = (items: ReadonlyArray<StagedMirrorItem>) => new Map(items.map((staged) => [keyOf(staged), staged]))

@@ -1,5 +1,5 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
-import { Context, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { definitionColumns } from "../drafts/DefinitionsRepo.ts"
 import { MetafieldDefinition, MetaobjectDefinition, type MetaobjectEntry, OwnerType } from "../model/Definition.ts"
@@ -12,8 +12,6 @@ import {
   type TranslatedKind,
   Translations
 } from "../platform/Translation.ts"
-import { MemoryStore } from "../testing/MemoryStore.ts"
-import * as Mirrored from "./MirroredRecords.ts"
 
 /**
  * What the account's stores have beside their catalogs, as it was taken over last. Records that no linked store has are not
@@ -208,46 +206,6 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
             Option.map(({ entries }) => new JsonText<ReadonlyArray<MetaobjectEntry>>(entries))
           ),
         translations: (accountId, kind, id) => orDie(translations({ accountId, kind, id }))
-      }
-    })
-  )
-
-  /** The executable specification: it passes the same contract suite as `layer`. */
-  static readonly layerMemory = Layer.effect(
-    OperationsRepo,
-    Effect.map(MemoryStore, (store) => {
-      const read = <A>(accountId: AccountId, use: (mirrored: Mirrored.OfAccount) => A) =>
-        Effect.map(Ref.get(store), (state) => use(Mirrored.ofAccount(state.get(accountId))))
-      return {
-        markets: (accountId) => read(accountId, Mirrored.markets),
-        market: (accountId, id) =>
-          read(accountId, (mirrored) =>
-            Option.fromNullable(Mirrored.markets(mirrored).find((market) => market.id === id))
-          ),
-        metafieldDefinitions: (accountId, ownerType) =>
-          Effect.map(Ref.get(store), (state) => {
-            const account = state.get(accountId)
-            return Mirrored.metafieldDefinitions(Mirrored.ofAccount(account), account?.definitions).filter(
-              ({ owner_type }) => ownerType === null || owner_type === ownerType
-            )
-          }),
-        metaobjectDefinitions: (accountId) => read(accountId, Mirrored.metaobjectDefinitions),
-        metaobjectEntries: (accountId, definitionId) =>
-          read(accountId, (mirrored) =>
-            Option.map(
-              Option.fromNullable(Mirrored.metaobjectDefinitions(mirrored).find(({ id }) => id === definitionId)),
-              ({ type }) =>
-                new JsonText<ReadonlyArray<MetaobjectEntry>>(JSON.stringify(Mirrored.metaobjectEntries(mirrored, type)))
-            )
-          ),
-        translations: (accountId, kind, id) =>
-          Effect.map(Ref.get(store), (state) => {
-            const account = state.get(accountId)
-            const entity = account?.entities.get(id)?.aggregate
-            return entity?.kind === kind
-              ? Option.some(Mirrored.translations(Mirrored.ofAccount(account), entity))
-              : Option.none()
-          })
       }
     })
   )

@@ -1,45 +1,62 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { Services } from "../App.ts"
-import { AccessRepo } from "../access/AccessRepo.ts"
+import { emptyAccess, layerAccessRepoMemory } from "../access/AccessRepo.memory.ts"
 import { type BudgetSizes, RateBudget } from "../budgets/RateBudget.ts"
-import { CatalogRepo } from "../catalog/CatalogRepo.ts"
+import { layerCatalogRepoMemory } from "../catalog/CatalogRepo.memory.ts"
+import { emptyCatalog } from "../catalog/CatalogState.memory.ts"
+import { type MemorySlices, MemoryStore } from "../database/MemoryStore.memory.ts"
+import { layerMemoryTransaction } from "../database/MemoryTransaction.memory.ts"
 import { layerDemoPlatforms } from "../demo/DemoPlatform.ts"
-import { DemoShops } from "../demo/DemoShops.ts"
-import { DefinitionsRepo } from "../drafts/DefinitionsRepo.ts"
-import { DraftsRepo } from "../drafts/DraftsRepo.ts"
-import { HistoryRepo } from "../drafts/HistoryRepo.ts"
-import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { DropsRepo } from "../drops/DropsRepo.ts"
-import { HealthRepo } from "../health/HealthRepo.ts"
+import { layerDemoShopsMemory } from "../demo/DemoShops.memory.ts"
+import { layerDefinitionsRepoMemory } from "../drafts/DefinitionsRepo.memory.ts"
+import { layerDraftsRepoMemory } from "../drafts/DraftsRepo.memory.ts"
+import { emptyHistory, layerHistoryRepoMemory } from "../drafts/HistoryRepo.memory.ts"
+import { emptyImportLock, layerImportLockRepoMemory } from "../drafts/ImportLockRepo.memory.ts"
+import { emptyDefinitions } from "../drafts/MirroredDefinitions.memory.ts"
+import { emptyDrops, layerDropsRepoMemory } from "../drops/DropsRepo.memory.ts"
+import { emptyHealth, layerHealthRepoMemory } from "../health/HealthRepo.memory.ts"
 import { Readiness } from "../http/Health.ts"
 import { HttpLive } from "../http/Http.ts"
-import { PublicationsRepo } from "../publishing/PublicationsRepo.ts"
-import { MirrorRepo } from "../storedata/MirrorRepo.ts"
-import { OperationsRepo } from "../storedata/OperationsRepo.ts"
-import { StoresRepo } from "../stores/StoresRepo.ts"
-import { MemoryStore } from "./MemoryStore.ts"
-import { layerMemoryTransaction } from "./MemoryTransaction.ts"
+import { emptyTranslations } from "../platform/Translations.memory.ts"
+import { emptyPublishing, layerPublicationsRepoMemory } from "../publishing/PublicationsRepo.memory.ts"
+import { layerMirrorRepoMemory } from "../storedata/MirrorRepo.memory.ts"
+import { layerOperationsRepoMemory } from "../storedata/OperationsRepo.memory.ts"
+import { emptyStoreData } from "../storedata/StoreDataState.memory.ts"
+import { emptyStores, layerStoresRepoMemory } from "../stores/StoresRepo.memory.ts"
+
+const emptyAccount: MemorySlices = {
+  ...emptyCatalog,
+  ...emptyDefinitions,
+  ...emptyHistory,
+  ...emptyImportLock,
+  ...emptyTranslations,
+  ...emptyStores,
+  ...emptyHealth,
+  ...emptyPublishing,
+  ...emptyAccess,
+  ...emptyStoreData,
+  ...emptyDrops
+}
 
 /**
  * The memory twins of all repositories, over one store that is empty at first, and platforms of which none is outside
  * the process. They pass the suite of the SQL ones.
  */
 export const MemoryRepositories = Layer.mergeAll(
-  AccessRepo.layerMemory,
-  CatalogRepo.layerMemory,
-  DefinitionsRepo.layerMemory,
-  layerDemoPlatforms.pipe(Layer.provideMerge(DemoShops.layerMemory)),
-  DraftsRepo.layerMemory,
-  DropsRepo.layerMemory,
-  HealthRepo.layerMemory,
-  DropsRepo.layerMemory,
-  HistoryRepo.layerMemory,
-  ImportLockRepo.layerMemory,
-  PublicationsRepo.layerMemory,
-  MirrorRepo.layerMemory,
-  OperationsRepo.layerMemory,
-  StoresRepo.layerMemory,
+  layerAccessRepoMemory(emptyAccount),
+  layerCatalogRepoMemory,
+  layerDefinitionsRepoMemory,
+  layerDemoPlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),
+  layerDraftsRepoMemory,
+  layerDropsRepoMemory,
+  layerHealthRepoMemory,
+  layerHistoryRepoMemory,
+  layerImportLockRepoMemory,
+  layerPublicationsRepoMemory,
+  layerMirrorRepoMemory,
+  layerOperationsRepoMemory,
+  layerStoresRepoMemory,
   layerMemoryTransaction
 ).pipe(Layer.provideMerge(MemoryStore.layer))
 

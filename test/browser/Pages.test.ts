@@ -88,64 +88,62 @@ describe.skipIf(!chromiumIsThere)("the pages in Chromium", () => {
       })
     )
 
-    it.scoped(
-      "D10, D13 a merchant signs in on the way, consents, and the redirect arrives under the page's policy",
-      () =>
-        Effect.gen(function* () {
-          const { accountId, email, link } = yield* aPerson("grace@example.com")
-          const callback = yield* aCallback
-          const browser = yield* aBrowserProgram
-          const { page } = yield* openWindow(browser)
-          const base = yield* BaseUrl
-          const verifier = newVerifier()
-          const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [callback.url] })
-          const target = authorizePath({
-            clientId,
-            verifier,
-            with: { redirect_uri: callback.url, scope: "pim:write", state: "a b&c" }
-          })
-          const code = yield* Effect.promise(async () => {
-            await page.goto(link)
-            await page.getByLabel("New password").fill(password)
-            await page.getByRole("button", { name: "Set password and sign in" }).click()
-            await page.getByRole("button", { name: "Sign out" }).click()
-
-            await page.goto(`${base}${target}`)
-            await page.getByLabel("E-mail").fill(email)
-            await page.getByLabel("Password").fill(password)
-            await page.getByRole("button", { name: "Sign in" }).click()
-            assert.strictEqual(page.url(), `${base}${target}`)
-            assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Connect Desk Agent?")
-            assert.isTrue(await page.getByRole("radio", { name: /^Read See/ }).isChecked())
-            await assertAccessible(page, "consent")
-            // By the keyboard alone.
-            await page.getByRole("radio", { name: /^Read See/ }).focus()
-            await page.keyboard.press("ArrowDown")
-            assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
-            await page.keyboard.press("Tab")
-            await page.keyboard.press("Enter")
-            await page.waitForURL(`${callback.url}?**`)
-            assert.strictEqual(await page.getByRole("heading").textContent(), "Done")
-            const parameters = Object.fromEntries(callback.received[0]?.searchParams ?? [])
-            assert.deepInclude(parameters, { state: "a b&c", iss: base })
-            // Back in the browser's history, the page is used up.
-            return String(parameters.code)
-          })
-          assert.lengthOf(callback.received, 1)
-          const tokens = tokensOf(yield* redeem({ clientId, verifier }, code, { redirect_uri: callback.url }))
-          assert.strictEqual(tokens.scope, "pim:read pim:write")
-          assert.isTrue(yield* opens(tokens.access))
-          yield* Effect.promise(async () => {
-            await page.goto(`${base}/settings/connections`)
-            await assertAccessible(page, "connections")
-            await page.getByRole("button", { name: "Disconnect Desk Agent" }).click()
-            await page.getByRole("button", { name: "Disconnect" }).click()
-            assert.include(String(await page.getByRole("status").textContent()), "The connection is ended")
-            await assertAccessible(page, "connections-ended")
-          })
-          assert.isFalse(yield* opens(tokens.access))
-          assert.lengthOf(yield* (yield* Connections).list(accountId), 1)
+    it.scoped("a merchant signs in on the way, consents, and the redirect arrives under the page's policy", () =>
+      Effect.gen(function* () {
+        const { accountId, email, link } = yield* aPerson("grace@example.com")
+        const callback = yield* aCallback
+        const browser = yield* aBrowserProgram
+        const { page } = yield* openWindow(browser)
+        const base = yield* BaseUrl
+        const verifier = newVerifier()
+        const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [callback.url] })
+        const target = authorizePath({
+          clientId,
+          verifier,
+          with: { redirect_uri: callback.url, scope: "pim:write", state: "a b&c" }
         })
+        const code = yield* Effect.promise(async () => {
+          await page.goto(link)
+          await page.getByLabel("New password").fill(password)
+          await page.getByRole("button", { name: "Set password and sign in" }).click()
+          await page.getByRole("button", { name: "Sign out" }).click()
+
+          await page.goto(`${base}${target}`)
+          await page.getByLabel("E-mail").fill(email)
+          await page.getByLabel("Password").fill(password)
+          await page.getByRole("button", { name: "Sign in" }).click()
+          assert.strictEqual(page.url(), `${base}${target}`)
+          assert.strictEqual(await page.getByRole("heading", { level: 1 }).textContent(), "Connect Desk Agent?")
+          assert.isTrue(await page.getByRole("radio", { name: /^Read See/ }).isChecked())
+          await assertAccessible(page, "consent")
+          // By the keyboard alone.
+          await page.getByRole("radio", { name: /^Read See/ }).focus()
+          await page.keyboard.press("ArrowDown")
+          assert.isTrue(await page.getByRole("radio", { name: /^Read and edit/ }).isChecked())
+          await page.keyboard.press("Tab")
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${callback.url}?**`)
+          assert.strictEqual(await page.getByRole("heading").textContent(), "Done")
+          const parameters = Object.fromEntries(callback.received[0]?.searchParams ?? [])
+          assert.deepInclude(parameters, { state: "a b&c", iss: base })
+          // Back in the browser's history, the page is used up.
+          return String(parameters.code)
+        })
+        assert.lengthOf(callback.received, 1)
+        const tokens = tokensOf(yield* redeem({ clientId, verifier }, code, { redirect_uri: callback.url }))
+        assert.strictEqual(tokens.scope, "pim:read pim:write")
+        assert.isTrue(yield* opens(tokens.access))
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/settings/connections`)
+          await assertAccessible(page, "connections")
+          await page.getByRole("button", { name: "Disconnect Desk Agent" }).click()
+          await page.getByRole("button", { name: "Disconnect" }).click()
+          assert.include(String(await page.getByRole("status").textContent()), "The connection is ended")
+          await assertAccessible(page, "connections-ended")
+        })
+        assert.isFalse(yield* opens(tokens.access))
+        assert.lengthOf(yield* (yield* Connections).list(accountId), 1)
+      })
     )
 
     it.scoped("everything works without JavaScript, and Deny reaches the client", () =>

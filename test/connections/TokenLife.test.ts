@@ -36,7 +36,7 @@ describe("tiers", () => {
 describe("a refresh token", () => {
   const fresh = { dead: false, usedAgoSeconds: null, successors: 0, successorUsed: false }
 
-  it("F1, F2, F3: is issued for once, gives few siblings within 30 s, and later betrays a copy", () => {
+  it("is issued for once, gives few siblings within 30 s, and later betrays a copy", () => {
     assert.strictEqual(judgeRefresh(fresh), "issue")
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 29.9, successors: 1 }), "issue")
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 0, successors: 3 }), "issue")
@@ -66,7 +66,7 @@ describe("a refresh token", () => {
     )
   })
 
-  it("F4 gives at most what was granted", () => {
+  it("gives at most what was granted", () => {
     fc.assert(
       fc.property(tier, tier, (granted, asked) => {
         const refreshed = refreshedTier(granted, scopeOf(asked))

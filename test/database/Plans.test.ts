@@ -13,6 +13,7 @@ import { CatalogRepo, type ListFilters } from "../../src/catalog/CatalogRepo.ts"
 import { terms } from "../../src/catalog/SearchText.ts"
 import { ConnectionsRepo } from "../../src/connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
+import { defaultDeadlines } from "../../src/database/Deadlines.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { readsAll } from "../../src/database/PlannerHints.ts"
@@ -103,12 +104,15 @@ const Filled = Layer.effectDiscard(
   })
 ).pipe(Layer.provide(Migrations.layer), Layer.provide(layerPool(1)))
 
+/** A statement that scans all of 1,000,000 products may take minutes. */
+const patientDeadlines = { ...defaultDeadlines, background: 3_600_000, scan: 3_600_000 }
+
 /** All services on one connection, whose statements are all planned as often as they run. */
 const Live = Imports.layer.pipe(
   Layer.provide(FaultInjector.layer),
   Layer.provideMerge(Services),
   Layer.provideMerge(Watched),
-  Layer.provideMerge(layerPool(1)),
+  Layer.provideMerge(layerPool(1, patientDeadlines)),
   Layer.provide(Filled),
   Layer.provideMerge(layerServerUrl),
   Layer.provideMerge(Logger.remove(Logger.defaultLogger))

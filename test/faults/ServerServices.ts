@@ -2,14 +2,15 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer, Logger, Schedule } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
+import type { Deadlines } from "../../src/database/Deadlines.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { layerServerUrl, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** A pool on the suite's database. */
-export const layerPool = (maxConnections: number) =>
-  Layer.unwrapEffect(Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url, maxConnections }))).pipe(
-    Layer.orDie
-  )
+export const layerPool = (maxConnections: number, deadlines?: Deadlines) =>
+  Layer.unwrapEffect(
+    Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url, maxConnections, deadlines }))
+  ).pipe(Layer.orDie)
 
 /** Silent: records say what happened, and the end of a suite's database what its idle connections think of that. */
 const silent = Logger.remove(Logger.defaultLogger)

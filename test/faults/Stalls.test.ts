@@ -127,7 +127,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that go dead", () => {
 const besideLock = (settings: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const url = yield* database
-    const each = amount(60, 600)
+    const each = amount(60, 300)
     const locked = yield* aTenant(25)
     const other = yield* aTenant(2 * each)
     const { baseUrl, output } = yield* serving(url, settings)
@@ -201,7 +201,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
 const besideStopped = (idleMillis: string) =>
   Effect.gen(function* () {
     const url = yield* database
-    const each = amount(60, 600)
+    const each = amount(60, 300)
     const held = yield* aTenant(2)
     const other = yield* aTenant(each)
     const stopped = yield* serving(url, { IDLE_TRANSACTION_TIMEOUT_MS: idleMillis })
@@ -212,7 +212,8 @@ const besideStopped = (idleMillis: string) =>
     const locker = yield* openClient(url)
     yield* Effect.promise(() => locker.query("BEGIN"))
     yield* Effect.promise(() => locker.query("SELECT FROM account WHERE id = $1 FOR UPDATE", [held.accountId]))
-    const cut = client(stopped.baseUrl).fill(held, first, "Text")
+    // Its process stands still for as long as the others are watched.
+    const cut = client(stopped.baseUrl, 0).fill(held, first, "Text")
     // Once it waits for our lock it is inside its transaction: stopped there, it gets the lock and keeps it.
     yield* Effect.promise(async () => {
       for (let waiting = 0; waiting === 0; await sleep(20)) {

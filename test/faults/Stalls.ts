@@ -63,11 +63,11 @@ export interface Seen {
   readonly body: string
 }
 
-/** Longer than any bound of the service: what is not answered by then counts as never answered. */
-const waitMillis = 12_000
+/** Longer than any bound of the service: a request without an answer by then counts as never answered. */
+const usualWaitMillis = 12_000
 
-/** Sends requests to one process on connections of its own. */
-export const client = (baseUrl: string) => {
+/** Sends requests to one process on connections of its own. `waitMillis`: 0 waits for as long as it takes. */
+export const client = (baseUrl: string, waitMillis = usualWaitMillis) => {
   const dispatcher = new Agent({ connections: 256, headersTimeout: waitMillis, bodyTimeout: waitMillis })
   const send = async (path: string, token: string, body?: unknown): Promise<Seen> => {
     const since = performance.now()
@@ -97,14 +97,24 @@ export const client = (baseUrl: string) => {
   }
 }
 
-/** So many requests, so far apart, whether the ones before are answered or not. */
+/** A slow machine must not fill the queues of the service by itself: at most so many requests wait for their answers. */
+const maxUnanswered = 8
+
+/** `count` requests, `apartMillis` or more apart. */
 export const paced = async (count: number, apartMillis: number, send: (place: number) => Promise<Seen>) => {
-  const under: Array<Promise<Seen>> = []
+  const sent: Array<Promise<Seen>> = []
+  let unanswered = 0
   for (let place = 0; place < count; place++) {
-    under.push(send(place))
+    while (unanswered >= maxUnanswered) await sleep(5)
+    unanswered++
+    sent.push(
+      send(place).finally(() => {
+        unanswered--
+      })
+    )
     await sleep(apartMillis)
   }
-  return Promise.all(under)
+  return Promise.all(sent)
 }
 
 const quantile = (sorted: ReadonlyArray<number>, part: number) =>

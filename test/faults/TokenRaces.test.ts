@@ -79,7 +79,7 @@ const withoutLock = (oauth: OAuthRepo["Type"]): OAuthRepo["Type"] => ({
 
 describe.skipIf(!serverAnswers)("tokens under races", () => {
   layer(Served, { excludeTestServices: true })((it) => {
-    it.effect("E3 of ten uses of a code at once one succeeds, and then its tokens die", () =>
+    it.effect("of ten uses of a code at once one succeeds, and then its tokens die", () =>
       Effect.gen(function* () {
         const { cookie } = yield* aUser()
         let refused = 0
@@ -103,7 +103,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect(`F7 after ${races} races of revocation and refresh nothing is usable`, () =>
+    it.effect(`after ${races} races of revocation and refresh nothing is usable`, () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         // A second process.
@@ -142,7 +142,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("F7 something is left where a refresh does not ask the connection", () =>
+    it.effect("something is left where a refresh does not ask the connection", () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const planted = yield* Effect.provide(
@@ -169,7 +169,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect(`H3 after ${races} races of revoking all and codes on their way nothing is usable`, () =>
+    it.effect(`after ${races} races of revoking all and codes on their way nothing is usable`, () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const connections = yield* Connections
@@ -198,7 +198,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect("F3 concurrent refreshes of one token, over and over, end no connection", () =>
+    it.effect("concurrent refreshes of one token, over and over, end no connection", () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const { clientId, ...first } = yield* aConnection(cookie)

@@ -124,7 +124,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   timeout: "300 seconds"
 })("arguments", (it) => {
   it.effect(
-    "B5 each tool, each argument missing, of a wrong type, unknown, 1 MB long, with U+0000 and lone surrogates: isError that names it",
+    "each tool, each argument missing, of a wrong type, unknown, 1 MB long, with U+0000 and lone surrogates: isError that names it",
     () =>
       Effect.gen(function* () {
         const samples = yield* DemoSamples
@@ -158,63 +158,61 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     300_000
   )
 
-  it.effect(
-    "B5 whatever is wrong, the refusal says what is allowed there, in few words, and ends with what to call",
-    () =>
-      Effect.gen(function* () {
-        const samples = yield* DemoSamples
-        const call = callWith((yield* aConnection(samples.accountId)).token)
-        const one = { master_id: samples.product }
-        const operation = { ...one, channel_id: samples.channel, field: "title", value: "x" }
-        const many = (count: number, value: unknown) => Array.from({ length: count }, () => value)
-        for (const [name, args, says] of [
-          ["list_products_v1", { status: [] }, "status: must be one of never_published, pending, published, failed."],
-          ["list_products_v1", { search: ["a"] }, "search: must be text of at most 200 characters."],
-          ["list_products_v1", { collection_id: 7 }, "collection_id: must be a UUID."],
-          ["list_products_v1", { fields: [] }, "fields: must be a list of 1 to 50; each item: one of "],
-          ["list_products_v1", { fields: many(51, "title") }, "fields: must be a list of 1 to 50; each item: one of "],
-          ["list_products_v1", { fields: ["nope"] }, "fields[0]: must be one of master_id, "],
-          ["list_products_v1", { "": 1 }, '"": is not known here; known: limit, '],
-          ["list_data_health_issues_v1", { section: [] }, "section: must be one of sync-failed, "],
-          ["list_data_health_issues_v1", { section: "divergence", locale: ["de"] }, "locale: must be text"],
-          ["run_data_health_scan_v1", { dimension: ["sync"] }, "dimension: must be one of sync, "],
-          ["list_metafield_definitions_v1", { owner_type: [] }, "owner_type: must be one of product, "],
-          [
-            "publish_master_v1",
-            { ...one, draft_revision: 1, channel_ids: [] },
-            "channel_ids: must be a list of 1 to 250;"
-          ],
-          [
-            "update_master_attributes_v1",
-            { ...one, draft_revision: 1, attributes: [] },
-            "attributes: must be a list of 1 to 250; each item: an object with key, value."
-          ],
-          [
-            "fill_completeness_gaps_v1",
-            { master_type: "product", operations: many(501, operation) },
-            "operations: must be a list of at most 500; each item: an object with master_id, channel_id, field, value."
-          ],
-          [
-            "fill_completeness_gaps_v1",
-            { master_type: "product", operations: many(500, 7) },
-            "operations[19]: must be an object with master_id, channel_id, field, value; and 480 more."
-          ],
-          ["get_master_v1", { ...one, fields: [megabyte] }, "… here; there are title, handle, "],
-          ["get_master_v1", { ...one, fields: many(50, "y".repeat(1_000)) }, "here; there are title, handle, "]
-        ] as const) {
-          const result = yield* call(name, args)
-          const text = result.content[0]?.text ?? ""
-          const about = `${name}: ${text.slice(0, 300)}`
-          assert.isTrue(result.isError, about)
-          assert.include(text, says, about)
-          assert.notInclude(text, "more than once", about)
-          assert.isAtMost(text.length, 4_000, about)
-          assert.match(text, new RegExp(`Nothing was changed\\. Correct this and call ${name} again\\.$`), about)
-        }
-      })
+  it.effect("whatever is wrong, the refusal says what is allowed there, in few words, and ends with what to call", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const call = callWith((yield* aConnection(samples.accountId)).token)
+      const one = { master_id: samples.product }
+      const operation = { ...one, channel_id: samples.channel, field: "title", value: "x" }
+      const many = (count: number, value: unknown) => Array.from({ length: count }, () => value)
+      for (const [name, args, says] of [
+        ["list_products_v1", { status: [] }, "status: must be one of never_published, pending, published, failed."],
+        ["list_products_v1", { search: ["a"] }, "search: must be text of at most 200 characters."],
+        ["list_products_v1", { collection_id: 7 }, "collection_id: must be a UUID."],
+        ["list_products_v1", { fields: [] }, "fields: must be a list of 1 to 50; each item: one of "],
+        ["list_products_v1", { fields: many(51, "title") }, "fields: must be a list of 1 to 50; each item: one of "],
+        ["list_products_v1", { fields: ["nope"] }, "fields[0]: must be one of master_id, "],
+        ["list_products_v1", { "": 1 }, '"": is not known here; known: limit, '],
+        ["list_data_health_issues_v1", { section: [] }, "section: must be one of sync-failed, "],
+        ["list_data_health_issues_v1", { section: "divergence", locale: ["de"] }, "locale: must be text"],
+        ["run_data_health_scan_v1", { dimension: ["sync"] }, "dimension: must be one of sync, "],
+        ["list_metafield_definitions_v1", { owner_type: [] }, "owner_type: must be one of product, "],
+        [
+          "publish_master_v1",
+          { ...one, draft_revision: 1, channel_ids: [] },
+          "channel_ids: must be a list of 1 to 250;"
+        ],
+        [
+          "update_master_attributes_v1",
+          { ...one, draft_revision: 1, attributes: [] },
+          "attributes: must be a list of 1 to 250; each item: an object with key, value."
+        ],
+        [
+          "fill_completeness_gaps_v1",
+          { master_type: "product", operations: many(501, operation) },
+          "operations: must be a list of at most 500; each item: an object with master_id, channel_id, field, value."
+        ],
+        [
+          "fill_completeness_gaps_v1",
+          { master_type: "product", operations: many(500, 7) },
+          "operations[19]: must be an object with master_id, channel_id, field, value; and 480 more."
+        ],
+        ["get_master_v1", { ...one, fields: [megabyte] }, "… here; there are title, handle, "],
+        ["get_master_v1", { ...one, fields: many(50, "y".repeat(1_000)) }, "here; there are title, handle, "]
+      ] as const) {
+        const result = yield* call(name, args)
+        const text = result.content[0]?.text ?? ""
+        const about = `${name}: ${text.slice(0, 300)}`
+        assert.isTrue(result.isError, about)
+        assert.include(text, says, about)
+        assert.notInclude(text, "more than once", about)
+        assert.isAtMost(text.length, 4_000, about)
+        assert.match(text, new RegExp(`Nothing was changed\\. Correct this and call ${name} again\\.$`), about)
+      }
+    })
   )
 
-  it.effect("B6 a tool's name that is none: 1 MB long, with U+0000, with lone surrogates, of another type", () =>
+  it.effect("a tool's name that is none: 1 MB long, with U+0000, with lone surrogates, of another type", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)

@@ -29,7 +29,7 @@ const aProcess = Effect.acquireRelease(
 describe.skipIf(!serverAnswers)("several processes", () => {
   layer(Live, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     it.scoped(
-      "A25 A26 serve a client in turn, and after a restart; H2 one that was disconnected by none of them",
+      "serve a client in turn, and after a restart; one that was disconnected by none of them",
       () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()

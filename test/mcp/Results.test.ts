@@ -71,7 +71,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "120 seconds"
 })("what tools answer", (it) => {
-  it.effect("B4 every tool, in both protocols: an answer of its shape, the same in both forms", () =>
+  it.effect("every tool, in both protocols: an answer of its shape, the same in both forms", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
@@ -88,7 +88,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B6 an unknown tool: -32602", () =>
+  it.effect("an unknown tool: -32602", () =>
     Effect.gen(function* () {
       const { accountId } = yield* anAccount()
       const { token } = yield* aConnection(accountId)
@@ -101,7 +101,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B7 not found, conflict, locked, invalid: what failed, on which value, and what to call next", () =>
+  it.effect("not found, conflict, locked, invalid: what failed, on which value, and what to call next", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const samples = yield* demoSamples
@@ -227,7 +227,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B8 tools that read change nothing", () =>
+  it.effect("tools that read change nothing", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
@@ -243,7 +243,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B9 B10 paging gives every row once; limits are clamped, and what is no number or cursor is refused", () =>
+  it.effect("paging gives every row once; limits are clamped, and what is no number or cursor is refused", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       const samples = yield* DemoSamples
@@ -317,7 +317,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   )
 
   it.effect(
-    "B10 fields: members of rows, attributes by key; a long value is cut, named, and whole when it is asked for",
+    "fields: members of rows, attributes by key; a long value is cut, named, and whole when it is asked for",
     () =>
       Effect.gen(function* () {
         const base = yield* baseUrlOf
@@ -377,7 +377,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
-  it.effect("B10 a page of long rows is cut between rows, with a cursor that goes on", () =>
+  it.effect("a page of long rows is cut between rows, with a cursor that goes on", () =>
     Effect.gen(function* () {
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
       yield* Effect.gen(function* () {
@@ -411,7 +411,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B10 a batch of 500 operations answers 500 results, in its contract's members, within its size", () =>
+  it.effect("a batch of 500 operations answers 500 results, in its contract's members, within its size", () =>
     Effect.gen(function* () {
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
@@ -447,7 +447,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B10 issues: at most 50 rows a page, no values, at most 40 fields a row", () =>
+  it.effect("issues: at most 50 rows a page, no values, at most 40 fields a row", () =>
     Effect.gen(function* () {
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
       yield* Effect.gen(function* () {
@@ -516,7 +516,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("B11 another account's ids look unknown", () =>
+  it.effect("another account's ids look unknown", () =>
     Effect.gen(function* () {
       const ours = yield* DemoSamples
       const theirs = yield* demoSamples

@@ -21,7 +21,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
   excludeTestServices: true,
   timeout: "120 seconds"
 })("tiers", (it) => {
-  it.effect("G5 G7 3 tiers x 28 tools: what is above the tier is 403 and never happens, all else is served", () =>
+  it.effect("3 tiers x 28 tools: what is above the tier is 403 and never happens, all else is served", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const base = yield* baseUrlOf

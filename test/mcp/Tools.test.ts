@@ -42,7 +42,7 @@ const annotated = () => {
 }
 
 describe("the tools", () => {
-  it("B1 are the 28, each once", () => {
+  it("are the 28, each once", () => {
     assert.sameMembers(
       listed.map(({ name }) => name),
       [...allToolNames]
@@ -50,7 +50,7 @@ describe("the tools", () => {
     assert.strictEqual(listed.length, 28)
   })
 
-  it("B2 have a title, a description in its order, closed arguments, an answer that is an object, and every hint", () => {
+  it("have a title, a description in its order, closed arguments, an answer that is an object, and every hint", () => {
     const beginnings = listed.map(({ description }) => description.slice(0, 60))
     assert.strictEqual(new Set(beginnings).size, beginnings.length, "two descriptions begin alike")
     for (const { listed: each, tool } of tools) {
@@ -80,7 +80,7 @@ describe("the tools", () => {
     }
   })
 
-  it("B2 have schemas without references, unions at the root, numbers that are text, and words that nobody wrote", () => {
+  it("have schemas without references, unions at the root, numbers that are text, and words that nobody wrote", () => {
     for (const each of listed)
       for (const root of [each.inputSchema, each.outputSchema]) {
         const text = JSON.stringify(root)
@@ -102,11 +102,11 @@ describe("the tools", () => {
       }
   })
 
-  it("B3 are what the golden file says", async ({ expect }) => {
+  it("are what the golden file says", async ({ expect }) => {
     await expect(`${JSON.stringify(listed, null, 2)}\n`).toMatchFileSnapshot("tools.golden.txt")
   })
 
-  it("B3 are the annotated endpoints, one for one, and an endpoint more or another schema is noticed", () => {
+  it("are the annotated endpoints, one for one, and an endpoint more or another schema is noticed", () => {
     assert.sameMembers(
       annotated(),
       listed.map(({ name }) => name)
@@ -173,7 +173,7 @@ describe("the tools", () => {
             assert.notMatch(String(description), new RegExp(`\\b${rest}\\b`), `${each.name} ${path}`)
   })
 
-  it("B12 fit: the whole list 64 KB, its arguments 32 KB", () => {
+  it("fit: the whole list 64 KB, its arguments 32 KB", () => {
     const whole = bytes({ tools: listed })
     const inputs = bytes(listed.map(({ inputSchema }) => inputSchema))
     // What a message has around it.

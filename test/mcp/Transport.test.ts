@@ -63,7 +63,7 @@ const eras: ReadonlyArray<Era> = ["modern", "legacy"]
 const list = message("modern", "tools/list")
 
 layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" })("the transport", (it) => {
-  it.effect("A1 no token: 401 that says where to get one, before the body is read", () =>
+  it.effect("no token: 401 that says where to get one, before the body is read", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       for (const sent of [
@@ -82,7 +82,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A2 A3 other methods: 405 before authentication", () =>
+  it.effect("other methods: 405 before authentication", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const method of ["GET", "DELETE", "HEAD", "PUT", "PATCH"])
@@ -98,7 +98,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
   )
 
   it.effect(
-    "A4 a page of an allowed origin can read every refusal, of other methods and of what broke on our side too",
+    "a page of an allowed origin can read every refusal, of other methods and of what broke on our side too",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -165,7 +165,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A4 OPTIONS: 204 with what a browser may send", () =>
+  it.effect("OPTIONS: 204 with what a browser may send", () =>
     Effect.gen(function* () {
       const base = yield* baseUrlOf
       for (const origin of [undefined, base, allowedOrigin]) {
@@ -191,7 +191,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
   )
 
   it.effect(
-    "A5 a foreign origin, or none that has a name: 403 even with a good token; ours and allowed ones are served",
+    "a foreign origin, or none that has a name: 403 even with a good token; ours and allowed ones are served",
     () =>
       Effect.gen(function* () {
         const token = yield* aToken
@@ -228,7 +228,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
       })
   )
 
-  it.effect("A6 a foreign host: 403; by each of the machine's own names it is served", () =>
+  it.effect("a foreign host: 403; by each of the machine's own names it is served", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const port = yield* portOf
@@ -246,7 +246,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A7 over 4 MiB, declared or as it comes in: 413 before it is parsed", () =>
+  it.effect("over 4 MiB, declared or as it comes in: 413 before it is parsed", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const limit = 4 * 1_048_576
@@ -277,7 +277,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A8 what is no JSON: 400 and -32700", () =>
+  it.effect("what is no JSON: 400 and -32700", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const body of ["", "{", "nonsense", '{"jsonrpc":"2.0",}', Buffer.from([0x22, 0xff, 0x22])])
@@ -294,7 +294,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A9 a batch, an empty one too, of any revision: 400 and -32600", () =>
+  it.effect("a batch, an empty one too, of any revision: 400 and -32600", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -305,7 +305,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A10 another content type: 415", () =>
+  it.effect("another content type: 415", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const type of [
@@ -328,7 +328,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A11 who does not accept both types: 406", () =>
+  it.effect("who does not accept both types: 406", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -347,7 +347,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A12 A13 an unknown protocol version: 400; none on a legacy message: served", () =>
+  it.effect("an unknown protocol version: 400; none on a legacy message: served", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const { body } = message("legacy", "tools/list")
@@ -365,7 +365,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A14 initialize: the version asked for where we know it, else our newest one of its kind", () =>
+  it.effect("initialize: the version asked for where we know it, else our newest one of its kind", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const [asked, given] of [
@@ -391,7 +391,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A15 A16 a stale session's id is ignored; a notification: 202, empty", () =>
+  it.effect("a stale session's id is ignored; a notification: 202, empty", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const era of eras) {
@@ -411,7 +411,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A17 a modern tools/list: one body of JSON that says how long it keeps, and for whom", () =>
+  it.effect("a modern tools/list: one body of JSON that says how long it keeps, and for whom", () =>
     Effect.gen(function* () {
       const answer = yield* ask({ ...list, token: yield* aToken })
       assert.strictEqual(answer.status, 200)
@@ -425,7 +425,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("B1 B12 the same 28 tools in the same order for every tier and protocol, each time, within 64 KB", () =>
+  it.effect("the same 28 tools in the same order for every tier and protocol, each time, within 64 KB", () =>
     Effect.gen(function* () {
       const { accountId } = yield* anAccount()
       const lists: Array<unknown> = []
@@ -448,55 +448,46 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect(
-    "A18 A19 A20 header and body disagree, no _meta, an unknown modern version: 400 with the protocol's code",
-    () =>
-      Effect.gen(function* () {
-        const token = yield* aToken
-        const { body, headers } = list
-        for (const other of [{ "mcp-protocol-version": legacy }, { "mcp-method": "tools/call" }])
-          assertRefused(
-            yield* ask({ token, body, headers: { ...headers, ...other } }),
-            400,
-            -32_020,
-            "validation_failed"
-          )
-        const call = message("modern", "tools/call", { name: "get_master_v1", arguments: {} })
-        const otherName = { ...call.headers, "mcp-name": "list_masters_v1" }
-        assertRefused(yield* ask({ token, body: call.body, headers: otherName }), 400, -32_020, "validation_failed")
-        const bare = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })
-        assertRefused(yield* ask({ token, body: bare, headers }), 400, -32_602, "validation_failed")
-        const unknown = body.replace(modern, "2099-01-01")
-        const answer = yield* ask({
-          token,
-          body: unknown,
-          headers: { ...headers, "mcp-protocol-version": "2099-01-01" }
-        })
-        assertRefused(answer, 400, -32_022, "validation_failed")
-        assert.deepStrictEqual(messageIn(answer).error.data.supported, [modern])
+  it.effect("header and body disagree, no _meta, an unknown modern version: 400 with the protocol's code", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      const { body, headers } = list
+      for (const other of [{ "mcp-protocol-version": legacy }, { "mcp-method": "tools/call" }])
+        assertRefused(yield* ask({ token, body, headers: { ...headers, ...other } }), 400, -32_020, "validation_failed")
+      const call = message("modern", "tools/call", { name: "get_master_v1", arguments: {} })
+      const otherName = { ...call.headers, "mcp-name": "list_masters_v1" }
+      assertRefused(yield* ask({ token, body: call.body, headers: otherName }), 400, -32_020, "validation_failed")
+      const bare = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })
+      assertRefused(yield* ask({ token, body: bare, headers }), 400, -32_602, "validation_failed")
+      const unknown = body.replace(modern, "2099-01-01")
+      const answer = yield* ask({
+        token,
+        body: unknown,
+        headers: { ...headers, "mcp-protocol-version": "2099-01-01" }
       })
+      assertRefused(answer, 400, -32_022, "validation_failed")
+      assert.deepStrictEqual(messageIn(answer).error.data.supported, [modern])
+    })
   )
 
-  it.effect(
-    "A21 A22 an unknown method: 404 in the modern protocol, 200 in the legacy ones; server/discover answers",
-    () =>
-      Effect.gen(function* () {
-        const token = yield* aToken
-        for (const [era, status] of [
-          ["modern", 404],
-          ["legacy", 200]
-        ] as const) {
-          const answer = yield* ask({ token, ...message(era, "tools/unheard-of") })
-          assertRefused(answer, status, -32_601, "not_found")
-          assert.strictEqual(messageIn(answer).id, 1)
-        }
-        const { result } = messageIn(yield* ask({ token, ...message("modern", "server/discover") }))
-        assert.include(result.supportedVersions, modern)
-        assert.deepStrictEqual(result.capabilities, { tools: {} })
-      })
+  it.effect("an unknown method: 404 in the modern protocol, 200 in the legacy ones; server/discover answers", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      for (const [era, status] of [
+        ["modern", 404],
+        ["legacy", 200]
+      ] as const) {
+        const answer = yield* ask({ token, ...message(era, "tools/unheard-of") })
+        assertRefused(answer, status, -32_601, "not_found")
+        assert.strictEqual(messageIn(answer).id, 1)
+      }
+      const { result } = messageIn(yield* ask({ token, ...message("modern", "server/discover") }))
+      assert.include(result.supportedVersions, modern)
+      assert.deepStrictEqual(result.capabilities, { tools: {} })
+    })
   )
 
-  it.effect("A24 a token in the query: 401", () =>
+  it.effect("a token in the query: 401", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       for (const name of ["access_token", "token"])
@@ -504,7 +495,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect("A27 nothing that went wrong shows a stack, a statement or a token", () =>
+  it.effect("nothing that went wrong shows a stack, a statement or a token", () =>
     Effect.gen(function* () {
       const token = yield* aToken
       const call = (name: unknown, args: unknown) => message("modern", "tools/call", { name, arguments: args })
@@ -532,37 +523,35 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     })
   )
 
-  it.effect(
-    "G1 G2 G3 a random, expired, revoked or refresh token, or one for another resource: 401 invalid_token",
-    () =>
-      Effect.gen(function* () {
-        const { accountId } = yield* anAccount()
-        const ended = yield* aConnection(accountId)
-        assert.strictEqual((yield* ask({ ...list, token: ended.token })).status, 200)
-        yield* (yield* Connections).disconnect(accountId, ended.connectionId)
-        const bad = {
-          revoked: ended.token,
-          random: `pim_at_${"A".repeat(43)}`,
-          expired: (yield* aConnection(accountId, "pim:read", { minutes: -1 })).token,
-          refresh: (yield* aConnection(accountId, "pim:read", { kind: "refresh" })).token,
-          elsewhere: (yield* aConnectionTo("https://elsewhere.example", accountId, "pim:read")).token,
-          malformed: "x",
-          two: "a b",
-          empty: ""
-        }
-        for (const [what, token] of Object.entries(bad)) {
-          const answer = yield* ask({ ...list, headers: { ...list.headers, authorization: `Bearer ${token}` } })
-          assertEnvelope(answer, 401, "unauthorized")
-          assert.match(answer.headers["www-authenticate"] ?? "", /^Bearer error="invalid_token", /, what)
-          assert.strictEqual(answer.headers["x-ratelimit-remaining"], answer.headers["x-ratelimit-limit"])
-        }
-        const { token } = yield* aConnection(accountId)
-        const spelled = { ...list.headers, authorization: `bEaReR ${token}` }
-        assert.strictEqual((yield* ask({ ...list, headers: spelled })).status, 200)
-      })
+  it.effect("a random, expired, revoked or refresh token, or one for another resource: 401 invalid_token", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* anAccount()
+      const ended = yield* aConnection(accountId)
+      assert.strictEqual((yield* ask({ ...list, token: ended.token })).status, 200)
+      yield* (yield* Connections).disconnect(accountId, ended.connectionId)
+      const bad = {
+        revoked: ended.token,
+        random: `pim_at_${"A".repeat(43)}`,
+        expired: (yield* aConnection(accountId, "pim:read", { minutes: -1 })).token,
+        refresh: (yield* aConnection(accountId, "pim:read", { kind: "refresh" })).token,
+        elsewhere: (yield* aConnectionTo("https://elsewhere.example", accountId, "pim:read")).token,
+        malformed: "x",
+        two: "a b",
+        empty: ""
+      }
+      for (const [what, token] of Object.entries(bad)) {
+        const answer = yield* ask({ ...list, headers: { ...list.headers, authorization: `Bearer ${token}` } })
+        assertEnvelope(answer, 401, "unauthorized")
+        assert.match(answer.headers["www-authenticate"] ?? "", /^Bearer error="invalid_token", /, what)
+        assert.strictEqual(answer.headers["x-ratelimit-remaining"], answer.headers["x-ratelimit-limit"])
+      }
+      const { token } = yield* aConnection(accountId)
+      const spelled = { ...list.headers, authorization: `bEaReR ${token}` }
+      assert.strictEqual((yield* ask({ ...list, headers: spelled })).status, 200)
+    })
   )
 
-  it.effect("G4 REST keys do not open the connector, and its tokens do not open REST", () =>
+  it.effect("REST keys do not open the connector, and its tokens do not open REST", () =>
     Effect.gen(function* () {
       const { accountId, token: key } = yield* anAccount()
       const { token } = yield* aConnection(accountId)
@@ -600,7 +589,7 @@ layer(connectorWith({ RATE_LIMIT_PER_KEY: "3", RATE_LIMIT_PER_ACCOUNT: "5" }), {
 })("budgets of the connector", (it) => {
   const call = message("modern", "tools/call", { name: "list_products_v1", arguments: {} }, "an id")
 
-  it.effect("A28 B7 only tools/call spends: from the connection's own window and the account's; over it 429", () =>
+  it.effect("only tools/call spends: from the connection's own window and the account's; over it 429", () =>
     Effect.gen(function* () {
       const { accountId, token: key } = yield* anAccount()
       const { token } = yield* aConnection(accountId)

@@ -45,7 +45,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       assert.isUndefined(parameters.code)
     })
 
-  it.effect("D0, D10 who is not signed in is asked to, once the request is good; then the same request goes on", () =>
+  it.effect("who is not signed in is asked to, once the request is good; then the same request goes on", () =>
     Effect.gen(function* () {
       const page = yield* asked({ scope: "pim:write" })
       assert.strictEqual(page.status, 200)
@@ -65,7 +65,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     ["a redirect below a registered one", { redirect_uri: `${redirectUri}/deeper` }],
     ["a javascript: redirect", { redirect_uri: "javascript:alert(1)" }]
   ] as const)
-    it.effect(`D1 ${what}: an error page, never a redirect, signed in or not`, () =>
+    it.effect(`${what}: an error page, never a redirect, signed in or not`, () =>
       Effect.gen(function* () {
         const { cookie } = yield* aUser()
         assertErrorPage(yield* asked(others), 400, /<h1>This cannot go on<\/h1>/)
@@ -73,7 +73,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       })
     )
 
-  it.effect("D2 the redirect is compared as text", () =>
+  it.effect("the redirect is compared as text", () =>
     Effect.gen(function* () {
       const clientId = yield* aClient({ redirect_uris: ["https://agent.example/cb", "cursor://agent/cb"] })
       const to = (redirect_uri: string) =>
@@ -98,7 +98,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D3 but for the port on a loopback address", () =>
+  it.effect("the port of a loopback redirect may differ", () =>
     Effect.gen(function* () {
       const clientId = yield* aClient({
         redirect_uris: ["http://127.0.0.1/cb", "http://localhost:33418/cb?x=1", "http://[::1]:1/cb"]
@@ -136,18 +136,18 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     ["another response_mode", { response_mode: "fragment" }],
     ["U+0000", { scope: "pim:read\u0000" }]
   ] as const)
-    it.effect(`D4 ${what}: invalid_request, sent to the client`, () =>
+    it.effect(`${what}: invalid_request, sent to the client`, () =>
       Effect.flatMap(asked(others), (answer) => assertSentBack(answer, "invalid_request", "of the client's"))
     )
 
   for (const response_type of ["token", "code token", "CODE"])
-    it.effect(`D5 response_type ${response_type}`, () =>
+    it.effect(`response_type ${response_type}`, () =>
       Effect.flatMap(asked({ response_type }), (answer) =>
         assertSentBack(answer, "unsupported_response_type", "of the client's")
       )
     )
 
-  it.effect("D6 another resource is refused; this one may be written as it is by clients", () =>
+  it.effect("another resource is refused; this one may be written as it is by clients", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       const { port } = new URL(base)
@@ -173,7 +173,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D8 a parameter that is given twice", () =>
+  it.effect("refuses a parameter that is given twice", () =>
     Effect.gen(function* () {
       const clientId = yield* aClient()
       const path = authorizePath({ clientId, verifier })
@@ -186,41 +186,39 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect(
-    "D7 the page offers the tiers up to the one asked for, and chooses read; the scope is what was chosen",
-    () =>
-      Effect.gen(function* () {
-        const { cookie } = yield* aUser()
-        const clientId = yield* aClient()
-        const all = [
-          ["pim:read", true],
-          ["pim:write", false],
-          ["pim:publish", false]
-        ]
-        for (const [scope, offered, words] of [
-          [undefined, all, "It did not say; you choose."],
-          ["openid offline_access", all, "It did not say; you choose."],
-          ["pim:read", all.slice(0, 1), "Read"],
-          ["pim:write unknown", all.slice(0, 2), "Read and edit drafts"],
-          ["pim:publish", all, "Read, edit and publish"],
-          ["pim:read pim:write", all.slice(0, 2), "Read and edit drafts"]
-        ] as const) {
-          const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
-          assert.deepStrictEqual<unknown>(tiers, offered, scope)
-          assert.include(page.text, `<dt>It asks to</dt><dd>${words}</dd>`)
-        }
-        for (const [tier, scope] of [
-          ["pim:read", "pim:read"],
-          ["pim:write", "pim:read pim:write"],
-          ["pim:publish", "pim:read pim:write pim:publish"]
-        ] as const) {
-          const code = yield* aCode(cookie, { clientId, verifier }, tier)
-          assert.strictEqual(tokensOf(yield* redeem({ clientId, verifier }, code)).scope, scope)
-        }
-      })
+  it.effect("the page offers the tiers up to the one asked for, and chooses read; the scope is what was chosen", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aUser()
+      const clientId = yield* aClient()
+      const all = [
+        ["pim:read", true],
+        ["pim:write", false],
+        ["pim:publish", false]
+      ]
+      for (const [scope, offered, words] of [
+        [undefined, all, "It did not say; you choose."],
+        ["openid offline_access", all, "It did not say; you choose."],
+        ["pim:read", all.slice(0, 1), "Read"],
+        ["pim:write unknown", all.slice(0, 2), "Read and edit drafts"],
+        ["pim:publish", all, "Read, edit and publish"],
+        ["pim:read pim:write", all.slice(0, 2), "Read and edit drafts"]
+      ] as const) {
+        const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
+        assert.deepStrictEqual<unknown>(tiers, offered, scope)
+        assert.include(page.text, `<dt>It asks to</dt><dd>${words}</dd>`)
+      }
+      for (const [tier, scope] of [
+        ["pim:read", "pim:read"],
+        ["pim:write", "pim:read pim:write"],
+        ["pim:publish", "pim:read pim:write pim:publish"]
+      ] as const) {
+        const code = yield* aCode(cookie, { clientId, verifier }, tier)
+        assert.strictEqual(tokensOf(yield* redeem({ clientId, verifier }, code)).scope, scope)
+      }
+    })
   )
 
-  it.effect("D9 state comes back unchanged with iss, and nobody keeps or passes on the address", () =>
+  it.effect("state comes back unchanged with iss, and nobody keeps or passes on the address", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -241,7 +239,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D11 the page shows name, unverified, destination, account, tiers and Deny; each time", () =>
+  it.effect("the page shows name, unverified, destination, account, tiers and Deny; each time", () =>
     Effect.gen(function* () {
       const { cookie, email } = yield* aUser("Tarn & Tern")
       const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [redirectUri] })
@@ -264,7 +262,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D12 a decision without the page's token, with another's, or from another place is not carried out", () =>
+  it.effect("a decision without the page's token, with another's, or from another place is not carried out", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const stranger = yield* aUser()
@@ -299,7 +297,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D13 no page may be framed, run a script, or be kept; forms go where they go", () =>
+  it.effect("no page may be framed, run a script, or be kept; forms go where they go", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -326,7 +324,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D14 what was asked is what was kept, whatever is posted beside the decision", () =>
+  it.effect("what was asked is what was kept, whatever is posted beside the decision", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -350,7 +348,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D16 Deny", () =>
+  it.effect("Deny sends access_denied to the client and uses the consent up", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -364,7 +362,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("D17 a page that was used, or is older than ten minutes", () =>
+  it.effect("refuses a consent page that was used or is older than ten minutes", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()

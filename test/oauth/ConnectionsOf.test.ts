@@ -66,7 +66,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("H1 are listed with client, destination, tier, when they were made and last used", () =>
+  it.effect("are listed with client, destination, tier, when they were made and last used", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const stranger = yield* aUser()
@@ -106,53 +106,48 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect(
-    "H2 disconnecting bites on the next call, also of a process that has just let it pass; H6 the record stays",
-    () =>
-      Effect.gen(function* () {
-        const { accountId, cookie } = yield* aUser()
-        const { access, clientId, ...tokens } = yield* aConnection(cookie)
-        const kept = yield* aConnection(cookie, "pim:read", "Another")
-        const other = yield* Layer.build(Layer.fresh(Connections.layer))
-        const elsewhere = (token: string) => Effect.provide(opens(token), other)
-        assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [true, true])
-        const shown = yield* page(cookie)
-        const forms = shown.text.split("<li").filter((text) => text.includes("<h3>Agent</h3>"))
-        const { id } = sectionsOf(forms[0] ?? "", "/settings/connections/disconnect").hidden
-        const question = yield* questionOf(cookie, String(id))
-        assert.include(question.text, "<h1>Disconnect Agent?</h1>")
-        assert.include(question.text, '<a href="/settings/connections">Cancel</a>')
-        assert.isTrue(yield* opens(access))
-        const { hidden } = sectionsOf(question.text, "/settings/connections/disconnect")
-        const answer = yield* ask("/settings/connections/disconnect", { cookie, form: hidden })
-        assert.deepStrictEqual(
-          [answer.status, answer.headers.get("location")],
-          [303, "/settings/connections?ended=one"]
-        )
-        assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [false, false])
-        assert.strictEqual((yield* refresh(clientId, tokens.refresh)).status, 400)
-        assert.isTrue(yield* opens(kept.access))
-        const listed = yield* (yield* Connections).list(accountId)
-        assert.deepStrictEqual(
-          listed.map(({ clientName, endReason }) => [clientName, endReason]),
-          [
-            ["Another", null],
-            ["Agent", "disconnected"]
-          ]
-        )
-        const noted = "/settings/connections?ended=one"
-        const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
-        assert.include(after.text, "The connection is ended: its next call is refused.")
-        assert.include(after.text, "It was disconnected here.")
-        assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
-        // Twice is fine, and keeps the first end.
-        assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)
-        const ends = (connections: typeof listed) => connections.map(({ endedAt, id }) => [id, endedAt])
-        assert.deepStrictEqual(ends(yield* (yield* Connections).list(accountId)), ends(listed))
-      }).pipe(Effect.scoped)
+  it.effect("disconnecting bites on the next call, also of a process that has just let it pass; the record stays", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aUser()
+      const { access, clientId, ...tokens } = yield* aConnection(cookie)
+      const kept = yield* aConnection(cookie, "pim:read", "Another")
+      const other = yield* Layer.build(Layer.fresh(Connections.layer))
+      const elsewhere = (token: string) => Effect.provide(opens(token), other)
+      assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [true, true])
+      const shown = yield* page(cookie)
+      const forms = shown.text.split("<li").filter((text) => text.includes("<h3>Agent</h3>"))
+      const { id } = sectionsOf(forms[0] ?? "", "/settings/connections/disconnect").hidden
+      const question = yield* questionOf(cookie, String(id))
+      assert.include(question.text, "<h1>Disconnect Agent?</h1>")
+      assert.include(question.text, '<a href="/settings/connections">Cancel</a>')
+      assert.isTrue(yield* opens(access))
+      const { hidden } = sectionsOf(question.text, "/settings/connections/disconnect")
+      const answer = yield* ask("/settings/connections/disconnect", { cookie, form: hidden })
+      assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, "/settings/connections?ended=one"])
+      assert.deepStrictEqual([yield* opens(access), yield* elsewhere(access)], [false, false])
+      assert.strictEqual((yield* refresh(clientId, tokens.refresh)).status, 400)
+      assert.isTrue(yield* opens(kept.access))
+      const listed = yield* (yield* Connections).list(accountId)
+      assert.deepStrictEqual(
+        listed.map(({ clientName, endReason }) => [clientName, endReason]),
+        [
+          ["Another", null],
+          ["Agent", "disconnected"]
+        ]
+      )
+      const noted = "/settings/connections?ended=one"
+      const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
+      assert.include(after.text, "The connection is ended: its next call is refused.")
+      assert.include(after.text, "It was disconnected here.")
+      assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
+      // Twice is fine, and keeps the first end.
+      assert.strictEqual((yield* ask("/settings/connections/disconnect", { cookie, form: hidden })).status, 303)
+      const ends = (connections: typeof listed) => connections.map(({ endedAt, id }) => [id, endedAt])
+      assert.deepStrictEqual(ends(yield* (yield* Connections).list(accountId)), ends(listed))
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("H3 revoking all ends every connection, and nothing else", () =>
+  it.effect("revoking all ends every connection, and nothing else", () =>
     Effect.gen(function* () {
       const { apiKey, cookie } = yield* aUser()
       const stranger = yield* aUser()
@@ -172,7 +167,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("H3 revoking all takes back what was consented to and is on its way, of this account alone", () =>
+  it.effect("revoking all takes back what was consented to and is on its way, of this account alone", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const stranger = yield* aUser()
@@ -191,7 +186,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("H1 a connection whose tokens have all expired is shown as ended, and why", () =>
+  it.effect("a connection whose tokens have all expired is shown as ended, and why", () =>
     Effect.gen(function* () {
       const day = 86_400
       const { accountId, cookie } = yield* aUser()
@@ -222,7 +217,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("H1, F9 the connections of a user who was disabled are shown as ended, and no others", () =>
+  it.effect("the connections of a user who was disabled are shown as ended, and no others", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const colleague = yield* aBrowser(accountId, "colleague@example.com")
@@ -241,7 +236,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("H5 connecting again makes another connection, and those before live on", () =>
+  it.effect("connecting again makes another connection, and those before live on", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const first = yield* aConnection(cookie)

@@ -27,7 +27,7 @@ const opens = (token: string) =>
 const revoke = (form: Readonly<Record<string, string>>) => ask("/oauth/revoke", { form })
 
 layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
-  it.effect("F1 gives new tokens for the old one, again and again, and for at most 180 days", () =>
+  it.effect("gives new tokens for the old one, again and again, and for at most 180 days", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie, "pim:write")
@@ -48,7 +48,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F1 a refresh token is good for 30 days", () =>
+  it.effect("a refresh token is good for 30 days", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...tokens } = yield* aConnection(cookie)
@@ -57,7 +57,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F2 an old refresh token that is used later ends the whole connection, and settings say why", () =>
+  it.effect("an old refresh token that is used later ends the whole connection, and settings say why", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const { access, clientId, ...first } = yield* aConnection(cookie)
@@ -73,7 +73,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F2 at once, where what came of it was used", () =>
+  it.effect("an old refresh token ends the connection at once when its successor was used", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
@@ -85,7 +85,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F3 a token used a moment ago, of which nothing was used, gives a sibling, three times", () =>
+  it.effect("a token used a moment ago, of which nothing was used, gives a sibling, three times", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
@@ -100,7 +100,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F4 a wider scope is refused and uses nothing up; a narrower one narrows that access alone", () =>
+  it.effect("a wider scope is refused and uses nothing up; a narrower one narrows that access alone", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie, "pim:write")
@@ -115,7 +115,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("E5, E7 another client, another resource", () =>
+  it.effect("refuses another client and another resource", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
@@ -130,7 +130,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F8 revocation is 200 always, and ends only what is the client's own", () =>
+  it.effect("revocation is 200 always, and ends only what is the client's own", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const { clientId, ...tokens } = yield* aConnection(cookie)
@@ -163,7 +163,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("F9 nothing opens, refreshes or starts for a user who was disabled", () =>
+  it.effect("nothing opens, refreshes or starts for a user who was disabled", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const { access, clientId, ...tokens } = yield* aConnection(cookie)

@@ -9,25 +9,23 @@ const register = (metadata: unknown, headers: Readonly<Record<string, string>> =
 
 layer(PagesServer, { excludeTestServices: true })("metadata and registration", (it) => {
   for (const path of ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"])
-    it.effect(
-      `C1 ${path} names the resource, its server, the scopes, and the header as the only place of a token`,
-      () =>
-        Effect.gen(function* () {
-          const base = yield* BaseUrl
-          const answer = yield* ask(path)
-          assert.strictEqual(answer.status, 200)
-          assert.include(bodyOf(answer), { resource: `${base}/mcp` })
-          assert.deepStrictEqual(bodyOf(answer).authorization_servers, [base])
-          assert.deepStrictEqual(bodyOf(answer).scopes_supported, ["pim:read", "pim:write", "pim:publish"])
-          assert.deepStrictEqual(bodyOf(answer).bearer_methods_supported, ["header"])
-          assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
-          assert.strictEqual(answer.headers.get("content-type"), "application/json")
-          assert.match(String(answer.headers.get("x-request-id")), /^req_/)
-          assert.isNull(answer.headers.get("x-ratelimit-limit"))
-        })
+    it.effect(`${path} names the resource, its server, the scopes, and the header as the only place of a token`, () =>
+      Effect.gen(function* () {
+        const base = yield* BaseUrl
+        const answer = yield* ask(path)
+        assert.strictEqual(answer.status, 200)
+        assert.include(bodyOf(answer), { resource: `${base}/mcp` })
+        assert.deepStrictEqual(bodyOf(answer).authorization_servers, [base])
+        assert.deepStrictEqual(bodyOf(answer).scopes_supported, ["pim:read", "pim:write", "pim:publish"])
+        assert.deepStrictEqual(bodyOf(answer).bearer_methods_supported, ["header"])
+        assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
+        assert.strictEqual(answer.headers.get("content-type"), "application/json")
+        assert.match(String(answer.headers.get("x-request-id")), /^req_/)
+        assert.isNull(answer.headers.get("x-ratelimit-limit"))
+      })
     )
 
-  it.effect("C2 the server's metadata has the exact issuer, S256 only, no authentication of clients, and iss", () =>
+  it.effect("the server's metadata has the exact issuer, S256 only, no authentication of clients, and iss", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       const answer = yield* ask("/.well-known/oauth-authorization-server", { headers: { host: "evil.example" } })
@@ -52,7 +50,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("A6 programs in browsers of any origin may ask for metadata, registrations and tokens", () =>
+  it.effect("programs in browsers of any origin may ask for metadata, registrations and tokens", () =>
     Effect.gen(function* () {
       for (const path of [
         "/.well-known/oauth-protected-resource/mcp",
@@ -70,7 +68,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("C3 a client with an https redirect gets an id and no secret, and nobody keeps the answer", () =>
+  it.effect("a client with an https redirect gets an id and no secret, and nobody keeps the answer", () =>
     Effect.gen(function* () {
       const answer = yield* register({ client_name: "Agent", redirect_uris: [uri], scope: "pim:read" })
       assert.strictEqual(answer.status, 201)
@@ -89,7 +87,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("C4 a scheme of its own beside a loopback address needs no application_type", () =>
+  it.effect("a scheme of its own beside a loopback address needs no application_type", () =>
     Effect.gen(function* () {
       const redirects = ["cursor://anysphere.cursor-retrieval/oauth/callback", "http://127.0.0.1:33418/callback"]
       const answer = yield* register({ redirect_uris: redirects })
@@ -98,7 +96,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("C5 no scope and members that are not known here", () =>
+  it.effect("a client without a scope, and with unknown members, is registered", () =>
     Effect.gen(function* () {
       const answer = yield* register({
         redirect_uris: [uri],
@@ -115,7 +113,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
 
   for (const scheme of ["javascript:", "data:", "vbscript:", "file:", "blob:", "about:"])
     for (const written of [scheme, scheme.toUpperCase(), scheme.replace(/./g, (c, i) => (i % 2 ? c.toUpperCase() : c))])
-      it.effect(`C6 ${written}`, () =>
+      it.effect(`refuses a redirect with the scheme ${written}`, () =>
         Effect.gen(function* () {
           assertRefused(yield* register({ redirect_uris: [`${written}//x/y`] }), 400, "invalid_redirect_uri")
           assertRefused(yield* register({ redirect_uris: [uri, `${written}alert(1)`] }), 400, "invalid_redirect_uri")
@@ -147,7 +145,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     ["no list", uri],
     ["nothing", undefined]
   ] as const)
-    it.effect(`C7 ${what}`, () =>
+    it.effect(`refuses redirects: ${what}`, () =>
       Effect.flatMap(register({ redirect_uris }), (answer) =>
         Effect.sync(() => assertRefused(answer, 400, "invalid_redirect_uri"))
       )
@@ -162,13 +160,13 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     { response_types: ["code", "id_token"] },
     { client_name: 5 }
   ])
-    it.effect(`C8 ${JSON.stringify(metadata)}`, () =>
+    it.effect(`refuses the metadata ${JSON.stringify(metadata)}`, () =>
       Effect.flatMap(register({ redirect_uris: [uri], ...metadata }), (answer) =>
         Effect.sync(() => assertRefused(answer, 400, "invalid_client_metadata"))
       )
     )
 
-  it.effect("C9 a client's name is trimmed, made one visible line, and escaped where it is shown", () =>
+  it.effect("a client's name is trimmed, made one visible line, and escaped where it is shown", () =>
     Effect.gen(function* () {
       const given = "  <script>alert('1')</script>\n \u202Eevil\u0007 &amp; \"sons\"  "
       const answer = yield* register({ client_name: given, redirect_uris: [uri] })
@@ -192,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("C11 what is no JSON, or over 16 KB, also in pieces", () =>
+  it.effect("refuses a body that is not JSON or is over 16 KB, also in pieces", () =>
     Effect.gen(function* () {
       const notJson = { "content-type": "application/json" }
       assertRefused(yield* ask("/oauth/register", { body: "{", headers: notJson }), 400, "invalid_client_metadata")
@@ -225,7 +223,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("E11 other methods are refused by name", () =>
+  it.effect("other methods are refused by name", () =>
     Effect.gen(function* () {
       for (const [path, allow] of [
         ["/oauth/register", "OPTIONS, POST"],
@@ -241,28 +239,23 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
   )
 })
 
-layer(pagesServer({ registrationsPerHour: 3 }), { excludeTestServices: true })(
-  "C10 registrations of an address",
-  (it) => {
-    it.effect(
-      "are so many an hour; what was refused otherwise does not count, and X-Forwarded-For is not believed",
-      () =>
-        Effect.gen(function* () {
-          assertRefused(yield* register({ redirect_uris: [] }), 400, "invalid_redirect_uri")
-          for (const from of ["198.51.100.1", "198.51.100.2", "198.51.100.3"])
-            assert.strictEqual((yield* register({ redirect_uris: [uri] }, { "x-forwarded-for": from })).status, 201)
-          const refused = yield* register({ redirect_uris: [uri] }, { "x-forwarded-for": "198.51.100.4" })
-          assertRefused(refused, 429, "too_many_requests")
-          const seconds = Number(refused.headers.get("retry-after"))
-          assert.isAtLeast(seconds, 3_500)
-          assert.isAtMost(seconds, 3_600)
-        })
-    )
-  }
-)
+layer(pagesServer({ registrationsPerHour: 3 }), { excludeTestServices: true })("registrations of an address", (it) => {
+  it.effect("are so many an hour; what was refused otherwise does not count, and X-Forwarded-For is not believed", () =>
+    Effect.gen(function* () {
+      assertRefused(yield* register({ redirect_uris: [] }), 400, "invalid_redirect_uri")
+      for (const from of ["198.51.100.1", "198.51.100.2", "198.51.100.3"])
+        assert.strictEqual((yield* register({ redirect_uris: [uri] }, { "x-forwarded-for": from })).status, 201)
+      const refused = yield* register({ redirect_uris: [uri] }, { "x-forwarded-for": "198.51.100.4" })
+      assertRefused(refused, 429, "too_many_requests")
+      const seconds = Number(refused.headers.get("retry-after"))
+      assert.isAtLeast(seconds, 3_500)
+      assert.isAtMost(seconds, 3_600)
+    })
+  )
+})
 
 layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTestServices: true })(
-  "C10 registrations behind two proxies",
+  "registrations behind two proxies",
   (it) => {
     it.effect("count by what the outer one saw; an IPv6 network is one address", () =>
       Effect.gen(function* () {
@@ -288,7 +281,7 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
 )
 
 layer(pagesServer({ baseUrl: "https://pim.example" }), { excludeTestServices: true })("a configured address", (it) => {
-  it.effect("C1, C2 is the issuer and the beginning of every address, whatever a request says", () =>
+  it.effect("is the issuer and the beginning of every address, whatever a request says", () =>
     Effect.gen(function* () {
       const headers = { "x-forwarded-host": "evil.example", "x-forwarded-proto": "http" }
       const server = bodyOf(yield* ask("/.well-known/oauth-authorization-server", { headers }))

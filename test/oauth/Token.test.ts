@@ -38,7 +38,7 @@ for (const { absent, empty, name } of engines)
   describe.skipIf(absent)(`the token endpoint (${name})`, () => {
     layer(pagesServer({}, empty), { excludeTestServices: true })((it) => {
       it.effect(
-        "E1 answers a code with a bearer token for an hour, a refresh token and the scope, for nobody to keep",
+        "answers a code with a bearer token for an hour, a refresh token and the scope, for nobody to keep",
         () =>
           Effect.gen(function* () {
             const { code, ...client } = yield* issued
@@ -61,7 +61,7 @@ for (const { absent, empty, name } of engines)
           })
       )
 
-      it.effect("E2 a wrong verifier is refused and uses the code up", () =>
+      it.effect("a wrong verifier is refused and uses the code up", () =>
         Effect.gen(function* () {
           for (const wrong of [newVerifier(), "short", "x".repeat(129)]) {
             const { code, ...client } = yield* issued
@@ -71,7 +71,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("E3 a code that is used again is refused, and the tokens of its first use die", () =>
+      it.effect("a code that is used again is refused, and the tokens of its first use die", () =>
         Effect.gen(function* () {
           const { accountId, code, ...client } = yield* issued
           const tokens = tokensOf(yield* redeem(client, code))
@@ -88,7 +88,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("E4 an expired code", () =>
+      it.effect("refuses an expired code", () =>
         Effect.gen(function* () {
           const { code, ...client } = yield* issued
           assertRefused(yield* later(61, redeem(client, code)), 400, "invalid_grant")
@@ -96,7 +96,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("E5 another client's code", () =>
+      it.effect("refuses another client's code", () =>
         Effect.gen(function* () {
           const { code, ...client } = yield* issued
           const other = yield* aClient()
@@ -105,7 +105,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("E6 another redirect; one that is not named again is as OAuth 2.1 has it", () =>
+      it.effect("another redirect; one that is not named again is as OAuth 2.1 has it", () =>
         Effect.gen(function* () {
           const { code, ...client } = yield* issued
           assertRefused(yield* redeem(client, code, { redirect_uri: `${redirectUri}x` }), 400, "invalid_grant")
@@ -113,7 +113,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("E7 another resource", () =>
+      it.effect("refuses another resource", () =>
         Effect.gen(function* () {
           const { code, ...client } = yield* issued
           assertRefused(yield* redeem(client, code, { resource: "https://other.example/mcp" }), 400, "invalid_target")
@@ -127,7 +127,7 @@ for (const { absent, empty, name } of engines)
         "implicit",
         "urn:ietf:params:oauth:grant-type:jwt-bearer"
       ])
-        it.effect(`E8 ${grant_type}`, () =>
+        it.effect(`refuses the grant type ${grant_type}`, () =>
           Effect.gen(function* () {
             const client_id = yield* aClient()
             assertRefused(
@@ -138,7 +138,7 @@ for (const { absent, empty, name } of engines)
           })
         )
 
-      it.effect("E9 JSON, a parameter given twice, one that is missing, and what is no form", () =>
+      it.effect("JSON, a parameter given twice, one that is missing, and what is no form", () =>
         Effect.gen(function* () {
           const { clientId, code, verifier } = yield* issued
           const whole = {
@@ -167,7 +167,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("E10 an unknown client", () =>
+      it.effect("refuses an unknown client", () =>
         Effect.gen(function* () {
           const { code, verifier } = yield* issued
           for (const clientId of ["5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "agent", "\u0000"])
@@ -176,7 +176,7 @@ for (const { absent, empty, name } of engines)
       )
 
       it.effect(
-        "E10 a client that authenticates by a header is told that none does; beside its id the header is ignored",
+        "a client that authenticates by a header is told that none does; beside its id the header is ignored",
         () =>
           Effect.gen(function* () {
             const { clientId, code, verifier } = yield* issued
@@ -195,7 +195,7 @@ for (const { absent, empty, name } of engines)
           })
       )
 
-      it.effect("E11 GET", () =>
+      it.effect("refuses GET", () =>
         Effect.gen(function* () {
           const answer = yield* ask("/oauth/token?grant_type=authorization_code")
           assert.strictEqual(answer.status, 405)
@@ -204,30 +204,28 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect(
-        "G2, G1 a refresh token, a code, a random or a malformed token open nothing; G3 nor one for elsewhere",
-        () =>
-          Effect.gen(function* () {
-            const { cookie } = yield* aUser()
-            const { access, code, refresh } = yield* aConnection(cookie)
-            assert.isTrue(yield* opens(access))
-            for (const token of [
-              refresh,
-              code,
-              `pim_at_${"x".repeat(43)}`,
-              refresh.replace("pim_rt_", "pim_at_"),
-              `${access}x`,
-              access.slice(0, -1),
-              "",
-              "\u0000"
-            ])
-              assert.isFalse(yield* opens(token), token)
-            const { authenticate } = yield* Connections
-            assert.isTrue(Option.isNone(yield* authenticate(access, "https://other.example/mcp")))
-          })
+      it.effect("a refresh token, a code, a random or a malformed token open nothing; nor one for elsewhere", () =>
+        Effect.gen(function* () {
+          const { cookie } = yield* aUser()
+          const { access, code, refresh } = yield* aConnection(cookie)
+          assert.isTrue(yield* opens(access))
+          for (const token of [
+            refresh,
+            code,
+            `pim_at_${"x".repeat(43)}`,
+            refresh.replace("pim_rt_", "pim_at_"),
+            `${access}x`,
+            access.slice(0, -1),
+            "",
+            "\u0000"
+          ])
+            assert.isFalse(yield* opens(token), token)
+          const { authenticate } = yield* Connections
+          assert.isTrue(Option.isNone(yield* authenticate(access, "https://other.example/mcp")))
+        })
       )
 
-      it.effect("G4 a token of a connection does not open the REST API", () =>
+      it.effect("a token of a connection does not open the REST API", () =>
         Effect.gen(function* () {
           const { apiKey, cookie } = yield* aUser()
           const { access } = yield* aConnection(cookie)

@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Chunk, Effect, Layer, Stream } from "effect"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { makeDemoPlatform } from "../../src/demo/DemoPlatform.ts"
+import { layerDemoShopsMemory } from "../../src/demo/DemoShops.memory.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import { engines } from "../support/TestDatabase.ts"
@@ -40,7 +41,7 @@ const openRows = Effect.gen(function* () {
 }).pipe(Effect.orDie)
 
 /** The demo, on memory. */
-export const demoMemory = demo(Effect.sync(() => aStore("demo"))).pipe(Layer.provideMerge(DemoShops.layerMemory))
+export const demoMemory = demo(Effect.sync(() => aStore("demo"))).pipe(Layer.provideMerge(layerDemoShopsMemory))
 
 /** The demo, on each kind of database. */
 export const demoEngines = engines.map(({ absent, layer, name }) => ({

@@ -6,7 +6,7 @@ import { rootOf } from "./ShopifyResolvers.ts"
 import { type Input, ShopifyShop } from "./ShopifyShop.ts"
 
 /**
- * What becomes of a request in stead of an answer. `lost`: carried out, and the connection cut before the answer; `half`:
+ * What becomes of a request instead of an answer. `lost`: carried out, and the connection cut before the answer; `half`:
  * carried out, and half of the answer; `short`: a file without its last record, which ends as if it were whole.
  */
 export type Fault =

@@ -8,7 +8,8 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { environment, serveCatalog } from "../support/CommandLine.ts"
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-const readme = readFileSync(at("README.md"), "utf8")
+const page = (path: string) => readFileSync(at(path), "utf8")
+const [readme, walk] = [page("README.md"), page("docs/walk.md")]
 
 interface Block {
   readonly language: string
@@ -18,11 +19,11 @@ interface Block {
 const blocksOf = (section: string): ReadonlyArray<Block> =>
   [...section.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }))
 
-const section = (title: string) => {
-  const start = readme.indexOf(`\n## ${title}\n`)
-  assert.notStrictEqual(start, -1, `the README has a section "${title}"`)
-  const end = readme.indexOf("\n## ", start + 1)
-  return readme.slice(start, end === -1 ? undefined : end)
+const section = (text: string, title: string) => {
+  const start = text.indexOf(`\n## ${title}\n`)
+  assert.notStrictEqual(start, -1, `there is a section "${title}"`)
+  const end = text.indexOf("\n## ", start + 1)
+  return text.slice(start, end === -1 ? undefined : end)
 }
 
 /** What stays of an answer when ids, times, texts and numbers are left out: keys, and kinds of values. */
@@ -35,9 +36,9 @@ const shapeOf = (value: unknown): unknown => {
 
 describe("the README", () => {
   it("names the two commands that the package has", () => {
-    const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> }
+    const { scripts } = JSON.parse(page("package.json")) as { scripts: Record<string, string> }
     assert.deepStrictEqual(
-      blocksOf(section("Start"))
+      blocksOf(section(readme, "Start"))
         .filter(({ language }) => language === "sh")
         .map(({ text }) => text),
       ["npm ci && npm start\n", "npm ci && npm test\n"]
@@ -46,16 +47,16 @@ describe("the README", () => {
   })
 
   it("shows the very test layer that the suite runs, in under 20 lines", () => {
-    const [block] = blocksOf(section("Compose a test layer"))
-    assert.strictEqual(block?.text, readFileSync(at("test/readme/Snippet.test.ts"), "utf8"))
+    const [block] = blocksOf(section(page("docs/testing.md"), "Compose a test layer"))
+    assert.strictEqual(block?.text, page("test/readme/Snippet.test.ts"))
     assert.isBelow(block?.text.trimEnd().split("\n").length ?? 99, 20)
   })
 
   it("lists every setting that the code reads, with its default", () => {
-    const read = [...readFileSync(at("src/AppConfig.ts"), "utf8").matchAll(/\(\s*"([A-Z][A-Z_]+)"/g)].map(
+    const read = [...page("src/AppConfig.ts").matchAll(/\(\s*"([A-Z][A-Z_]+)"/g)].map(([, name]) => name)
+    const listed = [...section(page("docs/settings.md"), "Settings").matchAll(/^\| `([A-Z_]+)`/gm)].map(
       ([, name]) => name
     )
-    const listed = [...section("Settings").matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name)
     assert.deepStrictEqual([...listed].sort(), [...new Set(read)].sort())
   })
 
@@ -99,38 +100,41 @@ describe("the README", () => {
     }
 
     it("runs as it is printed, and answers what is printed", async () => {
-      const [given, ...steps] = blocksOf(section("A walk through it"))
+      const [given, ...steps] = blocksOf(section(readme, "A ten-minute walk"))
       assert.match(given?.text ?? "", /^BASE=.*\nKEY=/)
-      assert.lengthOf(steps, 10)
+      assert.lengthOf(steps, 14)
       await follow(steps)
-    })
+    }, 300_000)
 
-    it("changes, publishes, refreshes and schedules on the demo", async () => {
-      const steps = blocksOf(section("Change, publish, refresh"))
-      assert.lengthOf(steps, 10)
+    /** The steps of a section of docs/walk.md, which finds STORE and ID set by the README's walk. */
+    const continued = (title: string): ReadonlyArray<Block> => {
+      const [first, ...rest] = blocksOf(section(walk, title))
+      assert(first !== undefined)
+      return [{ ...first, text: `${chosen}${first.text}` }, ...rest]
+    }
+
+    it("goes on: publishes, refreshes and schedules on the demo", async () => {
+      const steps = continued("Change, publish, refresh")
+      assert.lengthOf(steps, 6)
       await follow(steps)
     }, 300_000)
 
     it("scans, fills, reconciles and scans again", async () => {
-      const steps = blocksOf(section("Find what is wrong, and mend it"))
+      const steps = continued("Find what is wrong, and repair it")
       assert.lengthOf(steps, 6)
-      // The store is the one of the walk before.
-      const [first, ...rest] = steps
-      assert(first !== undefined)
-      await follow([{ ...first, text: `${storeOf}${first.text}` }, ...rest])
+      await follow(steps)
     }, 300_000)
 
     it("imports two exports into two stores, walks them and imports again", async () => {
-      const text = section("Your own account")
-      const steps = blocksOf(text.slice(text.indexOf("### Your own export")))
+      const steps = blocksOf(section(walk, "Your own export"))
       assert.lengthOf(steps, 8)
       await follow(steps)
     })
   })
 })
 
-/** How the walk through the demo finds its store. */
-const storeOf = readme.match(/^STORE=.*\n/m)?.[0] ?? ""
+/** How the README's walk finds its store and its product. */
+const chosen = readme.match(/^STORE=.*\nID=.*\n/m)?.[0] ?? ""
 
 const anonymous = (text: string) =>
   text

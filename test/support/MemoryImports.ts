@@ -1,11 +1,11 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { MemoryStore } from "../../src/database/MemoryStore.memory.ts"
 import { authorOf } from "../../src/drafts/History.ts"
 import { type ImportConflict, type ImportRun, maxNamedConflicts, nothingPlanned } from "../../src/imports/Import.ts"
 import { ImportsRepo, type LeasedRun, type StagedItem } from "../../src/imports/ImportsRepo.ts"
 import { titleOf, valueOf } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/model/Ids.ts"
 import { fromMillis, type Timestamp } from "../../src/model/Timestamp.ts"
-import { MemoryStore } from "../../src/testing/MemoryStore.ts"
 
 interface StagedRun {
   readonly accountId: AccountId

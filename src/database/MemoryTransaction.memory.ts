@@ -1,9 +1,9 @@
 import { Effect, FiberRef, Layer, Ref } from "effect"
-import { Transaction } from "../database/Transaction.ts"
-import { MemoryStore } from "./MemoryStore.ts"
+import { MemoryStore } from "./MemoryStore.memory.ts"
+import { Transaction } from "./Transaction.ts"
 
 /**
- * The memory twin of a transaction: one at a time, and a failed or interrupted one leaves the store as it was. One inside
+ * An in-memory transaction: one at a time, and a failed or interrupted one leaves the store as it was. One inside
  * another is a savepoint of it.
  */
 export const layerMemoryTransaction = Layer.scoped(

@@ -1,0 +1,21 @@
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { Effect, Types } from "effect"
+import type { CurrentActor } from "../model/Actor.ts"
+import type { JsonText } from "../model/JsonText.ts"
+import type { ApiError } from "./ErrorCodes.ts"
+
+export type GroupsOf<Api> = Api extends HttpApi.HttpApi<infer _Id, infer Groups, infer _E, infer _R> ? Groups : never
+type EndpointsOf<Api> = HttpApiGroup.HttpApiGroup.Endpoints<GroupsOf<Api>>
+export type EndpointNameOf<Api> = HttpApiEndpoint.HttpApiEndpoint.Name<EndpointsOf<Api>>
+type Endpoint<Api, Name extends string> = HttpApiEndpoint.HttpApiEndpoint.WithName<EndpointsOf<Api>, Name>
+type Success<Api, Name extends string> = HttpApiEndpoint.HttpApiEndpoint.Success<Endpoint<Api, Name>>
+
+/** One program for each endpoint of an API, by the endpoint's name. A program answers the success, or its JSON text. */
+export type ProgramsOf<Api> = {
+  readonly [Name in EndpointNameOf<Api>]: (
+    request: Types.Simplify<HttpApiEndpoint.HttpApiEndpoint.Request<Endpoint<Api, Name>>>
+  ) => Effect.Effect<Success<Api, Name> | JsonText<Success<Api, Name>>, ApiError, CurrentActor>
+}
+
+/** A program where its endpoint is known at run time only. */
+export type AnyProgram = (request: unknown) => Effect.Effect<unknown, ApiError, CurrentActor>

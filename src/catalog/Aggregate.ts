@@ -1,0 +1,55 @@
+import { Schema } from "effect"
+import { Attributes, type EntityKind } from "../model/Attribute.ts"
+import { EntityId, type StoreId } from "../model/Ids.ts"
+import type { PublishError, PublishStatus } from "../model/PublishState.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+
+/** What a store accepted at a publish: the values, and of the relationships those that its kind publishes. */
+export const AcceptedValues = Schema.Struct({
+  attributes: Attributes,
+  media: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
+  variants: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
+  members: Schema.optionalWith(Schema.Array(EntityId), { exact: true })
+})
+export type AcceptedValues = typeof AcceptedValues.Type
+
+/** The part of an entity that is one store's own. */
+export interface VersionState {
+  readonly storeId: StoreId
+  readonly overrides: Attributes
+  /** null: the store never accepted a publish. */
+  readonly accepted: AcceptedValues | null
+  readonly pendingPublish: boolean
+  readonly lastPublishStatus: PublishStatus
+  readonly publishedAt: Timestamp | null
+  readonly lastPublishError: PublishError | null
+  /** What the store calls the entity; null: it was never published there, or nobody remembers. */
+  readonly platformId: string | null
+}
+
+export interface GalleryEntry {
+  readonly mediaId: EntityId
+  /** The stores that show the entry. */
+  readonly storeIds: ReadonlyArray<StoreId>
+}
+
+/** An entity with everything that is written together with it. Arrays are in their order. */
+export interface Aggregate {
+  readonly id: EntityId
+  readonly kind: EntityKind
+  /** The product of a variant, else null. */
+  readonly parentId: EntityId | null
+  /** The place of a variant among its product's, else null. */
+  readonly position: number | null
+  readonly attributes: Attributes
+  readonly pendingPublish: boolean
+  readonly lastPublishStatus: PublishStatus
+  /** By domain, then id. */
+  readonly storeIds: ReadonlyArray<StoreId>
+  readonly searchText: string
+  /** By domain, then id. */
+  readonly versions: ReadonlyArray<VersionState>
+  readonly gallery: ReadonlyArray<GalleryEntry>
+  /** Products of a collection; empty for other kinds. */
+  readonly members: ReadonlyArray<EntityId>
+}

@@ -1,0 +1,235 @@
+import { Effect, Layer, Option, Ref } from "effect"
+import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
+import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
+import type { AccountId, EntityId } from "../model/Ids.ts"
+import { byList, CatalogRepo, type ListFilters, type RelatedList, type RowPage } from "./CatalogRepo.ts"
+import type { MemoryEntity } from "./CatalogState.memory.ts"
+import { type EntityRecord, type EntityRow, mediaTypeOf } from "./Entity.ts"
+import { matches } from "./SearchText.ts"
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerCatalogRepoMemory = Layer.effect(
+  CatalogRepo,
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    const entity = (accountId: AccountId, kind: EntityKind, id: EntityId) =>
+      Effect.map(Ref.get(store), (state) => {
+        const account = state.get(accountId)
+        const found = account?.entities.get(id)
+        return account === undefined || found?.aggregate.kind !== kind ? Option.none() : Option.some({ account, found })
+      })
+    const pageOf = (
+      accountId: AccountId,
+      kind: EntityKind | null,
+      filters: ListFilters,
+      after: number,
+      limit: number
+    ): Effect.Effect<RowPage> =>
+      Effect.map(Ref.get(store), (state) => {
+        const account = state.get(accountId)
+        const members =
+          filters.collectionId === undefined
+            ? undefined
+            : new Set(account?.entities.get(filters.collectionId)?.aggregate.members)
+        const found = [...(account?.entities.values() ?? [])]
+          .filter(
+            ({ aggregate, canonicalChangedAt, changeSeq }) =>
+              (kind === null || aggregate.kind === kind) &&
+              changeSeq > after &&
+              (filters.status === undefined || aggregate.lastPublishStatus === filters.status) &&
+              (filters.updatedSince === undefined || canonicalChangedAt >= filters.updatedSince) &&
+              (members === undefined || members.has(aggregate.id)) &&
+              (filters.needles === undefined || matches(aggregate.searchText, filters.needles))
+          )
+          .sort((left, right) => left.changeSeq - right.changeSeq)
+        const page = found.slice(0, limit)
+        return {
+          rows: page.map((row) => JSON.stringify(rowOf(row))).join(","),
+          last: page.at(-1)?.changeSeq ?? null,
+          more: found.length > limit
+        }
+      })
+    return {
+      page: pageOf,
+      pageOfAll: (accountId, filters, after, limit) => pageOf(accountId, null, filters, after, limit),
+      kindOf: (accountId, id) =>
+        Effect.map(Ref.get(store), (state) =>
+          Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)
+        ),
+      withSku: (accountId, sku) =>
+        Effect.map(Ref.get(store), (state) =>
+          [...(state.get(accountId)?.entities.values() ?? [])]
+            .flatMap(({ aggregate: { attributes, id, kind } }) =>
+              kind === "variant" && valueOf(attributes, "sku") === sku ? [id] : []
+            )
+            .sort()
+        ),
+      withHandle: (accountId, handle) =>
+        Effect.map(Ref.get(store), (state) =>
+          [...(state.get(accountId)?.entities.values() ?? [])]
+            .map(({ aggregate }) => aggregate)
+            .filter(
+              ({ attributes, kind }) =>
+                (kind === "product" || kind === "collection") && valueOf(attributes, "handle") === handle
+            )
+            .map(({ id, kind }) => ({ id, kind }))
+            .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
+        ),
+      related: (accountId, id, from, limit) =>
+        Effect.map(Ref.get(store), (state) => {
+          const account = state.get(accountId)
+          const found = account?.entities.get(id)
+          const ids = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
+          const rows = ids.flatMap((other) => {
+            const entity = account?.entities.get(other)
+            return entity === undefined
+              ? []
+              : [{ list: listOfKind[entity.aggregate.kind], row: JSON.stringify(rowOf(entity)) }]
+          })
+          return { rows: byList(rows.slice(from, from + limit)), more: rows.length > from + limit }
+        }),
+      find: (accountId, kind, id) =>
+        Effect.map(
+          entity(accountId, kind, id),
+          Option.map(({ account, found }) => recordOf(account, found))
+        ),
+      versions: (accountId, kind, id, storeId) =>
+        Effect.map(
+          entity(accountId, kind, id),
+          Option.map(({ account, found: { aggregate } }) => ({
+            attributes: aggregate.attributes,
+            versions: aggregate.versions.flatMap((version) => {
+              const linked = account.stores.get(version.storeId)
+              return linked === undefined || (storeId !== undefined && version.storeId !== storeId)
+                ? []
+                : [
+                    {
+                      storeId: version.storeId,
+                      storeDomain: linked.domain,
+                      overrides: version.overrides,
+                      pendingPublish: version.pendingPublish,
+                      lastPublishStatus: version.lastPublishStatus
+                    }
+                  ]
+            })
+          }))
+        ),
+      onStore: (accountId, kind, id, storeId) =>
+        Effect.map(entity(accountId, kind, id), (there) =>
+          Option.flatMap(there, ({ account, found: { aggregate } }) =>
+            account.stores.has(storeId)
+              ? Option.fromNullable(aggregate.versions.find((version) => version.storeId === storeId))
+              : Option.none()
+          ).pipe(Option.map(({ platformId }) => ({ platformId })))
+        ),
+      cursorKey: Effect.succeed(new TextEncoder().encode("memory twin: a key of 32 bytes.."))
+    }
+  })
+)
+
+const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
+  variant: "variants",
+  media: "media",
+  collection: "collections",
+  product: "products"
+}
+
+/** Ids of what an entity is related to, list after list. */
+const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"]): ReadonlyArray<EntityId> => {
+  const others = [...account.entities.values()].map((other) => other.aggregate)
+  const ids = (kind: EntityKind, is: (other: MemoryEntity["aggregate"]) => boolean) =>
+    others
+      .filter((other) => other.kind === kind && is(other))
+      .map(({ id }) => id)
+      .sort()
+  const users = (kind: EntityKind) =>
+    ids(kind, ({ gallery }) => gallery.some(({ mediaId }) => mediaId === aggregate.id))
+  return [
+    ...others
+      .filter(({ parentId }) => parentId === aggregate.id)
+      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .map(({ id }) => id),
+    ...users("variant"),
+    ...aggregate.gallery.map(({ mediaId }) => mediaId),
+    ...ids("collection", ({ members }) => members.includes(aggregate.id)),
+    ...users("collection"),
+    ...(aggregate.parentId === null ? [] : [aggregate.parentId]),
+    ...aggregate.members,
+    ...users("product")
+  ]
+}
+
+const rowOf = ({ aggregate, canonicalChangedAt, draftRevision }: MemoryEntity): EntityRow => {
+  const { attributes, kind, parentId } = aggregate
+  const row = {
+    id: aggregate.id,
+    title: titleOf(kind, attributes),
+    draft_revision: draftRevision,
+    pending_publish: aggregate.pendingPublish,
+    last_publish_status: aggregate.lastPublishStatus,
+    store_ids: aggregate.storeIds,
+    updated_at: canonicalChangedAt
+  }
+  switch (kind) {
+    case "product":
+      return { ...row, type: kind }
+    case "variant":
+      return { ...row, type: kind, product_id: parentId ?? aggregate.id, sku: valueOf(attributes, "sku") }
+    case "collection":
+      return { ...row, type: kind, handle: valueOf(attributes, "handle") }
+    case "media":
+      return {
+        ...row,
+        type: kind,
+        url: valueOf(attributes, "url"),
+        media_type: mediaTypeOf(valueOf(attributes, "mime_type")),
+        alt: valueOf(attributes, "alt")
+      }
+  }
+}
+
+const recordOf = (account: MemoryAccount, entity: MemoryEntity): EntityRecord => {
+  const { aggregate } = entity
+  const others = [...account.entities.values()].map((other) => other.aggregate)
+  const byId = (left: { readonly id: string }, right: { readonly id: string }) => (left.id < right.id ? -1 : 1)
+  return {
+    id: aggregate.id,
+    title: titleOf(aggregate.kind, aggregate.attributes),
+    attributes: aggregate.attributes,
+    draftRevision: entity.draftRevision,
+    pendingPublish: aggregate.pendingPublish,
+    lastPublishStatus: aggregate.lastPublishStatus,
+    createdAt: entity.createdAt,
+    updatedAt: entity.canonicalChangedAt,
+    parentId: aggregate.parentId,
+    variantIds: others
+      .filter(({ parentId }) => parentId === aggregate.id)
+      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .map(({ id }) => id),
+    mediaIds: aggregate.gallery.map(({ mediaId }) => mediaId),
+    collectionIds: others
+      .filter(({ members }) => members.includes(aggregate.id))
+      .sort(byId)
+      .map(({ id }) => id),
+    productsCount: aggregate.members.length,
+    usedBy: others
+      .filter(({ gallery }) => gallery.some(({ mediaId }) => mediaId === aggregate.id))
+      .sort(byId)
+      .map(({ id, kind }) => ({ id, kind })),
+    stores: aggregate.versions.flatMap((version) => {
+      const linked = account.stores.get(version.storeId)
+      return linked === undefined
+        ? []
+        : [
+            {
+              store_id: version.storeId,
+              store_domain: linked.domain,
+              pending_publish: version.pendingPublish,
+              last_publish_status: version.lastPublishStatus,
+              published_at: version.publishedAt,
+              last_publish_error: version.lastPublishError
+            }
+          ]
+    })
+  }
+}

@@ -1,0 +1,34 @@
+import type { MemoryAccount, MemorySlices } from "../database/MemoryStore.memory.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { compareStores, type Store } from "../model/Store.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+import type { Aggregate } from "./Aggregate.ts"
+
+/** An entity and what the counter's last statement wrote on it. */
+export interface MemoryEntity {
+  readonly aggregate: Aggregate
+  readonly draftRevision: number
+  readonly changeSeq: number
+  readonly canonicalChangedAt: Timestamp
+  readonly createdAt: Timestamp
+}
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    readonly entities: ReadonlyMap<EntityId, MemoryEntity>
+    /** The linked stores. */
+    readonly stores: ReadonlyMap<StoreId, Store>
+    /** Unlinked stores as they were when they were linked; entities keep their versions on them. */
+    readonly unlinkedStores: ReadonlyMap<StoreId, Store>
+  }
+}
+
+export const emptyCatalog: Pick<MemorySlices, "entities" | "stores" | "unlinkedStores"> = {
+  entities: new Map(),
+  stores: new Map(),
+  unlinkedStores: new Map()
+}
+
+/** The linked stores, by domain. */
+export const linkedStores = (account: MemoryAccount | undefined): ReadonlyArray<Store> =>
+  [...(account?.stores.values() ?? [])].sort(compareStores)

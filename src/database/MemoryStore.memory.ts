@@ -1,0 +1,36 @@
+import { Context, Effect, Layer, Ref } from "effect"
+import type { AccountId } from "../model/Ids.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+
+/** An account in memory. Each feature declares its own fields in its folder, with their empty values, and merges them in. */
+export interface MemoryAccount {
+  readonly id: AccountId
+  readonly name: string
+  readonly createdAt: Timestamp
+  readonly version: number
+  readonly changeSeq: number
+  readonly lastChangedAt: Timestamp
+}
+
+/** The fields of all features. */
+export type MemorySlices = Omit<MemoryAccount, "id" | "name" | "createdAt" | "version" | "changeSeq" | "lastChangedAt">
+
+export type MemoryState = ReadonlyMap<AccountId, MemoryAccount>
+
+/** The state that the in-memory repositories share: one immutable value, replaced as a whole. */
+export class MemoryStore extends Context.Tag("catalog/MemoryStore")<MemoryStore, Ref.Ref<MemoryState>>() {
+  static readonly layer = Layer.effect(MemoryStore, Ref.make<MemoryState>(new Map()))
+}
+
+/** Replaces an account. Writing to one that does not exist is a defect: every caller has it from the store itself. */
+export const updateAccount = (
+  store: Ref.Ref<MemoryState>,
+  id: AccountId,
+  change: (account: MemoryAccount) => MemoryAccount
+): Effect.Effect<void> =>
+  Effect.flatMap(Ref.get(store), (state) => {
+    const account = state.get(id)
+    return account === undefined
+      ? Effect.dieMessage(`no account ${id}`)
+      : Ref.set(store, new Map(state).set(id, change(account)))
+  })

@@ -1,0 +1,89 @@
+import { Effect, Layer, Option, Ref, Stream } from "effect"
+import type { Published } from "../platform/Publication.ts"
+import { type DemoEffect, type DemoRecord, effectOf, pullOrder } from "./DemoRecords.ts"
+import { type DemoFailure, type DemoShop, DemoShops } from "./DemoShops.ts"
+
+/** The twin for unit tests: it passes the same suite as `layer`. */
+export const layerDemoShopsMemory = Layer.effect(
+  DemoShops,
+  Effect.map(Ref.make<ReadonlyMap<string, MemoryShop>>(new Map()), (shops) => {
+    const shopIn = (state: ReadonlyMap<string, MemoryShop>, shop: DemoShop) => state.get(nameOf(shop)) ?? emptyShop
+    const read = <A>(shop: DemoShop, use: (state: MemoryShop) => A) =>
+      Effect.map(Ref.get(shops), (state) => use(shopIn(state, shop)))
+    const change = (shop: DemoShop, next: (state: MemoryShop) => MemoryShop) =>
+      Ref.update(shops, (state) => new Map(state).set(nameOf(shop), next(shopIn(state, shop))))
+    return {
+      records: (shop) =>
+        Stream.unwrap(
+          read(shop, ({ records }) =>
+            Stream.fromIterable([...records.values()].sort(pullOrder).map(({ position: _, ...record }) => record))
+          )
+        ),
+      find: (shop, entityId) =>
+        read(shop, ({ records }) => {
+          const found = [...records.values()].filter((record) => record.entityId === entityId)
+          const [first] = found.sort((left, right) => (left.platformId < right.platformId ? -1 : 1))
+          return Option.map(Option.fromNullable(first), ({ position: _, ...record }) => record)
+        }),
+      apply: (shop, publication) =>
+        Ref.modify(shops, (state) => {
+          const before = shopIn(state, shop)
+          const known = before.effects.get(publication.key)
+          if (known !== undefined) return [known, state]
+          const effect = effectOf(publication)
+          return [effect.published, new Map(state).set(nameOf(shop), afterEffect(before, publication.key, effect))]
+        }),
+      applied: (shop, key) => read(shop, ({ effects }) => Option.fromNullable(effects.get(key))),
+      effects: (shop) => read(shop, ({ effects }) => effects.size),
+      put: (shop, records) =>
+        change(shop, (state) => ({
+          ...state,
+          records: written(
+            state.records,
+            records.map((record) => ({ ...record, position: record.position ?? null }))
+          )
+        })),
+      putSection: (shop, name, items) =>
+        change(shop, (state) => ({ ...state, sections: new Map(state.sections).set(name, items) })),
+      section: (shop, name) => read(shop, ({ sections }) => sections.get(name) ?? []),
+      fail: (shop, failure) =>
+        change(shop, (state) => ({ ...state, failures: new Map(state.failures).set(failure.kind, failure) })),
+      mend: (shop) => change(shop, (state) => ({ ...state, failures: new Map() })),
+      failures: (shop) =>
+        read(shop, ({ failures }) => [...failures.values()].sort((a, b) => (a.kind < b.kind ? -1 : 1)))
+    }
+  })
+)
+
+interface MemoryShop {
+  readonly records: ReadonlyMap<string, DemoRecord>
+  readonly effects: ReadonlyMap<string, Published>
+  readonly sections: ReadonlyMap<string, ReadonlyArray<unknown>>
+  readonly failures: ReadonlyMap<string, DemoFailure>
+}
+
+const emptyShop: MemoryShop = { records: new Map(), effects: new Map(), sections: new Map(), failures: new Map() }
+
+const nameOf = ({ accountId, storeId }: DemoShop) => `${accountId} ${storeId}`
+
+const written = (records: ReadonlyMap<string, DemoRecord>, given: ReadonlyArray<DemoRecord>) => {
+  const next = new Map(records)
+  for (const record of given)
+    next.set(record.platformId, {
+      ...record,
+      position: record.position ?? next.get(record.platformId)?.position ?? null
+    })
+  return next
+}
+
+const afterEffect = (shop: MemoryShop, key: string, { placed, published, written: whole }: DemoEffect): MemoryShop => {
+  const records = written(shop.records, whole)
+  for (const record of placed) {
+    const there = records.get(record.platformId)
+    records.set(
+      record.platformId,
+      there === undefined ? record : { ...there, position: record.position ?? there.position }
+    )
+  }
+  return { ...shop, records, effects: new Map(shop.effects).set(key, published) }
+}

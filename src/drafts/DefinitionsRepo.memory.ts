@@ -1,0 +1,51 @@
+import { Effect, Layer, Option, Ref } from "effect"
+import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import { fits } from "../model/KeyRule.ts"
+import { DefinitionsRepo } from "./DefinitionsRepo.ts"
+import { metafieldDefinitions, metafieldRules } from "./MirroredDefinitions.memory.ts"
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerDefinitionsRepoMemory = Layer.effect(
+  DefinitionsRepo,
+  Effect.map(MemoryStore, (store) => ({
+    find: (accountId, ownerType, namespace, key) =>
+      Effect.map(Ref.get(store), (state) =>
+        Option.fromNullable(
+          metafieldDefinitions(state.get(accountId)).find(
+            (each) => each.owner_type === ownerType && each.namespace === namespace && each.key === key
+          )
+        )
+      ),
+    mistyped: (accountId, { key, kind, type }, after, limit) =>
+      Effect.map(Ref.get(store), (state) =>
+        [...(state.get(accountId)?.entities.values() ?? [])]
+          .filter(
+            ({ aggregate: { attributes, id, kind: its, versions } }) =>
+              its === kind &&
+              id > after &&
+              [
+                attributes,
+                ...versions.flatMap(({ accepted, overrides }) => [overrides, accepted?.attributes ?? {}])
+              ].some((layer) => {
+                const stored = layer[key]
+                return stored !== undefined && stored.type !== type && fits({ type }, stored.value)
+              })
+          )
+          .map(({ aggregate }) => aggregate.id)
+          .sort()
+          .slice(0, limit)
+      ),
+    metafields: (accountId) => Effect.map(Ref.get(store), (state) => metafieldRules(state.get(accountId))),
+    define: (accountId, id, definition) =>
+      updateAccount(store, accountId, (account) => {
+        const { key, namespace, owner_type } = definition
+        const name = `metafield_definition ${owner_type} ${namespace} ${key}`
+        const known = account.recordIds.get(name) ?? id
+        return {
+          ...account,
+          recordIds: new Map(account.recordIds).set(name, known),
+          definitions: new Map(account.definitions).set(known, definition)
+        }
+      })
+  }))
+)

@@ -1,0 +1,117 @@
+import { Clock, type Context, Effect, Layer, Ref } from "effect"
+import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
+import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
+import type { Aggregate } from "./Aggregate.ts"
+import { type Plan, publishedFrom } from "./CatalogChange.ts"
+import { DraftsRepo } from "./DraftsRepo.ts"
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerDraftsRepoMemory = Layer.effect(
+  DraftsRepo,
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    const now = Effect.map(Clock.currentTimeMillis, fromMillis)
+    const saveAt = (accountId: AccountId, plan: Plan, createdAt: Timestamp) =>
+      updateAccount(store, accountId, (account) => {
+        const entities = new Map(account.entities)
+        for (const aggregate of plan.created)
+          entities.set(aggregate.id, {
+            aggregate,
+            draftRevision: 0,
+            changeSeq: 0,
+            canonicalChangedAt: createdAt,
+            createdAt
+          })
+        for (const { after } of plan.updated) {
+          const entity = entities.get(after.id)
+          if (entity === undefined) continue
+          const unlinked = entity.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
+          entities.set(after.id, {
+            ...entity,
+            aggregate: { ...after, versions: [...after.versions, ...unlinked] }
+          })
+        }
+        return { ...account, entities }
+      })
+    const raiseAt = (accountId: AccountId, { drafted, stamped }: Pick<Plan, "drafted" | "stamped">, time: Timestamp) =>
+      updateAccount(store, accountId, (account) => {
+        const entities = new Map(account.entities)
+        const change = (id: EntityId, how: (entity: MemoryEntity) => MemoryEntity) => {
+          const entity = entities.get(id)
+          if (entity !== undefined) entities.set(id, how(entity))
+        }
+        const first = max(plusMicros(account.lastChangedAt, 1), time)
+        const lastChangedAt = stamped.length === 0 ? account.lastChangedAt : plusMicros(first, stamped.length - 1)
+        for (const id of drafted) change(id, (entity) => ({ ...entity, draftRevision: entity.draftRevision + 1 }))
+        stamped.forEach((id, index) => {
+          change(id, (entity) => ({
+            ...entity,
+            draftRevision: entity.draftRevision + 1,
+            changeSeq: account.changeSeq + index + 1,
+            canonicalChangedAt: plusMicros(first, index)
+          }))
+        })
+        return {
+          ...account,
+          entities,
+          version: account.version + 1,
+          changeSeq: account.changeSeq + stamped.length,
+          lastChangedAt
+        }
+      })
+    const twin: Context.Tag.Service<DraftsRepo> = {
+      lock: (accountId, owners, references) =>
+        Effect.gen(function* () {
+          const account = (yield* Ref.get(store)).get(accountId)
+          const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+          const named = new Set(owners)
+          const parents = new Set(all.filter(({ id }) => named.has(id)).map(({ parentId }) => parentId))
+          const locked = all.filter(({ id }) => named.has(id) || parents.has(id))
+          const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
+          const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
+          const storeIds = linkedStores(account).map(({ id }) => id)
+          return {
+            now: yield* now,
+            storeIds,
+            kinds: new Map(
+              references.flatMap((id): ReadonlyArray<[EntityId, EntityKind]> => {
+                const kind = account?.entities.get(id)?.aggregate.kind
+                return kind === undefined ? [] : [[id, kind]]
+              })
+            ),
+            revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
+            aggregates: new Map(
+              [...locked, ...variants].map((aggregate) => [
+                aggregate.id,
+                { ...aggregate, versions: versionsOn(storeIds, aggregate) }
+              ])
+            )
+          }
+        }),
+      saveStamped: (accountId, plan) =>
+        Effect.gen(function* () {
+          const time = yield* now
+          const lastChangedAt = (yield* Ref.get(store)).get(accountId)?.lastChangedAt ?? time
+          const first = max(plusMicros(lastChangedAt, 1), time)
+          const count = plan.stamped.length
+          yield* saveAt(
+            accountId,
+            publishedFrom(plan, count === 0 ? lastChangedAt : plusMicros(first, count - 1)),
+            first
+          )
+          yield* raiseAt(accountId, plan, time)
+        }),
+      save: (accountId, plan) => Effect.flatMap(now, (time) => saveAt(accountId, plan, time)),
+      raise: (accountId, plan = { created: [], updated: [], stamped: [], drafted: [] }) =>
+        Effect.flatMap(now, (time) => raiseAt(accountId, plan, time))
+    }
+    return twin
+  })
+)
+
+/** The versions on these stores, in their order: those on unlinked stores are kept and not seen. */
+const versionsOn = (storeIds: ReadonlyArray<StoreId>, { versions }: Aggregate) =>
+  storeIds.flatMap((id) => versions.find(({ storeId }) => storeId === id) ?? [])

@@ -1,0 +1,105 @@
+import { Clock, Effect, Layer, Ref } from "effect"
+import type { MemorySlices } from "../database/MemoryStore.memory.ts"
+import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import type { DropId, EntityId } from "../model/Ids.ts"
+import { fromMillis } from "../model/Timestamp.ts"
+import { authorOf, type HistoryEntry } from "./History.ts"
+import { HistoryRepo } from "./HistoryRepo.ts"
+
+/** A change of a draft, and of what; the store by its id alone. */
+export interface MemoryHistory extends HistoryEntry {
+  readonly entityId: EntityId
+}
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** Oldest first. */
+    readonly history: ReadonlyArray<MemoryHistory>
+    /** Names of API keys and drops by id; they are never renamed. */
+    readonly names: ReadonlyMap<string, string>
+  }
+}
+
+export const emptyHistory: Pick<MemorySlices, "history" | "names"> = { history: [], names: new Map() }
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerHistoryRepoMemory = Layer.effect(
+  HistoryRepo,
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    return {
+      record: ({ actor, dropId, importId }, changes) =>
+        Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+          updateAccount(store, actor.accountId, (account) => {
+            const { id, kind } = authorOf(actor)
+            // Users and connections are in a database only, and so are their names.
+            const author = { kind, id, name: nameIn(account, id) }
+            return {
+              ...account,
+              history: [
+                ...account.history,
+                ...changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
+                  entityId,
+                  draft_revision: draftRevision,
+                  at: fromMillis(millis),
+                  actor: author,
+                  import_id: importId,
+                  drop: dropOf(account, dropId),
+                  store_id: storeId,
+                  store_domain: null,
+                  action,
+                  changes,
+                  error: null
+                }))
+              ]
+            }
+          })
+        ),
+      nameOf: (actor) =>
+        Effect.map(Ref.get(store), (state) => {
+          const author = authorOf(actor)
+          return { ...author, name: nameIn(state.get(actor.accountId), author.id) }
+        }),
+      recordPublishes: (accountId, by, dropId, events) =>
+        Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+          updateAccount(store, accountId, (account) => ({
+            ...account,
+            history: [
+              ...account.history,
+              ...events.map(({ action, draftRevision, entityId, error, storeId }) => ({
+                entityId,
+                draft_revision: draftRevision,
+                at: fromMillis(millis),
+                actor: by,
+                import_id: null,
+                drop: dropOf(account, dropId),
+                store_id: storeId,
+                store_domain: null,
+                action,
+                changes: [],
+                error
+              }))
+            ]
+          }))
+        ),
+      list: (accountId, entityId, limit) =>
+        Effect.map(Ref.get(store), (state) => {
+          const account = state.get(accountId)
+          return (account?.history ?? [])
+            .filter((entry) => entry.entityId === entityId)
+            .reverse()
+            .slice(0, limit)
+            .map(({ entityId: _, ...entry }) => ({
+              ...entry,
+              store_domain: entry.store_id === null ? null : (account?.stores.get(entry.store_id)?.domain ?? null)
+            }))
+        })
+    }
+  })
+)
+
+const nameIn = (account: MemoryAccount | undefined, id: string | null): string | null =>
+  (id === null ? undefined : account?.names.get(id)) ?? null
+
+const dropOf = (account: MemoryAccount, id: DropId | null): HistoryEntry["drop"] =>
+  id === null ? null : { id, name: nameIn(account, id) ?? "" }

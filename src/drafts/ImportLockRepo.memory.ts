@@ -1,0 +1,28 @@
+import { Effect, Layer, Option, Ref } from "effect"
+import type { MemorySlices } from "../database/MemoryStore.memory.ts"
+import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import type { AccountId, ImportId } from "../model/Ids.ts"
+import { ImportLockRepo } from "./ImportLockRepo.ts"
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** The import that keeps the account locked. */
+    readonly lockedBy: ImportId | null
+  }
+}
+
+export const emptyImportLock: Pick<MemorySlices, "lockedBy"> = { lockedBy: null }
+
+/** The executable specification: a memory transaction is alone anyway. */
+export const layerImportLockRepoMemory = Layer.effect(
+  ImportLockRepo,
+  Effect.map(MemoryStore, (store) => {
+    const holder = (accountId: AccountId) =>
+      Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.lockedBy))
+    return {
+      share: holder,
+      take: holder,
+      keep: (accountId, lockedBy) => updateAccount(store, accountId, (account) => ({ ...account, lockedBy }))
+    }
+  })
+)

@@ -1,0 +1,99 @@
+import { linkedStores } from "../catalog/CatalogState.memory.ts"
+import type { MemoryAccount, MemorySlices } from "../database/MemoryStore.memory.ts"
+import type {
+  AccountMetafieldDefinition,
+  MetafieldDefinition,
+  MetafieldRule,
+  PlatformMetafieldDefinition
+} from "../model/Definition.ts"
+import type { RecordId, StoreId } from "../model/Ids.ts"
+
+/** A record of a store and its id, which all stores share that have the record. */
+export interface MemoryRecord<Content> {
+  readonly id: RecordId
+  readonly content: Content
+}
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** Metafield definitions of each store, by the names that `recordIds` has; those of unlinked stores are kept and not seen. */
+    readonly mirroredDefinitions: ReadonlyMap<StoreId, ReadonlyMap<string, MemoryRecord<PlatformMetafieldDefinition>>>
+    /** Ids of markets and definitions by kind and name, whether or not a store still has them. */
+    readonly recordIds: ReadonlyMap<string, RecordId>
+    /** The account's own metafield definitions, by id. */
+    readonly definitions: ReadonlyMap<RecordId, AccountMetafieldDefinition>
+  }
+}
+
+export const emptyDefinitions: Pick<MemorySlices, "mirroredDefinitions" | "recordIds" | "definitions"> = {
+  mirroredDefinitions: new Map(),
+  recordIds: new Map(),
+  definitions: new Map()
+}
+
+interface OnStore<Content> extends MemoryRecord<Content> {
+  readonly storeId: StoreId
+}
+
+/** Records by id, each with the stores that have it. */
+export const grouped = <Content>(
+  records: Iterable<OnStore<Content>>
+): ReadonlyArray<readonly [OnStore<Content>, ...ReadonlyArray<OnStore<Content>>]> => {
+  const groups = new Map<RecordId, [OnStore<Content>, ...Array<OnStore<Content>>]>()
+  for (const record of records) {
+    const group = groups.get(record.id)
+    if (group === undefined) groups.set(record.id, [record])
+    else group.push(record)
+  }
+  return [...groups.values()]
+}
+
+/** Sorts items by the parts of their keys. */
+export const sortedBy = <A>(items: ReadonlyArray<A>, partsOf: (item: A) => ReadonlyArray<string>): ReadonlyArray<A> =>
+  items
+    .map((item) => ({ item, parts: partsOf(item) }))
+    .sort((left, right) => {
+      const place = left.parts.findIndex((part, index) => part !== right.parts[index])
+      return place < 0 ? 0 : (left.parts[place] ?? "") < (right.parts[place] ?? "") ? -1 : 1
+    })
+    .map(({ item }) => item)
+
+/** The definitions in force: of a store whose platform has it, else the account's own, else of a store's file. */
+export const metafieldDefinitions = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldDefinition> => {
+  const own: MemoryAccount["definitions"] = account?.definitions ?? new Map()
+  const onStores = linkedStores(account).flatMap(({ id: storeId }) =>
+    [...(account?.mirroredDefinitions.get(storeId)?.values() ?? [])].map((record) => ({ ...record, storeId }))
+  )
+  const groups = new Map(grouped(onStores).map((group) => [group[0].id, group]))
+  const ids = new Set([...groups.keys(), ...own.keys()])
+  return sortedBy(
+    [...ids].flatMap((id): ReadonlyArray<MetafieldDefinition> => {
+      const group = groups.get(id) ?? []
+      const said = group.map(({ content }) => content)
+      const first = said.find(({ platform_id }) => platform_id !== "") ?? own.get(id) ?? said[0]
+      if (first === undefined) return []
+      const { description, key, name, namespace, owner_type, type, validations } = first
+      return [
+        {
+          id,
+          ...{ owner_type, namespace, key, name, description, type, validations },
+          stores: group.map(({ content: { metafields_count, platform_id }, storeId }) => ({
+            store_id: storeId,
+            platform_id,
+            metafields_count
+          }))
+        }
+      ]
+    }),
+    ({ key, namespace, owner_type }) => [owner_type, namespace, key]
+  )
+}
+
+/** Rules for the values of keys, by the definitions in force. */
+export const metafieldRules = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldRule> =>
+  metafieldDefinitions(account).map(({ key, namespace, owner_type, type, validations }) => ({
+    ownerType: owner_type,
+    key: `${namespace}.${key}`,
+    type,
+    validations
+  }))

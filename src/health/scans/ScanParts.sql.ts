@@ -1,0 +1,61 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { builtInFields, EntityKind } from "../../model/Attribute.ts"
+import { isWritable, type KeyRules } from "../../model/KeyRules.ts"
+import type { HealthRules } from "../Health.ts"
+
+/** The account that is scanned, and its rules. */
+export interface ScanScope {
+  readonly accountId: string
+  readonly rules: HealthRules
+  readonly keys: KeyRules
+}
+
+/**
+ * The linked stores of a scan, each with the groups in which its texts and its prices are compared. A store with an unknown
+ * language or currency is a group of its own (drafts/Divergence.ts).
+ */
+export const makeLinkedStores = (sql: SqlClient) => (accountId: string, storeId: string | null) =>
+  sql`
+  SELECT s.id, s.domain, s.platform,
+         coalesce(nullif(lower(substring(s.primary_locale from '^[A-Za-z]{2,8}(?![A-Za-z0-9])') COLLATE "C"), 'und'),
+                  s.id::text) AS language,
+         coalesce(nullif(upper(substring(s.currency from '^[A-Za-z]{3}$') COLLATE "C"), 'XXX'), s.id::text) AS currency
+  FROM store s
+  WHERE s.account_id = ${accountId} AND s.status = 'linked' AND (${storeId}::uuid IS NULL OR s.id = ${storeId})`
+
+/** The parts that several scans share. `linked` (`makeLinkedStores`) names the stores of the scan. */
+export const makeScanParts = (sql: SqlClient) => {
+  /** For each kind: its keys in definition order, and its read-only keys. */
+  const definitions = sql`
+    (VALUES ${sql.csv(
+      EntityKind.literals.map((kind) => {
+        const keys = Object.keys(builtInFields[kind])
+        return sql`(${kind}, ${keys}::text[], ${keys.filter((key) => !isWritable(kind, key))}::text[])`
+      })
+    )}) AS definition (kind, keys, read_only)`
+
+  /** Orders keys by their definition, then by name. */
+  const keyOrder = (key: Fragment) => sql`coalesce(array_position(definition.keys, ${key}), 1000), ${key} COLLATE "C"`
+
+  /** Every version on a linked store, joined with its entity. */
+  const versions = (accountId: string) => sql`
+    store_version v
+    JOIN linked l ON l.id = v.store_id
+    JOIN entity e ON e.account_id = v.account_id AND e.id = v.entity_id
+      AND v.account_id = ${accountId} AND e.account_id = ${accountId}`
+
+  /** No version of the entity `e` on the store `on_store` has an override. `which` restricts that to a key. */
+  const inherits = (accountId: string, which: Fragment = sql``) => sql`
+    NOT EXISTS (
+      SELECT FROM store_version o
+      WHERE o.account_id = ${accountId} AND o.entity_id = e.id AND o.store_id = on_store.id AND o.overrides <> '{}' ${which}
+    )`
+
+  return { definitions, inherits, keyOrder, versions }
+}
+
+export type ScanParts = ReturnType<typeof makeScanParts>
+
+/** A SELECT of (section, entity_id, entity_type, title, store_id, locale, fields, shown) for one dimension. */
+export type Scan = (scope: ScanScope) => Fragment

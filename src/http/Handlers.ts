@@ -1,0 +1,47 @@
+import { HttpApiBuilder, type HttpApiGroup, HttpServerResponse } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import type { Authentication } from "../api/Authentication.ts"
+import type { AnyProgram, GroupsOf, ProgramsOf } from "../api/ProgramsOf.ts"
+import { RestApi } from "../api/RestApi.ts"
+import { JsonText } from "../model/JsonText.ts"
+import { Programs } from "../programs/Programs.ts"
+
+/** The handlers of a group, where names are known at run time only. */
+interface AnyHandlers {
+  readonly handle: (name: string, handler: AnyProgram) => AnyHandlers
+}
+
+/** JSON text is sent as bytes, because the tag, the length and the socket would each encode it again. */
+const send = (answer: unknown) =>
+  answer instanceof JsonText
+    ? HttpServerResponse.raw(Buffer.from(answer.text), { contentType: "application/json" })
+    : answer
+
+/** The handlers of a group: each runs the program of its endpoint. */
+const layerOf = <Name extends HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof RestApi>>>(name: Name) => {
+  const endpoints: object = RestApi.groups[name]?.endpoints ?? {}
+  const build = (handlers: AnyHandlers) =>
+    Effect.map(Programs, (programs) => {
+      const byName = programs satisfies ProgramsOf<typeof RestApi> as unknown as Readonly<Record<string, AnyProgram>>
+      return Object.keys(endpoints).reduce((added, endpoint) => {
+        const program = byName[endpoint] as AnyProgram
+        return added.handle(endpoint, (request) => Effect.map(program(request), send))
+      }, handlers)
+    })
+  // The types of the library follow each call of `handle`; `ProgramsOf` has checked all of them at once.
+  return HttpApiBuilder.group(RestApi, name, build as never) as Layer.Layer<
+    HttpApiGroup.ApiGroup<"catalog", Name>,
+    never,
+    Programs | Authentication
+  >
+}
+
+export const Handlers = Layer.mergeAll(
+  layerOf("ping"),
+  layerOf("catalog"),
+  layerOf("stores"),
+  layerOf("operations"),
+  layerOf("salesChannels"),
+  layerOf("drops"),
+  layerOf("dataHealth")
+)

@@ -1,0 +1,138 @@
+import { type Context, Effect, Layer, Ref } from "effect"
+import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import type { MemoryRecord } from "../drafts/MirroredDefinitions.memory.ts"
+import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import {
+  type MemoryMirrorField,
+  type MemoryMirrorTranslation,
+  noTranslations
+} from "../platform/Translations.memory.ts"
+import { nameOf, type StagedMirrorItem } from "./MirrorRecords.ts"
+import { byKey, keyOf, MirrorRepo } from "./MirrorRepo.ts"
+import type { MemoryMirrorRecord } from "./StoreDataState.memory.ts"
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerMirrorRepoMemory = Layer.effect(
+  MirrorRepo,
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    const twin: Context.Tag.Service<MirrorRepo> = {
+      stage: (accountId, importId, items) =>
+        updateAccount(store, accountId, (account) => ({
+          ...account,
+          staged: new Map(account.staged).set(
+            importId,
+            new Map([...(account.staged.get(importId) ?? []), ...byKey(items)])
+          )
+        })),
+      apply: (accountId, importId, storeId) =>
+        Effect.gen(function* () {
+          const before = (yield* Ref.get(store)).get(accountId)
+          if (before === undefined) return false
+          const after = takenOver(before, before.staged.get(importId) ?? new Map(), storeId)
+          yield* updateAccount(store, accountId, () => after)
+          return JSON.stringify(sorted(before, storeId)) !== JSON.stringify(sorted(after, storeId))
+        }),
+      define: (accountId, storeId, definitions) =>
+        updateAccount(store, accountId, (account) => {
+          const recordIds = new Map(account.recordIds)
+          const mirrored = new Map(account.mirroredDefinitions.get(storeId))
+          for (const { definition: content, id } of definitions) {
+            const item = { kind: "metafield_definition", content } as const
+            const key = keyOf({ id, name: nameOf(item), item })
+            const known = recordIds.get(key) ?? id
+            recordIds.set(key, known)
+            if (!mirrored.has(key)) mirrored.set(key, { id: known, content })
+          }
+          return {
+            ...account,
+            recordIds,
+            mirroredDefinitions: new Map(account.mirroredDefinitions).set(storeId, mirrored)
+          }
+        }),
+      forget: (accountId, importId) =>
+        updateAccount(store, accountId, (account) => {
+          const staged = new Map(account.staged)
+          staged.delete(importId)
+          return { ...account, staged }
+        }),
+      // Nothing grows old in a memory.
+      forgetAbandoned: Effect.succeed(0)
+    }
+    return twin
+  })
+)
+
+const sorted = (account: MemoryAccount, storeId: StoreId) => {
+  const { fields, translations } = account.mirroredTranslations.get(storeId) ?? noTranslations
+  const entries = <A>(map: ReadonlyMap<string, A> = new Map()) =>
+    [...map].sort(([left], [right]) => (left < right ? -1 : 1))
+  return [
+    entries(account.mirroredDefinitions.get(storeId)),
+    entries(account.mirrors.get(storeId)),
+    entries(fields),
+    entries(translations)
+  ]
+}
+
+/** An account in which what is mirrored of a store is what was staged. */
+const takenOver = (
+  account: MemoryAccount,
+  staged: ReadonlyMap<string, StagedMirrorItem>,
+  storeId: StoreId
+): MemoryAccount => {
+  const recordIds = new Map(account.recordIds)
+  const before = account.mirrors.get(storeId)
+  const definitions = new Map<string, MemoryRecord<PlatformMetafieldDefinition>>()
+  const records = new Map<string, MemoryMirrorRecord>()
+  const fields = new Map<string, MemoryMirrorField>()
+  const translations = new Map<string, MemoryMirrorTranslation>()
+  const items = [...staged].sort(([left], [right]) => (left < right ? -1 : 1))
+  for (const [key, { id, item }] of items) {
+    switch (item.kind) {
+      case "market":
+      case "metaobject_definition": {
+        const known = recordIds.get(key) ?? id
+        recordIds.set(key, known)
+        records.set(key, { id: known, item })
+        break
+      }
+      case "metafield_definition": {
+        const known = recordIds.get(key) ?? id
+        recordIds.set(key, known)
+        definitions.set(key, { id: known, content: item.content })
+        break
+      }
+      case "translatable_fields":
+        for (const entityId of entitiesAt(account, storeId, item.content.platform_id))
+          for (const field of item.content.fields) fields.set(`${entityId} ${field.key}`, { entityId, field })
+        break
+      case "translations":
+        for (const entityId of entitiesAt(account, storeId, item.content.platform_id))
+          for (const translation of item.content.translations) {
+            const { locale } = item.content
+            translations.set(`${entityId} ${locale} ${translation.key}`, { entityId, locale, translation })
+          }
+    }
+  }
+  for (const [key, { id, item }] of items)
+    if (item.kind === "metaobject_entry" && recordIds.has(`metaobject_definition ${item.content.type}`))
+      records.set(key, { id: before?.get(key)?.id ?? id, item })
+  return {
+    ...account,
+    recordIds,
+    mirroredDefinitions: new Map(account.mirroredDefinitions).set(storeId, definitions),
+    mirrors: new Map(account.mirrors).set(storeId, records),
+    mirroredTranslations: new Map(account.mirroredTranslations).set(storeId, { fields, translations })
+  }
+}
+
+/** The entities that a store's platform knows by this id. */
+const entitiesAt = (account: MemoryAccount, storeId: StoreId, platformId: string): ReadonlyArray<EntityId> =>
+  [...account.entities.values()]
+    .map(({ aggregate }) => aggregate)
+    .filter(({ versions }) =>
+      versions.some((version) => version.storeId === storeId && version.platformId === platformId)
+    )
+    .map(({ id }) => id)

@@ -1,0 +1,124 @@
+import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { linkedStores } from "../catalog/CatalogState.memory.ts"
+import type { MemorySlices } from "../database/MemoryStore.memory.ts"
+import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
+import type { PublishStatus } from "../model/PublishState.ts"
+import type { Store } from "../model/Store.ts"
+import { fromMillis } from "../model/Timestamp.ts"
+import { StoresRepo } from "./StoresRepo.ts"
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** Sealed credentials of linked stores. */
+    readonly credentials: ReadonlyMap<StoreId, Uint8Array>
+  }
+}
+
+export const emptyStores: Pick<MemorySlices, "credentials"> = { credentials: new Map() }
+
+/** The executable specification: it passes the same contract suite as `layer`. */
+export const layerStoresRepoMemory = Layer.effect(
+  StoresRepo,
+  Effect.gen(function* () {
+    const memory = yield* MemoryStore
+    const list = (accountId: AccountId) => Effect.map(Ref.get(memory), (state) => linkedStores(state.get(accountId)))
+    return {
+      list,
+      find: (accountId, id) =>
+        Effect.map(Ref.get(memory), (state) => Option.fromNullable(state.get(accountId)?.stores.get(id))),
+      findByDomain: (accountId, domain) =>
+        Effect.map(Ref.get(memory), (state) => {
+          const among = (stores: ReadonlyMap<StoreId, Store> = new Map()) =>
+            Option.fromNullable([...stores.values()].find((store) => store.domain === domain))
+          const account = state.get(accountId)
+          return Option.orElse(
+            Option.map(among(account?.stores), (store) => ({ store, isLinked: true })),
+            () => Option.map(among(account?.unlinkedStores), (store) => ({ store, isLinked: false }))
+          )
+        }),
+      credential: (accountId, id) =>
+        Effect.map(Ref.get(memory), (state) => Option.fromNullable(state.get(accountId)?.credentials.get(id))),
+      keepCredential: (accountId, id, sealed) =>
+        updateAccount(memory, accountId, (account) =>
+          account.stores.has(id) ? { ...account, credentials: new Map(account.credentials).set(id, sealed) } : account
+        ),
+      isLinkedElsewhere: (accountId, domain) =>
+        Effect.map(Ref.get(memory), (state) =>
+          [...state.values()].some(
+            (account) =>
+              account.id !== accountId &&
+              [...account.stores.values()].some((store) => store.domain === domain && store.platform === "shopify")
+          )
+        ),
+      link: (accountId, store) =>
+        updateAccount(memory, accountId, (account) => ({
+          ...account,
+          stores: new Map(account.stores).set(store.id, store),
+          unlinkedStores: without(account.unlinkedStores, store.id)
+        })),
+      unlink: (accountId, id) =>
+        updateAccount(memory, accountId, (account) => {
+          const store = account.stores.get(id)
+          return store === undefined
+            ? account
+            : {
+                ...account,
+                stores: without(account.stores, id),
+                credentials: without(account.credentials, id),
+                unlinkedStores: new Map(account.unlinkedStores).set(id, store)
+              }
+        }),
+      // Whoever derives all of them afresh rolls up too.
+      refresh: (accountId, id) =>
+        Effect.map(Ref.get(memory), (state) => {
+          const there = [...(state.get(accountId)?.entities.values() ?? [])].filter(({ aggregate }) =>
+            aggregate.versions.some(({ storeId }) => storeId === id)
+          )
+          const owners = there.map(({ aggregate }) => aggregate.parentId ?? aggregate.id)
+          return { entities: there.length, stale: [...new Set(owners)].sort() }
+        }),
+      publishCounts: (accountId) =>
+        Effect.map(Ref.get(memory), (state) => {
+          const account = state.get(accountId)
+          const versions = [...(account?.entities.values() ?? [])].flatMap(({ aggregate }) => aggregate.versions)
+          const linked = versions.filter(({ storeId }) => account?.stores.has(storeId))
+          return new Map(
+            [...new Set(linked.map(({ storeId }) => storeId))].map((id) => {
+              const here = linked.filter(({ storeId }) => storeId === id)
+              const standing = (status: PublishStatus) =>
+                here.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
+              return [
+                id,
+                {
+                  neverPublished: standing("never_published"),
+                  pending: standing("pending"),
+                  published: standing("published"),
+                  failed: standing("failed"),
+                  pendingPublish: here.filter(({ pendingPublish }) => pendingPublish).length
+                }
+              ]
+            })
+          )
+        }),
+      recordImport: (accountId, id) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          updateAccount(memory, accountId, (account) => {
+            const store = account.stores.get(id)
+            return store === undefined
+              ? account
+              : {
+                  ...account,
+                  stores: new Map(account.stores).set(id, { ...store, last_imported_at: fromMillis(now) })
+                }
+          })
+        )
+    }
+  })
+)
+
+const without = <A>(all: ReadonlyMap<StoreId, A>, id: StoreId): ReadonlyMap<StoreId, A> => {
+  const others = new Map(all)
+  others.delete(id)
+  return others
+}
