@@ -7,25 +7,28 @@ import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
 
-const about = { kind: EntityKind, /** Of a variant, else null. */ productId: Schema.NullOr(EntityId) }
+const entityFields = { kind: EntityKind, /** Of a variant, else null. */ productId: Schema.NullOr(EntityId) }
 
-/** What was pinned when a publish was asked for. Whatever is edited afterwards stays a draft. */
+/** The values that a publish request fixes. Later edits stay drafts. */
 export const PublicationContent = Schema.Union(
-  /** The draft as it was. */
+  /** The draft at the time of the request. */
   Schema.TaggedStruct("Draft", {
-    ...about,
+    ...entityFields,
     values: AcceptedValues,
-    /** A product's variants at its first publish and the media that the store never accepted: they take its outcome. */
+    /**
+     * Entities included beside this one, which share its outcome: the variants of a product on its first publish, and
+     * media that the store has never accepted.
+     */
     carried: Schema.Array(Schema.Struct({ entityId: EntityId, attributes: Attributes })),
-    /** Of the entity and of those it carries: the same again is the same publication. */
+    /** Draft revisions of the entity and of the included ones. Equal revisions mean an equal publication. */
     revisions: Schema.Record({ key: EntityId, value: Schema.Int })
   }),
   /**
-   * What the store accepted last, with these values in place of its own (`""` empties one); no other draft goes with them.
-   * `values`: all of that, once it is the publication's turn; `before`: what the store had of these fields then.
+   * The values that the store accepted last, with `fields` replaced (`""` empties a field). No other draft is published.
+   * `values`: all values to send, set by the first attempt. `before`: what the store had in these fields at that time.
    */
   Schema.TaggedStruct("Fields", {
-    ...about,
+    ...entityFields,
     fields: Attributes,
     values: Schema.NullOr(AcceptedValues),
     before: Schema.optionalWith(Attributes, { exact: true })
@@ -33,56 +36,66 @@ export const PublicationContent = Schema.Union(
 )
 export type PublicationContent = typeof PublicationContent.Type
 type DraftContent = Extract<PublicationContent, { readonly _tag: "Draft" }>
+type FieldsContent = Extract<PublicationContent, { readonly _tag: "Fields" }>
 
-/** Of a store's version what a publication has to know beside what it pinned. */
+/** The state of an entity's store version that a publication depends on. */
 export const KnownVersion = Schema.Struct({
-  /** null: the store never named it, or nobody remembers. */
+  /** null: the store never gave the entity an id, or the id was lost. */
   platformId: Schema.NullOr(Schema.String),
   /** null: the store never accepted a publish. */
   accepted: Schema.NullOr(AcceptedValues)
 })
 export type KnownVersion = typeof KnownVersion.Type
-type Known = ReadonlyMap<EntityId, KnownVersion>
+type VersionsById = ReadonlyMap<EntityId, KnownVersion>
 
-const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((version) => version.storeId === storeId)
+/** Maximum number of collection members listed in one refusal. */
+const maxListedMembers = 20
 
-/** Members that one refusal names. */
-const mostNamed = 20
+const findVersion = ({ versions }: Aggregate, storeId: StoreId) =>
+  versions.find((version) => version.storeId === storeId)
 
-/** Products of a variant or collection to which the store must give a name before it takes what refers to them. */
-export const unnamedFor = (
+const isLive = (version: Pick<KnownVersion, "accepted"> | undefined) => (version?.accepted ?? null) !== null
+
+const lacksPlatformId = ({ accepted, platformId }: KnownVersion) => accepted !== null && platformId === null
+
+/** Entities that a publication includes beside its own entity. */
+export const includedIds = (content: PublicationContent): ReadonlyArray<EntityId> =>
+  content._tag === "Draft" ? content.carried.map(({ entityId }) => entityId) : []
+
+/**
+ * Live products of a variant or collection whose platform id is unknown. They are republished first, because the platform
+ * refers to products by that id.
+ */
+export const findProductsWithoutPlatformId = (
   { aggregates }: Locked,
   { parentId }: Aggregate,
   storeId: StoreId,
-  members: Known
+  members: VersionsById
 ): ReadonlyArray<EntityId> => {
   const product = parentId === null ? undefined : aggregates.get(parentId)
-  const version = product === undefined ? undefined : versionOn(product, storeId)
+  const version = product === undefined ? undefined : findVersion(product, storeId)
   return [
-    ...(product !== undefined && version !== undefined && isUnnamed(version) ? [product.id] : []),
-    ...[...members].filter(([, member]) => isUnnamed(member)).map(([id]) => id)
+    ...(product !== undefined && version !== undefined && lacksPlatformId(version) ? [product.id] : []),
+    ...[...members].filter(([, member]) => lacksPlatformId(member)).map(([id]) => id)
   ]
 }
 
-const isUnnamed = ({ accepted, platformId }: KnownVersion) => accepted !== null && platformId === null
-
 /**
- * Pins the draft of an entity for one store. `members`: what is known of a collection's on that store. NotFound: the entity
- * is not there, or not on the store. ValidationFailed: a variant or member whose product is not live there, named.
+ * The draft of an entity as content for one store. `members`: versions of a collection's products on that store.
+ * NotFound: the entity does not exist or is not on the store. ValidationFailed: a product that it refers to is not live there.
  */
 export const pinDraft = (
   { aggregates, revisions }: Locked,
   entityId: EntityId,
   storeId: StoreId,
-  members: Known
+  members: VersionsById
 ): Either.Either<DraftContent, NotFound | ValidationFailed> =>
   Either.gen(function* () {
     const aggregate = aggregates.get(entityId)
-    const version = aggregate === undefined ? undefined : versionOn(aggregate, storeId)
+    const version = aggregate === undefined ? undefined : findVersion(aggregate, storeId)
     if (aggregate === undefined || version === undefined) return yield* Either.left(new NotFound())
     const product = aggregate.parentId === null ? undefined : aggregates.get(aggregate.parentId)
-    const productVersion = product === undefined ? undefined : versionOn(product, storeId)
-    if (product !== undefined && (productVersion?.accepted ?? null) === null)
+    if (product !== undefined && !isLive(findVersion(product, storeId)))
       return yield* Either.left(
         ValidationFailed.at(
           "entity_id",
@@ -93,23 +106,23 @@ export const pinDraft = (
       .filter(({ parentId }) => parentId === entityId)
       .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
     const values = publishable(aggregate, version, variants)
-    const absent = (values.members ?? []).filter((id) => (members.get(id)?.accepted ?? null) === null)
-    if (absent.length > 0)
+    const absentMembers = (values.members ?? []).filter((id) => !isLive(members.get(id)))
+    if (absentMembers.length > 0)
       return yield* Either.left(
         new ValidationFailed({
-          issues: absent.slice(0, mostNamed).map((id) => ({
+          issues: absentMembers.slice(0, maxListedMembers).map((id) => ({
             path: "members",
             message: `product ${id} is not live on this store: publish it first, or take it out of the collection`
           }))
         })
       )
-    const isFirst = version.accepted === null
-    const carried = [...(isFirst ? (values.variants ?? []) : []), ...(values.media ?? [])].flatMap((id) => {
-      const each = aggregates.get(id)
-      const there = each === undefined ? undefined : versionOn(each, storeId)
-      return each === undefined || (there?.accepted ?? null) !== null
+    const candidates = [...(isLive(version) ? [] : (values.variants ?? [])), ...(values.media ?? [])]
+    const carried = candidates.flatMap((id) => {
+      const candidate = aggregates.get(id)
+      const candidateVersion = candidate === undefined ? undefined : findVersion(candidate, storeId)
+      return candidate === undefined || isLive(candidateVersion)
         ? []
-        : [{ entityId: id, attributes: effective(each.attributes, there?.overrides ?? {}) }]
+        : [{ entityId: id, attributes: effective(candidate.attributes, candidateVersion?.overrides ?? {}) }]
     })
     return {
       _tag: "Draft",
@@ -123,7 +136,7 @@ export const pinDraft = (
     }
   })
 
-/** Whether two contents pin the same. */
+/** True for two drafts with equal revisions of the same entities. Field publications are never equal. */
 export const isSameContent = (left: PublicationContent, right: PublicationContent): boolean => {
   if (left._tag !== "Draft" || right._tag !== "Draft") return false
   const revisions = Object.entries(left.revisions)
@@ -131,8 +144,8 @@ export const isSameContent = (left: PublicationContent, right: PublicationConten
   return revisions.length === others.size && revisions.every(([id, revision]) => others.get(id) === revision)
 }
 
-/** What the store accepted last, and nothing else: it names what it has. */
-export const acceptedAgain = (kind: EntityKind): PublicationContent => ({
+/** Content that sends the last accepted values unchanged, so that the store returns its id of the entity. */
+export const toRepublishedContent = (kind: EntityKind): PublicationContent => ({
   _tag: "Fields",
   kind,
   productId: null,
@@ -140,32 +153,36 @@ export const acceptedAgain = (kind: EntityKind): PublicationContent => ({
   values: null
 })
 
-/** The values of a `Fields` publication whose turn it is. */
-export const settleFields = (
-  content: Extract<PublicationContent, { readonly _tag: "Fields" }>,
+/** Fills in the values of field content from what the store has accepted by now. */
+export const fillFields = (
+  content: FieldsContent,
   accepted: AcceptedValues
-): PublicationContent & { readonly values: AcceptedValues } => ({
+): FieldsContent & { readonly values: AcceptedValues } => ({
   ...content,
   values: { ...accepted, attributes: effective(accepted.attributes, content.fields) },
   before: Object.fromEntries(Object.entries(accepted.attributes).filter(([key]) => Object.hasOwn(content.fields, key)))
 })
 
-/** The entities about which `pushOf` has to know. */
-export const concerned = (entityId: EntityId, content: PublicationContent): ReadonlyArray<EntityId> => {
+/** The entities whose store versions `toPush` needs. */
+export const relatedIds = (entityId: EntityId, content: PublicationContent): ReadonlyArray<EntityId> => {
   const { media = [], members = [], variants = [] } = content.values ?? {}
-  const carried = content._tag === "Draft" ? content.carried.map((each) => each.entityId) : []
   const product = content.productId === null ? [] : [content.productId]
-  return [...new Set([entityId, ...product, ...media, ...members, ...variants, ...carried])]
+  return [...new Set([entityId, ...product, ...media, ...members, ...variants, ...includedIds(content)])]
 }
 
-/** What is sent, and what the store has accepted once it took that. */
+/** The publication to send, and the values that the store has accepted once it succeeds. */
 export interface Push {
   readonly publication: Publication
-  readonly taken: ReadonlyArray<{ readonly entityId: EntityId; readonly values: AcceptedValues }>
+  readonly accepted: ReadonlyArray<{ readonly entityId: EntityId; readonly values: AcceptedValues }>
 }
 
-/** Metafields that the store has and must lose are sent empty: a push leaves alone what it does not name. */
-const withGone = (kind: EntityKind, attributes: Attributes, before: Attributes = {}): Attributes => ({
+const productNotLive: PublishError = {
+  code: "PRODUCT_NOT_LIVE",
+  message: "Its product is no longer live on the store: publish the product first."
+}
+
+/** Adds metafields that must be deleted, as empty values: a push does not change metafields that it omits. */
+const withDeletedMetafields = (kind: EntityKind, attributes: Attributes, before: Attributes = {}): Attributes => ({
   ...Object.fromEntries(
     Object.entries(before)
       .filter(([key]) => !Object.hasOwn(builtInFields[kind], key) && attributes[key] === undefined)
@@ -174,16 +191,34 @@ const withGone = (kind: EntityKind, attributes: Attributes, before: Attributes =
   ...attributes
 })
 
-const productGone: PublishError = {
-  code: "PRODUCT_NOT_LIVE",
-  message: "Its product is not live on the store any more: publish the product first."
+/**
+ * Variants or media as they are sent: with the values that the store accepted, else with the included ones.
+ * `isIncluded`: the entity shares the outcome of the publication.
+ */
+const toRelatedEntities = (content: PublicationContent, ids: ReadonlyArray<EntityId>, versions: VersionsById) => {
+  const included = new Map(
+    content._tag === "Draft" ? content.carried.map(({ attributes, entityId }) => [entityId, attributes] as const) : []
+  )
+  return ids.flatMap((id): ReadonlyArray<{ readonly entity: PublishedEntity; readonly isIncluded: boolean }> => {
+    const version = versions.get(id)
+    const accepted = version?.accepted?.attributes
+    const attributes = accepted ?? included.get(id)
+    return attributes === undefined
+      ? []
+      : [
+          {
+            entity: { entityId: id, platformId: version?.platformId ?? null, attributes },
+            isIncluded: version !== undefined && accepted === undefined
+          }
+        ]
+  })
 }
 
 /**
- * What a publication whose turn it is sends to its store, the same at each attempt. A product that was live before brings its
- * variants' places; the values of variants, and of media that the store accepted before, are sent as it accepted them.
+ * The push of a publication, equal for all its attempts. A product that is already live sends the order of its variants and
+ * none of their new values. Media and variants that the store accepted before are sent as it accepted them.
  */
-export const pushOf = (
+export const toPush = (
   {
     content,
     entityId,
@@ -195,76 +230,55 @@ export const pushOf = (
     readonly content: PublicationContent
     readonly values: AcceptedValues
   },
-  known: Known
+  versions: VersionsById
 ): Either.Either<Push, PublishError> => {
-  const own = known.get(entityId)
-  const asked = {
+  const own = versions.get(entityId)
+  const main = {
     key: id,
     entityId,
     platformId: own?.platformId ?? null,
-    attributes: withGone(content.kind, values.attributes, own?.accepted?.attributes)
+    attributes: withDeletedMetafields(content.kind, values.attributes, own?.accepted?.attributes)
   }
-  const taken = { entityId, values }
-  const carried = new Map(
-    content._tag === "Draft" ? content.carried.map(({ attributes, entityId }) => [entityId, attributes] as const) : []
-  )
-  const isFirst = (own?.accepted ?? null) === null
-  /** Each as it is sent, and whether it takes the outcome. */
-  const beside = (ids: ReadonlyArray<EntityId> = []) =>
-    ids.flatMap((id): ReadonlyArray<{ readonly sent: PublishedEntity; readonly isCarried: boolean }> => {
-      const version = known.get(id)
-      const platformId = version?.platformId ?? null
-      const accepted = version?.accepted?.attributes
-      const attributes = accepted ?? carried.get(id)
-      return attributes === undefined
-        ? []
-        : [
-            {
-              sent: { entityId: id, platformId, attributes },
-              isCarried: version !== undefined && accepted === undefined
-            }
-          ]
-    })
+  const accepted = [{ entityId, values }]
   switch (content.kind) {
     case "product": {
-      const variants = beside(values.variants).filter(({ isCarried }) => isFirst || !isCarried)
-      const media = beside(values.media)
+      const variants = toRelatedEntities(content, values.variants ?? [], versions).filter(
+        ({ isIncluded }) => !isLive(own) || !isIncluded
+      )
+      const media = toRelatedEntities(content, values.media ?? [], versions)
+      // The store accepts no position of a variant that is not live.
+      const sentVariants =
+        values.variants === undefined ? {} : { variants: variants.map(({ entity }) => entity.entityId) }
       return Either.right({
         publication: Publication.Product({
-          ...asked,
-          variants: variants.map(({ sent }) => sent),
-          media: media.map(({ sent }) => sent)
+          ...main,
+          variants: variants.map(({ entity }) => entity),
+          media: media.map(({ entity }) => entity)
         }),
-        taken: [
-          // Of variants that are not live yet the store did not take a place.
-          {
-            entityId,
-            values:
-              values.variants === undefined
-                ? values
-                : { ...values, variants: variants.map(({ sent }) => sent.entityId) }
-          },
+        accepted: [
+          { entityId, values: { ...values, ...sentVariants } },
           ...[...variants, ...media]
-            .filter(({ isCarried }) => isCarried)
-            .map(({ sent: { attributes, entityId } }) => ({ entityId, values: { attributes } }))
+            .filter(({ isIncluded }) => isIncluded)
+            .map(({ entity: { attributes, entityId } }) => ({ entityId, values: { attributes } }))
         ]
       })
     }
     case "variant": {
-      const productPlatformId = content.productId === null ? null : (known.get(content.productId)?.platformId ?? null)
+      const productPlatformId =
+        content.productId === null ? null : (versions.get(content.productId)?.platformId ?? null)
       return productPlatformId === null
-        ? Either.left(productGone)
-        : Either.right({ publication: Publication.Variant({ ...asked, productPlatformId }), taken: [taken] })
+        ? Either.left(productNotLive)
+        : Either.right({ publication: Publication.Variant({ ...main, productPlatformId }), accepted })
     }
     case "collection":
       return Either.right({
         publication: Publication.Collection({
-          ...asked,
-          members: (values.members ?? []).flatMap((member) => known.get(member)?.platformId ?? [])
+          ...main,
+          members: (values.members ?? []).flatMap((member) => versions.get(member)?.platformId ?? [])
         }),
-        taken: [taken]
+        accepted
       })
     case "media":
-      return Either.right({ publication: Publication.Media(asked), taken: [taken] })
+      return Either.right({ publication: Publication.Media(main), accepted })
   }
 }

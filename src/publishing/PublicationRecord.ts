@@ -4,67 +4,70 @@ import { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
-/** Where a publish that was asked for stands: `pending` until the store took it or certainly did not. */
+/** Days after which publications that have ended are deleted, with their attempts. */
+export const keptDays = 30
+
+/** State of a publication: `pending` until its outcome is certain. */
 export const PublicationState = Schema.Literal("pending", "published", "failed")
 export type PublicationState = typeof PublicationState.Type
 
 /**
- * How an attempt ended. `refused`: the platform said no; `unavailable`: it could not be used, and nothing was changed there;
- * `unknown`: no usable answer came, so it is read back; `interrupted`: its process was told to stop; `lost`: its process is
- * gone.
+ * Outcome of one attempt. `refused`: the platform rejected the publication. `unavailable`: the platform could not be used and
+ * changed nothing. `unknown`: no usable answer; the next attempt reads the store back. `interrupted`: the process was told to
+ * stop, or the store was unlinked. `lost`: the process died.
  */
 export const AttemptOutcome = Schema.Literal("published", "refused", "unavailable", "unknown", "interrupted", "lost")
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
 /**
- * How many versions of a kind a store has not the draft of: `waiting` for somebody to ask, or on their way: `underWay`. What
- * was edited again on its way is under way.
+ * Number of versions of one kind on a store whose draft is unpublished. `waiting`: without an open publish request.
+ * `underWay`: with one, even if the draft was edited again since.
  */
 export const PendingCount = Schema.Struct({ kind: EntityKind, waiting: Schema.Int, underWay: Schema.Int })
 export type PendingCount = typeof PendingCount.Type
 
-/** An entity of which a store waits for the draft. */
+/** An entity whose draft is unpublished on a store. */
 export const PendingEntity = Schema.Struct({ id: EntityId, kind: EntityKind, title: Schema.String })
 export type PendingEntity = typeof PendingEntity.Type
 
-/** One attempt to carry a publish out. */
+/** One attempt of a publication. */
 export const PublishAttempt = Schema.Struct({
   startedAt: Timestamp,
   endedAt: Schema.NullOr(Timestamp),
-  /** null: it is under way, or its process is gone. */
+  /** null: the attempt is running, or its process died and nobody has noticed yet. */
   outcome: Schema.NullOr(AttemptOutcome),
   /** The class of the failure, or the platform's own code. */
   reason: Schema.NullOr(Schema.String)
 })
 export type PublishAttempt = typeof PublishAttempt.Type
 
-/** A publish of one entity to one store that somebody asked for. */
+/** A requested publish of one entity to one store. */
 export const PublicationRecord = Schema.Struct({
   id: PublicationId,
   entityId: EntityId,
   storeId: StoreId,
   storeDomain: Schema.String,
-  /** The revision that was pinned. */
+  /** The draft revision at the time of the request. */
   draftRevision: Schema.Int,
   state: PublicationState,
-  /** Attempts that were begun. */
+  /** Attempts started so far. */
   attempts: Schema.Int,
   askedAt: Timestamp,
   finishedAt: Schema.NullOr(Timestamp),
-  /** Why it failed; of a pending one why the last attempt did. */
+  /** The error of a failed publication; of a pending one that of its last attempt. */
   error: Schema.NullOr(PublishError)
 })
 export type PublicationRecord = typeof PublicationRecord.Type
 
-/** An entity whose last publish on a store failed. */
+/** An entity whose last publish to a store failed. */
 export const FailedPublication = Schema.Struct({
   entityId: EntityId,
   entityType: EntityKind,
-  /** The entity's name here. */
+  /** The canonical title, not the store's. */
   title: Schema.String,
   storeId: StoreId,
   storeDomain: Schema.String,
-  /** Attempts of that publish, and when it ended; null: its record was deleted after 30 days. */
+  /** Attempts of that publish, and the time it ended. null: its record was deleted after 30 days. */
   attempts: Schema.NullOr(Schema.Int),
   finishedAt: Schema.NullOr(Timestamp),
   error: PublishError

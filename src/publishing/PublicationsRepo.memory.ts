@@ -6,9 +6,10 @@ import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
+import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublicationContent } from "./PublicationContent.ts"
-import type { FailedPublication, PublicationState, PublishAttempt } from "./PublicationRecord.ts"
-import { type AttemptEnd, type Claimed, keptDays, PublicationsRepo } from "./PublicationsRepo.ts"
+import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** A publish that was asked for; times in milliseconds since 1970. */
 export interface MemoryPublication {
@@ -52,7 +53,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
 
     /** Changes a publication that is still the attempt's; whether it was. */
     const held = (
-      { accountId, claim, id }: Claimed,
+      { accountId, claim, id }: ClaimedPublication,
       change: (publication: MemoryPublication, millis: number) => MemoryPublication
     ) =>
       Effect.gen(function* () {
@@ -68,7 +69,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
       })
 
     const end = (
-      claimed: Claimed,
+      claimed: ClaimedPublication,
       ended: AttemptEnd,
       change: (publication: MemoryPublication, millis: number) => Partial<MemoryPublication>
     ) =>
@@ -262,7 +263,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
         }),
       claim: ({ leaseSeconds, most, mostPerStore, only }) =>
         Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-          Ref.modify(store, (state): readonly [ReadonlyArray<Claimed>, MemoryState] => {
+          Ref.modify(store, (state): readonly [ReadonlyArray<ClaimedPublication>, MemoryState] => {
             const ranked = [...state.values()].flatMap((account) => {
               const taken = new Map<StoreId, number>()
               for (const { leaseUntil, storeId } of account.publications)

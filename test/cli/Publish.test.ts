@@ -42,7 +42,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         const id = String(rows[0]?.id)
         assert.strictEqual(
           yield* refusal("publish", id),
-          "files.example is known by its files alone: nothing can be published to it"
+          "files.example has no platform: nothing can be published to it"
         )
         yield* json("store-version", "add", id, "--store", europe)
         const revision = Number((yield* json("store-version", "add", id, "--store", gulf)).draft_revision)

@@ -264,7 +264,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.strictEqual(
         yield* refusal(lamp, files.id),
-        "Nothing was published to files.example: files.example is known by its files alone: nothing can be published to it."
+        "Nothing was published to files.example: files.example has no platform: nothing can be published to it."
       )
       yield* (yield* CatalogChanges)
         .apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } })])

@@ -441,7 +441,7 @@ for (const engine of serviceEngines) {
             yield* (yield* CatalogChanges).apply([CatalogChange.AddToStore({ entityId: picture, storeId: files.id })])
             assert.strictEqual(
               yield* refusal(ask(picture, files)),
-              "store_id: files.example is known by its files alone: nothing can be published to it"
+              "store_id: files.example has no platform: nothing can be published to it"
             )
             const revision = (yield* (yield* Drafts).get(picture, null)).draft_revision
             assert.strictEqual(
@@ -565,7 +565,7 @@ for (const engine of serviceEngines) {
               attempts: 4,
               error: {
                 code: "INTERRUPTED",
-                message: "The processes that published it ended before they were done, 3 times."
+                message: "The publishing process stopped 3 times before it finished."
               }
             })
             assert.deepStrictEqual(yield* stateOf(small, store), [true, "failed"])
@@ -753,7 +753,7 @@ for (const engine of serviceEngines) {
             ])
             assert.deepInclude(yield* settled(id), {
               state: "failed",
-              error: { code: "NOT_ON_STORE", message: "It was taken off the store before it was published." }
+              error: { code: "NOT_ON_STORE", message: "The entity was removed from the store before it was published." }
             })
             assert.strictEqual((yield* stateOf(small, store))[1], "failed")
             assert.strictEqual(yield* effects(shop), 0)

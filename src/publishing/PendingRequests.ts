@@ -1,0 +1,105 @@
+import { Effect, Either, Option, Schema } from "effect"
+import { CurrentActor } from "../model/Actor.ts"
+import type { EntityKind } from "../model/Attribute.ts"
+import { NotFound } from "../model/Errors.ts"
+import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import type { PendingEntity } from "./PublicationRecord.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { type PublishRequests, refuseWithoutPlatform } from "./PublishRequests.ts"
+
+/** A position in the list of a store's unpublished drafts: products first, then the kinds that refer to them. */
+export const PendingPlace = Schema.Struct({ part: Schema.Literal("products", "others"), after: EntityId })
+export type PendingPlace = typeof PendingPlace.Type
+
+export const firstPlace: PendingPlace = { part: "products", after: EntityId.make(nilUuid) }
+
+const firstOther: PendingPlace = { ...firstPlace, part: "others" }
+
+const kindsOfPart: Readonly<Record<PendingPlace["part"], ReadonlyArray<EntityKind>>> = {
+  products: ["product"],
+  others: ["collection", "variant", "media"]
+}
+
+/** The answer to a request for one batch of unpublished drafts. `next`: where the next batch begins; null: no more. */
+export interface AskedPending {
+  readonly asked: number
+  readonly refused: ReadonlyArray<PendingEntity & { readonly message: string }>
+  readonly next: PendingPlace | null
+}
+
+/** Size of a batch. A page waits for the whole batch. */
+const maxBatch = 200
+
+/** Products first: the first publish of a product includes its variants and media. */
+const adoptionOrder: ReadonlyArray<EntityKind> = ["product", "collection", "variant", "media"]
+
+/** Requests for all unpublished drafts of a store, in batches. */
+export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
+  Effect.gen(function* () {
+    const repo = yield* PublicationsRepo
+    const stores = yield* StoresRepo
+
+    const findStore = (storeId: StoreId) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const store = yield* stores.find(accountId, storeId)
+        return Option.isNone(store) ? yield* new NotFound() : store.value
+      })
+
+    const requestAll = (batch: ReadonlyArray<PendingEntity>, storeId: StoreId) =>
+      Effect.gen(function* () {
+        const refused: Array<AskedPending["refused"][number]> = []
+        let asked = 0
+        for (const entity of batch) {
+          const answer = yield* Effect.either(requestDraft(entity.id, storeId))
+          if (Either.isRight(answer)) {
+            if (answer.right.outcome !== "nothing_to_publish") asked++
+          } else if (answer.left._tag === "ValidationFailed")
+            refused.push({ ...entity, message: answer.left.issues.map(({ message }) => message).join("; ") })
+          else if (answer.left._tag === "PimLocked") return yield* answer.left
+          // NotFound: the entity was removed from the store meanwhile, so it is no longer pending.
+        }
+        return { asked, refused }
+      })
+
+    const requestBatch = (storeId: StoreId, { after, part }: PendingPlace) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const store = yield* findStore(storeId)
+        if (store.platform === "none") return yield* refuseWithoutPlatform(store)
+        // One more than a batch, to see whether more follow.
+        const pending = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[part], after, maxBatch + 1)
+        const batch = pending.slice(0, maxBatch)
+        const answer = yield* requestAll(batch, storeId)
+        const last = batch.at(-1)
+        if (pending.length > batch.length && last !== undefined) return { ...answer, next: { part, after: last.id } }
+        const hasOthers =
+          part === "products" &&
+          (yield* repo.pendingAfter(accountId, storeId, kindsOfPart.others, firstOther.after, 1)).length > 0
+        return { ...answer, next: hasOthers ? firstOther : null }
+      })
+
+    const countPending = (storeId: StoreId) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        yield* findStore(storeId)
+        return yield* repo.pendingCounts(accountId, storeId)
+      })
+
+    const adopt = Effect.gen(function* () {
+      let adopted = 0
+      for (const kind of adoptionOrder)
+        for (const { accountId, entityId, storeId } of yield* repo.orphans(kind))
+          adopted += yield* requestDraft(entityId, storeId).pipe(
+            Effect.provideService(CurrentActor, { _tag: "Cli", accountId }),
+            Effect.as(1),
+            Effect.catchAll((refusal) =>
+              Effect.as(Effect.logWarning(`Cannot publish the pending entity ${entityId}: ${refusal.message}`), 0)
+            )
+          )
+      return adopted
+    })
+
+    return { requestBatch, countPending, adopt }
+  })

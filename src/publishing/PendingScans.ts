@@ -1,0 +1,84 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Schema } from "effect"
+import { readsAll } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
+import type { PublicationsRepo } from "./PublicationsRepo.ts"
+
+type Pending = Pick<Context.Tag.Service<PublicationsRepo>, "orphans" | "pendingAfter" | "pendingCounts">
+
+/** Scans for store versions whose draft is unpublished. */
+export const makePendingScans = (sql: SqlClient): Pending => {
+  const pendingCounts = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
+    Result: PendingCount,
+    execute: ({ accountId, storeId }) => sql`
+      ${sql.literal(readsAll)}
+      SELECT e.kind, (count(*) FILTER (WHERE v.last_publish_status <> 'pending'))::integer AS waiting,
+             (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS "underWay"
+      FROM store_version v
+      CROSS JOIN LATERAL (
+        SELECT o.kind FROM entity o WHERE o.account_id = v.account_id AND o.id = v.entity_id OFFSET 0
+      ) e
+      WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.pending_publish
+      GROUP BY e.kind
+      ORDER BY e.kind COLLATE "C"`
+  })
+
+  // Reads the store's versions along their index: all pages together read each version once.
+  const pendingAfter = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      storeId: StoreId,
+      kinds: Schema.Array(EntityKind),
+      after: EntityId,
+      limit: Schema.Int
+    }),
+    Result: PendingEntity,
+    execute: ({ accountId, after, kinds, limit, storeId }) => sql`
+      SELECT v.entity_id AS id, e.kind, e.title
+      FROM store_version v
+      CROSS JOIN LATERAL (
+        SELECT o.kind, o.title FROM entity o
+        WHERE o.account_id = v.account_id AND o.id = v.entity_id AND o.kind = ANY(${kinds}::text[]) OFFSET 0
+      ) e
+      WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id > ${after}
+        AND v.pending_publish AND v.last_publish_status <> 'pending'
+      ORDER BY v.entity_id
+      LIMIT ${limit}`
+  })
+
+  const orphans = SqlSchema.findAll({
+    Request: Schema.String,
+    Result: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
+    execute: (kind) => sql`
+      SELECT v.account_id AS "accountId", v.entity_id AS "entityId", v.store_id AS "storeId"
+      FROM store s
+      CROSS JOIN LATERAL (
+        SELECT o.account_id, o.entity_id, o.store_id FROM store_version o
+        WHERE o.account_id = s.account_id AND o.store_id = s.id AND o.last_publish_status = 'pending' OFFSET 0
+      ) v
+      CROSS JOIN LATERAL (
+        SELECT e.id FROM entity e
+        WHERE e.account_id = v.account_id AND e.id = v.entity_id AND e.kind = ${kind} OFFSET 0
+      ) e
+      WHERE s.status = 'linked' AND s.platform <> 'none'
+        AND NOT EXISTS (
+          SELECT FROM publication p
+          WHERE p.account_id = v.account_id AND p.store_id = v.store_id AND p.state = 'pending'
+            AND p.brings @> ARRAY[v.entity_id]
+        )
+      ORDER BY v.account_id, v.store_id, v.entity_id
+      LIMIT 1000`
+  })
+
+  return {
+    pendingCounts: (accountId, storeId) => orDie(pendingCounts({ accountId, storeId })),
+    pendingAfter: (accountId, storeId, kinds, after, limit) =>
+      orDie(pendingAfter({ accountId, storeId, kinds, after, limit })),
+    orphans: (kind) => orDie(orphans(kind))
+  }
+}

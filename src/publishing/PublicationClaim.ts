@@ -1,0 +1,47 @@
+import { Schema } from "effect"
+import { HistoryActor } from "../drafts/History.ts"
+import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
+import { PublicationContent } from "./PublicationContent.ts"
+import type { AttemptOutcome } from "./PublicationRecord.ts"
+
+/** Limits of one claim. */
+export interface ClaimRequest {
+  /** Maximum number of publications to claim. */
+  readonly most: number
+  /** Maximum number of claimed publications of one store, in all processes together. */
+  readonly mostPerStore: number
+  readonly leaseSeconds: number
+  /** Claim only these publications; null: any. */
+  readonly only: ReadonlyArray<PublicationId> | null
+}
+
+/** A publication that belongs to one attempt until its lease expires. */
+export const ClaimedPublication = Schema.Struct({
+  accountId: AccountId,
+  id: PublicationId,
+  /** Identifies the attempt. Once another process has claimed the publication, writes of this attempt have no effect. */
+  claim: Schema.String,
+  entityId: EntityId,
+  storeId: StoreId,
+  draftRevision: Schema.Int,
+  content: PublicationContent,
+  actor: HistoryActor,
+  dropId: Schema.NullOr(DropId),
+  /** Attempts started so far, including this one. */
+  attempts: Schema.Int,
+  /** Attempts that were given back. */
+  givenBack: Schema.Int,
+  /** Attempts whose process died. */
+  lost: Schema.Int,
+  /** The error of the last attempt. */
+  error: Schema.NullOr(PublishError)
+})
+export type ClaimedPublication = typeof ClaimedPublication.Type
+
+/** The end of an attempt. */
+export interface AttemptEnd {
+  readonly outcome: AttemptOutcome
+  /** The class of the failure, or the platform's own code. */
+  readonly reason: string | null
+}

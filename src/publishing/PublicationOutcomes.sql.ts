@@ -1,0 +1,98 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Schema } from "effect"
+import { untilNone } from "../database/Forgetting.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, PublicationId } from "../model/Ids.ts"
+import { PublicationContent } from "./PublicationContent.ts"
+import { FailedPublication, keptDays, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
+import type { PublicationsRepo } from "./PublicationsRepo.ts"
+
+/** Maximum number of publications that one statement deletes. */
+const maxDeleted = 10_000
+
+type Outcomes = Pick<Context.Tag.Service<PublicationsRepo>, "attempts" | "contents" | "failures" | "find" | "forget">
+
+/** Statements that read what became of publications, and delete old ones. */
+export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
+  const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(PublicationId) })
+
+  const find = SqlSchema.findAll({
+    Request: Ids,
+    Result: PublicationRecord,
+    execute: ({ accountId, ids }) => sql`
+      SELECT p.id, p.entity_id AS "entityId", p.store_id AS "storeId", s.domain AS "storeDomain",
+             p.draft_revision AS "draftRevision", p.state, p.attempts, rfc3339(p.asked_at) AS "askedAt",
+             rfc3339(p.finished_at) AS "finishedAt", p.error
+      FROM publication p
+      JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id
+      WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])
+      ORDER BY p.sequence`
+  })
+
+  const contents = SqlSchema.findAll({
+    Request: Ids,
+    Result: Schema.Struct({ id: PublicationId, content: PublicationContent }),
+    execute: ({ accountId, ids }) => sql`
+      SELECT p.id, p.content FROM publication p
+      WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])`
+  })
+
+  const failures = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, limit: Schema.Int }),
+    Result: FailedPublication,
+    execute: ({ accountId, limit }) => sql`
+      WITH newest AS (
+        SELECT v.account_id, v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at,
+               row_number() OVER (ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id) AS place
+        FROM store_version v
+        JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+        LEFT JOIN LATERAL (
+          SELECT f.attempts, f.finished_at, f.sequence
+          FROM publication f
+          WHERE f.account_id = v.account_id AND f.store_id = v.store_id AND f.state = 'failed'
+            AND f.brings @> ARRAY[v.entity_id]
+          ORDER BY f.sequence DESC LIMIT 1
+        ) p ON true
+        WHERE v.account_id = ${accountId} AND v.last_publish_status = 'failed'
+        ORDER BY place LIMIT ${limit}
+      )
+      SELECT n.entity_id AS "entityId", e.kind AS "entityType", e.title, n.store_id AS "storeId",
+             n.domain AS "storeDomain", n.attempts, rfc3339(n.finished_at) AS "finishedAt", n.last_publish_error AS error
+      FROM newest n
+      JOIN entity e ON e.account_id = n.account_id AND e.id = n.entity_id
+      ORDER BY n.place`
+  })
+
+  const attempts = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: PublicationId }),
+    Result: PublishAttempt,
+    execute: ({ accountId, id }) => sql`
+      SELECT rfc3339(a.started_at) AS "startedAt", rfc3339(a.ended_at) AS "endedAt", a.outcome, a.reason
+      FROM publish_attempt a
+      WHERE a.account_id = ${accountId} AND a.publication_id = ${id}
+      ORDER BY a.ordinal`
+  })
+
+  const forgetSome = Effect.map(
+    sql`
+      WITH old AS (
+        SELECT p.account_id, p.id FROM publication p
+        WHERE p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'
+        ORDER BY p.finished_at LIMIT ${maxDeleted}
+      ), gone AS (
+        DELETE FROM publication p USING old o WHERE p.account_id = o.account_id AND p.id = o.id RETURNING p.id
+      )
+      SELECT count(*)::integer AS count FROM gone`,
+    ([row]) => Number(row?.count ?? 0)
+  )
+
+  return {
+    find: (accountId, ids) => orDie(find({ accountId, ids })),
+    contents: (accountId, ids) =>
+      Effect.map(orDie(contents({ accountId, ids })), (rows) => new Map(rows.map(({ content, id }) => [id, content]))),
+    failures: (accountId, limit) => orDie(failures({ accountId, limit })),
+    attempts: (accountId, id) => orDie(attempts({ accountId, id })),
+    forget: orDie(untilNone(forgetSome))
+  }
+}

@@ -1,0 +1,110 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { KnownVersion, PublicationContent } from "./PublicationContent.ts"
+import type { PublicationsRepo } from "./PublicationsRepo.ts"
+
+type Requests = Pick<
+  Context.Tag.Service<PublicationsRepo>,
+  "ahead" | "askedAgain" | "besides" | "insert" | "known" | "newest"
+>
+
+/** Statements of a publish request: what it reads, the publication that it inserts, and its place in the queue. */
+export const makePublicationRequests = (sql: SqlClient): Requests => {
+  const newest = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
+    Result: Schema.Struct({ id: PublicationId, content: PublicationContent }),
+    execute: ({ accountId, entityId, storeId }) => sql`
+      SELECT p.id, p.content FROM publication p
+      WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
+        AND p.state = 'pending'
+      ORDER BY p.sequence DESC
+      LIMIT 1`
+  })
+
+  const askedAgain = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      storeId: StoreId,
+      ids: Schema.Array(EntityId),
+      id: PublicationId
+    }),
+    Result: Schema.Struct({ id: EntityId }),
+    execute: ({ accountId, id, ids, storeId }) => sql`
+      SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
+      WHERE EXISTS (
+        SELECT FROM publication p
+        WHERE p.account_id = ${accountId} AND p.entity_id = k.id AND p.store_id = ${storeId}
+          AND p.state = 'pending' AND p.id <> ${id}
+      )`
+  })
+
+  const ahead = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, ids: Schema.Array(PublicationId) }),
+    Result: Schema.Struct({ id: PublicationId }),
+    execute: ({ accountId, ids }) => sql`
+      WITH RECURSIVE line AS (
+        SELECT p.id, p.store_id, p.sequence, p.brings FROM publication p
+        WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])
+        UNION
+        SELECT q.id, q.store_id, q.sequence, q.brings
+        FROM line l
+        JOIN publication q ON q.account_id = ${accountId} AND q.store_id = l.store_id AND q.state = 'pending'
+          AND q.sequence < l.sequence AND q.brings && l.brings
+      )
+      SELECT id FROM line`
+  })
+
+  const besides = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),
+    Result: Schema.Struct({ id: EntityId }),
+    execute: ({ accountId, entityId, storeId }) => sql`
+      SELECT g.media_id AS id FROM entity_media g
+      WHERE g.account_id = ${accountId} AND g.entity_id = ${entityId}
+      UNION ALL
+      SELECT m.product_id AS id
+      FROM collection_member m
+      CROSS JOIN LATERAL (
+        SELECT v.platform_id, v.accepted FROM store_version v
+        WHERE v.account_id = m.account_id AND v.entity_id = m.product_id AND v.store_id = ${storeId} OFFSET 0
+      ) v
+      WHERE m.account_id = ${accountId} AND m.collection_id = ${entityId}
+        AND v.platform_id IS NULL AND v.accepted IS NOT NULL`
+  })
+
+  const known = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, storeId: StoreId, ids: Schema.Array(EntityId) }),
+    Result: Schema.Struct({ id: EntityId, ...KnownVersion.fields }),
+    execute: ({ accountId, ids, storeId }) => sql`
+      SELECT v.entity_id AS id, v.platform_id AS "platformId", v.accepted
+      FROM unnest(${ids}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT o.entity_id, o.platform_id, o.accepted FROM store_version o
+        WHERE o.account_id = ${accountId} AND o.entity_id = k.id AND o.store_id = ${storeId} OFFSET 0
+      ) v`
+  })
+
+  return {
+    insert: (accountId, { actor, brings, content, draftRevision, dropId, entityId, id, storeId }) =>
+      sql`
+        INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id)
+        VALUES (${accountId}, ${id}, ${entityId}, ${storeId}, ${draftRevision}, ${brings}::uuid[],
+                ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid)`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
+    newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
+    askedAgain: (accountId, storeId, ids, id) =>
+      Effect.map(orDie(askedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),
+    ahead: (accountId, ids) => Effect.map(orDie(ahead({ accountId, ids })), (rows) => rows.map(({ id }) => id)),
+    besides: (accountId, entityId, storeId) =>
+      Effect.map(orDie(besides({ accountId, entityId, storeId })), (rows) => rows.map(({ id }) => id)),
+    known: (accountId, storeId, ids) =>
+      Effect.map(
+        orDie(known({ accountId, storeId, ids })),
+        (rows) => new Map(rows.map(({ id, ...version }) => [id, version]))
+      )
+  }
+}

@@ -1,0 +1,199 @@
+import { Effect, Either, Option } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import type { EntityId } from "../model/Ids.ts"
+import type { PublishError } from "../model/PublishState.ts"
+import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
+import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import type { Publication, Published } from "../platform/Publication.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { StoreAccess } from "../stores/StoreAccess.ts"
+import type { ClaimedPublication } from "./PublicationClaim.ts"
+import {
+  fillFields,
+  includedIds,
+  type PublicationContent,
+  type Push,
+  relatedIds,
+  toPush
+} from "./PublicationContent.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { countAttempts, notOnStore, toFinalError, tooSlow, toPublishError } from "./PublishFailures.ts"
+import type { PublishingOptions } from "./PublishingOptions.ts"
+import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
+
+/** The result of talking to the platform. */
+type Decision =
+  | { readonly _tag: "Accept"; readonly published: Published }
+  | { readonly _tag: "Refuse"; readonly error: PublishError }
+  | { readonly _tag: "RetryLater"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
+  /** No attempts are left. */
+  | { readonly _tag: "GiveUp"; readonly reason: string | null; readonly error: PublishError }
+  /** The store was unlinked. */
+  | { readonly _tag: "GiveBack" }
+
+const accept = (published: Published): Decision => ({ _tag: "Accept", published })
+const refuse = ({ code, message }: PlatformRefused): Decision => ({ _tag: "Refuse", error: { code, message } })
+const retryLater = (error: PlatformUnavailable | PlatformOutcomeUnknown): Decision => ({ _tag: "RetryLater", error })
+
+/** What one attempt sends, or why it cannot be sent. */
+interface PreparedAttempt {
+  readonly content: PublicationContent
+  readonly push: Either.Either<Push, { readonly error: PublishError; readonly entityIds: ReadonlyArray<EntityId> }>
+}
+
+const makePrepareAttempt = Effect.gen(function* () {
+  const repo = yield* PublicationsRepo
+  const transaction = yield* Transaction
+
+  /** The first attempt fixes the values of field content, so that all attempts send the same. */
+  const fixContent = (claimed: ClaimedPublication) =>
+    Effect.gen(function* () {
+      const { accountId, content, entityId, storeId } = claimed
+      if (content._tag === "Draft" || content.values !== null) return content
+      const accepted = (yield* repo.known(accountId, storeId, [entityId])).get(entityId)?.accepted ?? null
+      if (accepted === null) return content
+      const filled = fillFields(content, accepted)
+      yield* transaction.run(repo.pin(claimed, filled))
+      return filled
+    })
+
+  return (claimed: ClaimedPublication): Effect.Effect<PreparedAttempt> =>
+    Effect.gen(function* () {
+      const { accountId, entityId, id, storeId } = claimed
+      const content = yield* fixContent(claimed)
+      const versions = yield* repo.known(accountId, storeId, relatedIds(entityId, content))
+      const { values } = content
+      const push =
+        values === null || !versions.has(entityId)
+          ? Either.left(notOnStore)
+          : toPush({ content, entityId, id, values }, versions)
+      // Included entities that the store accepted in the meantime do not share the failure.
+      const unaccepted = includedIds(content).filter((each) => (versions.get(each)?.accepted ?? null) === null)
+      return { content, push: Either.mapLeft(push, (error) => ({ error, entityIds: [entityId, ...unaccepted] })) }
+    })
+})
+
+/** Sends a publication to its store. An attempt after the first reads back before it sends. */
+const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
+  Effect.gen(function* () {
+    const access = yield* StoreAccess
+    const faults = yield* FaultInjector
+    const platform = yield* PlatformClient
+
+    const readBack = (store: PlatformStore, publication: Publication) =>
+      Effect.zipLeft(Effect.either(platform.readBack(store, publication)), faults.at("readBack"))
+
+    /** The outcome of the earlier attempts. None: the store has not got the publication, and it may be sent. */
+    const checkEarlierAttempts = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
+      Effect.map(readBack(store, publication), (read): Option.Option<Decision> => {
+        const attempts = countAttempts(claimed)
+        if (Either.isRight(read)) {
+          if (Option.isSome(read.right)) return Option.some(accept(read.right.value))
+          if (attempts <= mostPushes) return Option.none()
+          return Option.some({ _tag: "GiveUp", reason: null, error: toFinalError(claimed.error ?? tooSlow, attempts) })
+        }
+        const failure = read.left
+        if (failure._tag === "PlatformRefused") return Option.some(refuse(failure))
+        if (attempts < mostPushes + mostReadings) return Option.some(retryLater(failure))
+        const error = toFinalError(claimed.error ?? toPublishError(failure), attempts)
+        return Option.some({ _tag: "GiveUp", reason: failure.reason, error })
+      })
+
+    const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
+      Effect.gen(function* () {
+        yield* faults.at("pushing")
+        const answer = yield* Effect.either(platform.publish(store, publication))
+        yield* faults.at("pushed")
+        if (Either.isRight(answer)) return accept(answer.right)
+        const failure = answer.left
+        switch (failure._tag) {
+          case "PlatformRefused":
+            return refuse(failure)
+          case "PlatformUnavailable": {
+            const attempts = countAttempts(claimed)
+            if (attempts < mostPushes) return retryLater(failure)
+            const error = toFinalError(toPublishError(failure), attempts)
+            return { _tag: "GiveUp", reason: failure.reason, error } satisfies Decision
+          }
+          case "PlatformOutcomeUnknown": {
+            const read = yield* readBack(store, publication)
+            // None may mean "not yet". The next attempt begins with another read.
+            return Either.isRight(read) && Option.isSome(read.right) ? accept(read.right.value) : retryLater(failure)
+          }
+        }
+      })
+
+    return (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
+      Effect.gen(function* () {
+        const opened = yield* Effect.either(access.open(claimed.accountId, claimed.storeId))
+        if (Either.isLeft(opened)) return opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left)
+        const store = opened.right
+        if (claimed.attempts > 1) {
+          const earlier = yield* checkEarlierAttempts(claimed, store, publication)
+          if (Option.isSome(earlier)) return earlier.value
+        }
+        return yield* push(claimed, store, publication)
+      })
+  })
+
+/** One attempt of a claimed publication: prepare it, send it, save the result. */
+export const makeAttempt = (options: PublishingOptions) =>
+  Effect.gen(function* () {
+    const faults = yield* FaultInjector
+    const finish = yield* makeFinishPublication
+    const postpone = yield* makePostponePublication(options)
+    const prepare = yield* makePrepareAttempt
+    const repo = yield* PublicationsRepo
+    const send = yield* makeSendPublication(options)
+    const transaction = yield* Transaction
+
+    const saveDecision = (claimed: ClaimedPublication, content: PublicationContent, push: Push, decision: Decision) => {
+      const entityIds = push.accepted.map(({ entityId }) => entityId)
+      switch (decision._tag) {
+        case "Accept":
+          return finish(
+            claimed,
+            content,
+            { outcome: "published", reason: null },
+            { _tag: "Published", push, published: decision.published }
+          )
+        case "Refuse":
+          return finish(
+            claimed,
+            content,
+            { outcome: "refused", reason: decision.error.code },
+            { _tag: "Failed", entityIds, error: decision.error }
+          )
+        case "GiveUp":
+          return finish(
+            claimed,
+            content,
+            { outcome: "unavailable", reason: decision.reason },
+            { _tag: "Failed", entityIds, error: decision.error }
+          )
+        case "RetryLater": {
+          const outcome = decision.error._tag === "PlatformUnavailable" ? "unavailable" : "unknown"
+          return postpone(claimed, { outcome, reason: decision.error.reason }, toPublishError(decision.error))
+        }
+        case "GiveBack":
+          return transaction.run(repo.giveBack(claimed))
+      }
+    }
+
+    return (claimed: ClaimedPublication): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        yield* faults.at("claimed")
+        const { content, push } = yield* prepare(claimed)
+        if (Either.isLeft(push)) {
+          const { entityIds, error } = push.left
+          return yield* finish(
+            claimed,
+            content,
+            { outcome: "refused", reason: error.code },
+            { _tag: "Failed", entityIds, error }
+          )
+        }
+        const decision = yield* send(claimed, push.right.publication)
+        yield* saveDecision(claimed, content, push.right, decision)
+      })
+  })

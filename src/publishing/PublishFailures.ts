@@ -1,0 +1,38 @@
+import type { PublishError } from "../model/PublishState.ts"
+import type { PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import type { ClaimedPublication } from "./PublicationClaim.ts"
+import type { PublishingOptions } from "./PublishingOptions.ts"
+
+/** Attempts that count against the limits, including this one. */
+export const countAttempts = ({ attempts, givenBack, lost }: ClaimedPublication): number => attempts - givenBack - lost
+
+export const notOnStore: PublishError = {
+  code: "NOT_ON_STORE",
+  message: "The entity was removed from the store before it was published."
+}
+
+export const tooSlow: PublishError = { code: "OUTCOME_UNKNOWN", message: "The store's platform took too long." }
+
+export const toPublishError = (error: PlatformUnavailable | PlatformOutcomeUnknown): PublishError => ({
+  code: error._tag === "PlatformUnavailable" ? "PLATFORM_UNAVAILABLE" : "OUTCOME_UNKNOWN",
+  message: error.message
+})
+
+/** The last error of a publication that is not tried again. */
+export const toFinalError = ({ code, message }: PublishError, attempts: number): PublishError => ({
+  code,
+  message: `${message} Tried ${attempts} ${attempts === 1 ? "time" : "times"}.`
+})
+
+/** A publication that used up its attempts without an outcome: its processes died, or its attempts timed out. */
+export const isExhausted = (claimed: ClaimedPublication, options: PublishingOptions): boolean =>
+  claimed.lost > options.mostLost || countAttempts(claimed) > options.mostPushes + options.mostReadings
+
+export const toExhaustedError = (claimed: ClaimedPublication, options: PublishingOptions): PublishError =>
+  claimed.lost > options.mostLost
+    ? {
+        code: "INTERRUPTED",
+        message: `The publishing process stopped ${claimed.lost} times before it finished.`
+      }
+    : // The exhausting attempt itself sends nothing.
+      toFinalError(claimed.error ?? tooSlow, countAttempts(claimed) - 1)

@@ -1,0 +1,127 @@
+import { Duration, Effect, Random } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import { CatalogChange } from "../drafts/CatalogChange.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { HistoryRepo } from "../drafts/HistoryRepo.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { PublishError } from "../model/PublishState.ts"
+import type { Published } from "../platform/Publication.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
+import type { PublicationContent, Push } from "./PublicationContent.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { countAttempts } from "./PublishFailures.ts"
+import type { PublishingOptions } from "./PublishingOptions.ts"
+import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
+
+/** The final outcome of a publication. `entityIds`: the entities that share the failure. */
+export type PublicationOutcome =
+  | { readonly _tag: "Published"; readonly push: Push; readonly published: Published }
+  | { readonly _tag: "Failed"; readonly entityIds: ReadonlyArray<EntityId>; readonly error: PublishError }
+
+/**
+ * The changes of store versions that an outcome causes. A version that a newer request made pending stays pending.
+ * `isOnStore`: entities removed from the store meanwhile are left out.
+ */
+const toChanges = (
+  outcome: PublicationOutcome,
+  storeId: StoreId,
+  isOnStore: (id: EntityId) => boolean,
+  requestedAgain: ReadonlySet<EntityId>
+): ReadonlyArray<CatalogChange> =>
+  outcome._tag === "Failed"
+    ? outcome.entityIds
+        .filter((id) => isOnStore(id) && !requestedAgain.has(id))
+        .map((id) => CatalogChange.RefusePublish({ entityId: id, storeId, error: outcome.error }))
+    : [
+        ...outcome.push.accepted
+          .filter(({ entityId }) => isOnStore(entityId))
+          .map(({ entityId, values }) =>
+            CatalogChange.AcceptPinned({ entityId, storeId, values, isAskedAgain: requestedAgain.has(entityId) })
+          ),
+        ...[...outcome.published.platformIds]
+          .filter(([id]) => isOnStore(id))
+          .map(([entityId, platformId]) => CatalogChange.Identify({ entityId, storeId, platformId }))
+      ]
+
+/** Ends a publication: saves its outcome, the versions' publish states and their history. */
+export const makeFinishPublication = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const faults = yield* FaultInjector
+  const history = yield* HistoryRepo
+  const importLock = yield* ImportLockRepo
+  const repo = yield* PublicationsRepo
+  const savePublishStates = yield* makeSavePublishStates
+  const transaction = yield* Transaction
+
+  /** False: another process has taken the publication over, or its store was unlinked. */
+  const saveOutcome = (
+    claimed: ClaimedPublication,
+    content: PublicationContent,
+    end: AttemptEnd,
+    outcome: PublicationOutcome
+  ) =>
+    Effect.gen(function* () {
+      const { accountId, actor, dropId, entityId, id, storeId } = claimed
+      const isFailed = outcome._tag === "Failed"
+      const error = isFailed ? outcome.error : null
+      const entityIds = isFailed ? outcome.entityIds : outcome.push.accepted.map((each) => each.entityId)
+      const identifiedIds = isFailed ? [] : [...outcome.published.platformIds.keys()]
+      // The lock keeps imports from applying meanwhile. It is shared, so an import under review does not block outcomes.
+      yield* importLock.share(accountId)
+      const locked = yield* drafts.lock(accountId, [...new Set([entityId, ...entityIds, ...identifiedIds])], [])
+      if (!locked.storeIds.includes(storeId)) {
+        // The store was unlinked. The publication waits until the store is linked again, and is then read back.
+        yield* repo.giveBack(claimed)
+        return false
+      }
+      const isStillClaimed = yield* repo.finish(claimed, end, isFailed ? "failed" : "published", error)
+      if (!isStillClaimed) return false
+      const requestedAgain = yield* repo.askedAgain(accountId, storeId, entityIds, id)
+      const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
+      const action = isFailed ? "publish_failed" : "published"
+      yield* savePublishStates(
+        accountId,
+        locked,
+        toChanges(outcome, storeId, isOnStore, requestedAgain),
+        Effect.zipRight(
+          history.recordPublishes(
+            accountId,
+            actor,
+            dropId,
+            toPublishEvents({ ...claimed, content }, entityIds, action, error)
+          ),
+          faults.at("settling")
+        )
+      )
+      return true
+    })
+
+  return (claimed: ClaimedPublication, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
+    transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
+      Effect.flatMap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
+      // The changed entities are locked and on the store, so a refused change is a defect.
+      Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die })
+    )
+})
+
+/** Ends an attempt without an outcome and delays the next one. */
+export const makePostponePublication = (options: PublishingOptions) =>
+  Effect.gen(function* () {
+    const faults = yield* FaultInjector
+    const repo = yield* PublicationsRepo
+    const transaction = yield* Transaction
+
+    return (claimed: ClaimedPublication, end: AttemptEnd, error: PublishError) =>
+      Effect.gen(function* () {
+        const maxSeconds = Math.min(
+          Duration.toSeconds(options.longestDelay),
+          Duration.toSeconds(options.firstDelay) * 2 ** (countAttempts(claimed) - 1)
+        )
+        // At least half of the maximum: after an unknown outcome the store needs time to finish what it does.
+        const delaySeconds = maxSeconds * (yield* Random.nextRange(0.5, 1))
+        yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))
+        yield* faults.at("postponed")
+      })
+  })

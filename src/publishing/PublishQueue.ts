@@ -1,0 +1,134 @@
+import { Cause, Duration, Effect, FiberSet, Option } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import type { AccountId, PublicationId } from "../model/Ids.ts"
+import type { ClaimedPublication } from "./PublicationClaim.ts"
+import { includedIds } from "./PublicationContent.ts"
+import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { makeAttempt } from "./PublishAttempts.ts"
+import { isExhausted, toExhaustedError, tooSlow } from "./PublishFailures.ts"
+import type { PublishingOptions } from "./PublishingOptions.ts"
+import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
+import type { PublishSignal } from "./PublishSignal.ts"
+
+/** Pause after the database could not be reached. */
+const pauseAfterFailure = Duration.seconds(10)
+
+/** Runs one attempt of a claimed publication while its lease holds. */
+const makeRunClaimed = (options: PublishingOptions) =>
+  Effect.gen(function* () {
+    const attempt = yield* makeAttempt(options)
+    const finish = yield* makeFinishPublication
+    const postpone = yield* makePostponePublication(options)
+    const repo = yield* PublicationsRepo
+    const transaction = yield* Transaction
+
+    const failExhausted = (claimed: ClaimedPublication) =>
+      finish(
+        claimed,
+        claimed.content,
+        { outcome: "unknown", reason: null },
+        {
+          _tag: "Failed",
+          entityIds: [claimed.entityId, ...includedIds(claimed.content)],
+          error: toExhaustedError(claimed, options)
+        }
+      )
+
+    const attemptInTime = (claimed: ClaimedPublication) =>
+      Effect.timeoutOption(
+        isExhausted(claimed, options) ? failExhausted(claimed) : attempt(claimed),
+        options.attemptLimit
+      ).pipe(
+        Effect.flatMap((ended) =>
+          Option.isSome(ended) ? Effect.void : postpone(claimed, { outcome: "unknown", reason: "timeout" }, tooSlow)
+        )
+      )
+
+    /** Renews the lease until another process has taken the publication over. */
+    const keepLease = (claimed: ClaimedPublication) =>
+      transaction
+        .run(repo.renew(claimed, Duration.toSeconds(options.lease)))
+        .pipe(
+          Effect.delay(options.betweenRenewals),
+          Effect.repeat({ while: (isStillClaimed) => isStillClaimed }),
+          Effect.asVoid
+        )
+
+    return (claimed: ClaimedPublication) =>
+      Effect.raceFirst(attemptInTime(claimed), keepLease(claimed)).pipe(
+        // A process that stops gives the publication back, so that the next one need not wait for the lease to expire.
+        Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(transaction.run(repo.giveBack(claimed))))),
+        // After a defect the lease expires, and the publication is claimed again.
+        Effect.catchAllCause((cause) =>
+          Cause.isInterruptedOnly(cause)
+            ? Effect.void
+            : Effect.logWarning(`An attempt of publication ${claimed.id} failed unexpectedly`, cause)
+        )
+      )
+  })
+
+/** Claims and runs publications until it is interrupted. `only`: no others than these; null: all. */
+export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) =>
+  Effect.gen(function* () {
+    const repo = yield* PublicationsRepo
+    const runClaimed = yield* makeRunClaimed(options)
+    const transaction = yield* Transaction
+
+    const claim = (most: number, only: ReadonlyArray<PublicationId> | null) => {
+      const leaseSeconds = Duration.toSeconds(options.lease)
+      return transaction
+        .run(repo.claim({ most, mostPerStore: options.mostPerStore, leaseSeconds, only }))
+        .pipe(
+          Effect.catchAllCause((cause) =>
+            Effect.logWarning("Failed to claim publications", cause).pipe(
+              Effect.zipRight(Effect.sleep(pauseAfterFailure)),
+              Effect.as([])
+            )
+          )
+        )
+    }
+
+    return (only: ReadonlyArray<PublicationId> | null): Effect.Effect<never> =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const waitForSignal = yield* signal.subscribe
+          const fork = yield* FiberSet.makeRuntime<never>()
+          let running = 0
+          const release = Effect.suspend(() => {
+            running--
+            return signal.notify
+          })
+          const claimAndRun = Effect.gen(function* () {
+            const free = options.mostAtOnce - running
+            const claimed = free === 0 ? [] : yield* claim(free, only)
+            for (const each of claimed) {
+              running++
+              fork(Effect.ensuring(runClaimed(each), release))
+            }
+          })
+          return yield* Effect.forever(Effect.zipRight(claimAndRun, waitForSignal))
+        })
+      )
+  })
+
+/** Waits until none of these publications is open. `report`: receives the number of open ones whenever it changes. */
+export const makeWaitForOutcomes = (signal: PublishSignal) =>
+  Effect.map(
+    PublicationsRepo,
+    (repo) =>
+      (accountId: AccountId, ids: ReadonlyArray<PublicationId>, report: (open: number) => Effect.Effect<void>) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const waitForSignal = yield* signal.subscribe
+            let lastOpen: number | undefined
+            for (;;) {
+              const records = yield* repo.find(accountId, ids)
+              const open = records.filter(({ state }) => state === "pending").length
+              if (open !== lastOpen) yield* report(open)
+              if (open === 0) return records
+              lastOpen = open
+              yield* waitForSignal
+            }
+          })
+        )
+  )
