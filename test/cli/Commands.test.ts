@@ -5,12 +5,12 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, it as test } from "vitest"
 import { catalog, catalogProcess, onTerminalOf, serveCatalog } from "../support/CommandLine.ts"
-import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe.skipIf(!serverAnswers)("commands on a server", () => {
-  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+  layer(layerServerUrlEmpty, { excludeTestServices: true })((it) => {
     it.effect("accounts and keys, for people and for programs", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
