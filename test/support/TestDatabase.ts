@@ -79,7 +79,10 @@ const layerCreated = (create: (name: string) => Promise<unknown>): Layer.Layer<T
       const suffix = (yield* Random.nextIntBetween(0, 2 ** 40)).toString(36)
       const name = `catalog_test_${suffix}`
       yield* Effect.acquireRelease(
-        Effect.promise(() => create(name)),
+        // No test ends the server, so commits need not wait for the disk: a commit takes 0.2 ms instead of 4 ms.
+        Effect.promise(() =>
+          create(name).then(() => administer(`ALTER DATABASE ${name} SET synchronous_commit = off`))
+        ),
         () => Effect.promise(() => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
       )
       return urlOf(name)
