@@ -143,8 +143,8 @@ describe("the socket of a server", () => {
         }),
         (client) => Effect.sync(() => client.destroy())
       )
-      const [duration] = yield* Effect.timed(Scope.close(scope, Exit.void))
-      assert.isBelow(Duration.toMillis(duration), 4_000)
+      // The client leaves only afterwards: a close that waited for it would never end.
+      yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(readdirSync(directory), [])
       idle.destroy()
     }))
@@ -247,7 +247,6 @@ describe("the way to the database", () => {
   const refused = (directory: string) =>
     Effect.gen(function* () {
       const [duration, error] = yield* Effect.timed(Effect.flip(open(directory, listAccounts)))
-      assert.isBelow(Duration.toMillis(duration), 3_000)
       assert.deepInclude(error, { _tag: "DatabaseInUse", pid: process.pid })
       return Duration.toMillis(duration)
     })
@@ -322,11 +321,15 @@ describe("the way to the database", () => {
 
   test("is not tried again after any other failure", () =>
     Effect.gen(function* () {
-      const failing = Layer.fail("broken" as const)
-      const [duration, error] = yield* Effect.timed(
-        Effect.flip(Effect.provide(listAccounts, AdminClient.layer(failing, Duration.minutes(1))))
+      let tries = 0
+      const failing = Layer.unwrapEffect(
+        Effect.sync(() => {
+          tries += 1
+          return Layer.fail("broken" as const)
+        })
       )
+      const error = yield* Effect.flip(Effect.provide(listAccounts, AdminClient.layer(failing, Duration.seconds(1))))
       assert.strictEqual(error, "broken")
-      assert.isBelow(Duration.toMillis(duration), 1_000)
+      assert.strictEqual(tries, 1)
     }))
 })

@@ -59,6 +59,7 @@ export const openProxy = Effect.acquireRelease(
     const target = new URL(address)
     const sockets = new Set<Socket>()
     let isHung = false
+    let commands = 0
     let delayMillis = 0
     const server = createServer((near) => {
       const far = connect(Number(target.port || 6379), target.hostname)
@@ -73,6 +74,7 @@ export const openProxy = Effect.acquireRelease(
           to.destroy()
         })
         from.on("data", (data) => {
+          if (isHung && from === near && data.includes("EVALSHA")) commands += 1
           const pass = () => {
             if (!isHung && !to.destroyed) to.write(data)
           }
@@ -112,6 +114,8 @@ export const openProxy = Effect.acquireRelease(
           delayMillis = millis
         }),
       connections: Effect.sync(() => sockets.size / 2),
+      /** How many packets with a request for a budget it took in while it hung. */
+      requestsWhileHung: Effect.sync(() => commands),
       close: () => (server.listening ? cut() : Promise.resolve())
     }
   }),

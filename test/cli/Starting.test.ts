@@ -6,7 +6,7 @@ import { Effect, Redacted } from "effect"
 import { request } from "undici"
 import { openClient } from "../faults/Stalls.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
-import { layerServer, layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { layerServer, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** How PostgreSQL refuses a connection. */
 const refusal = (code: string, text: string) => {
@@ -47,7 +47,7 @@ const aStartingServer = Effect.gen(function* () {
 })
 
 describe.skipIf(!serverAnswers)("a start", () => {
-  layer(layerServerUrl, { excludeTestServices: true })("before the server", (it) => {
+  layer(layerServerUrlEmpty, { excludeTestServices: true })("before the server", (it) => {
     it.scoped("waits for a server that refuses at first and then starts up, and says so", () =>
       Effect.gen(function* () {
         const { listen, url } = yield* aStartingServer

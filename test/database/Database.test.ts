@@ -248,7 +248,7 @@ for (const engine of TestDatabase.engines) {
 }
 
 describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
-  layer(TestDatabase.layerServerUrl, { excludeTestServices: true })((it) => {
+  layer(TestDatabase.layerServerUrlEmpty, { excludeTestServices: true })((it) => {
     it.scoped("sets up its sessions", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabase.TestDatabaseUrl

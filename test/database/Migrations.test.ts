@@ -118,7 +118,7 @@ describe("Migrations", () => {
           boots.map(({ current }) => current),
           [true, true, true]
         )
-      }).pipe(Effect.provide(TestDatabase.layerServerUrl))
+      }).pipe(Effect.provide(TestDatabase.layerServerUrlEmpty))
     )
   })
 })

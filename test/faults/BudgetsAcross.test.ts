@@ -209,9 +209,8 @@ describe.skipIf(!serverAnswers || !redisAnswers)("64 parallel clients over two p
           firstWhileHung: Math.round(first),
           slowestAfterIt: Math.round(Math.max(...rest))
         })
-        assert.isBelow(first, 1_000)
-        assert.isBelow(Math.max(...rest), 250)
-        assert.isBelow(Math.max(...during.map(({ millis }) => millis)), 500)
+        // Only the first request waits for Redis: the others do not ask it.
+        assert.strictEqual(yield* proxy.requestsWhileHung, 1)
         // Within the same minute: it was said already.
         assert.lengthOf(logged(/WARN/), 1)
         yield* proxy.hang(false)

@@ -10,7 +10,7 @@ import { RateBudget } from "../../src/budgets/RateBudget.ts"
 import * as Database from "../../src/database/Database.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { ask, serverWith } from "../http/Exchange.ts"
-import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
@@ -80,7 +80,7 @@ const run = promisify(execFile)
 describe.skipIf(!serverAnswers)("a cursor of a database on the server", () => {
   it.scopedLive("goes on at another node, and after dump and restore", () =>
     Effect.gen(function* () {
-      const urlOf = Effect.map(Layer.build(Layer.fresh(layerServerUrl)), (context) =>
+      const urlOf = Effect.map(Layer.build(Layer.fresh(layerServerUrlEmpty)), (context) =>
         Redacted.value(Context.get(context, TestDatabaseUrl))
       )
       const [source, restored, other] = [yield* urlOf, yield* urlOf, yield* urlOf]

@@ -3,7 +3,6 @@ import { Effect, Layer, Logger, Schedule } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Database from "../../src/database/Database.ts"
 import type { Deadlines } from "../../src/database/Deadlines.ts"
-import * as Migrations from "../../src/database/Migrations.ts"
 import { layerServerUrl, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** A pool on the suite's database. */
@@ -17,12 +16,7 @@ const silent = Logger.remove(Logger.defaultLogger)
 
 /** A fresh database of the server, with the schema. */
 export const layerDatabase = (maxConnections: number) =>
-  Migrations.layer.pipe(
-    Layer.provideMerge(layerPool(maxConnections)),
-    Layer.provideMerge(layerServerUrl),
-    Layer.provideMerge(silent),
-    Layer.orDie
-  )
+  layerPool(maxConnections).pipe(Layer.provideMerge(layerServerUrl), Layer.provideMerge(silent), Layer.orDie)
 
 /** All services on a fresh database of the server. */
 export const layerServices = (maxConnections: number) =>

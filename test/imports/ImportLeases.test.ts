@@ -10,7 +10,6 @@ import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
-import * as Migrations from "../../src/database/Migrations.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
@@ -77,7 +76,6 @@ for (const engine of engines)
       Layer.provide(Holding),
       Layer.provideMerge(Services),
       Layer.provideMerge(RepositoriesOnDatabase),
-      Layer.provideMerge(Migrations.layer),
       Layer.provideMerge(engine.layer),
       Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
       Layer.orDie

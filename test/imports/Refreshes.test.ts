@@ -6,7 +6,6 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
-import * as Migrations from "../../src/database/Migrations.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import type { ImportPhase } from "../../src/imports/Import.ts"
@@ -126,7 +125,6 @@ for (const engine of engines)
       Layer.provide(Disturbing),
       Layer.provideMerge(Services),
       Layer.provideMerge(RepositoriesOnDatabase),
-      Layer.provideMerge(Migrations.layer),
       Layer.provideMerge(engine.layer),
       Layer.orDie
     )

@@ -3,11 +3,11 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { Sessions } from "../../src/access/Sessions.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
-import { layerServerEmpty, serverAnswers } from "../support/TestDatabase.ts"
+import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
 import { aConnection, aUser, pagesServer } from "./PagesServer.ts"
 
 describe.skipIf(!serverAnswers)("what is over", () => {
-  layer(pagesServer({}, layerServerEmpty), { excludeTestServices: true })((it) => {
+  layer(pagesServer({}, layerServer), { excludeTestServices: true })((it) => {
     it.effect("is deleted however much it is, and what another process has locked is left to it", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process"
-import { readdirSync, statSync } from "node:fs"
+import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { emptyImage, schemaImage } from "./SchemaImages.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
@@ -16,8 +17,15 @@ const newestSource = () =>
   )
 
 /** Builds the service unless what is built is newer than its source: processes of it start from there in half the time. */
-export default function build(): void {
+const build = () => {
   if (changedAt("dist/main.js") > newestSource()) return
   console.info("Building the service")
   execFileSync("npm", ["run", "build"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] })
+}
+
+/** Runs once before all suites, so that two workers do not prepare the same files at the same time. */
+export default async function prepare(): Promise<void> {
+  build()
+  // Imported only where it is needed: loading the service takes seconds.
+  if (!existsSync(emptyImage) || !existsSync(schemaImage)) await (await import("./CreateImages.ts")).createImages()
 }

@@ -1,0 +1,15 @@
+// Runs the checks side by side: types, lint and the directions of imports. Prints the output of each as a whole when it ends.
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+
+const run = async (part) => {
+  const child = spawn("npm", ["run", "--silent", part], { stdio: ["ignore", "pipe", "pipe"] })
+  const output = []
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(chunk))
+  const [code] = await once(child, "close")
+  console.log(`> ${part}: ${code === 0 ? "passed" : "FAILED"}\n${Buffer.concat(output)}`)
+  return code === 0
+}
+
+const passed = await Promise.all(["check:types", "check:lint", "check:arrows"].map(run))
+process.exit(passed.every(Boolean) ? 0 : 1)

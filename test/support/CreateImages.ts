@@ -1,0 +1,29 @@
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { PGlite } from "@electric-sql/pglite"
+import { Effect, Layer } from "effect"
+import * as Database from "../../src/database/Database.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import { emptyImage, schemaImage } from "./SchemaImages.ts"
+
+const write = async (lite: PGlite, file: string) => {
+  const dump = await lite.dumpDataDir("none")
+  await lite.close()
+  // Another run may look for the file meanwhile: it sees the whole file, or none.
+  writeFileSync(`${file}.${process.pid}`, Buffer.from(await dump.arrayBuffer()))
+  renameSync(`${file}.${process.pid}`, file)
+}
+
+/** Writes the images of PGlite's data directory, without the schema and with it, in place of all older ones. */
+export const createImages = async () => {
+  const cache = dirname(schemaImage)
+  mkdirSync(cache, { recursive: true })
+  for (const name of readdirSync(cache)) if (/^embedded-.*\.tar$/.test(name)) rmSync(join(cache, name))
+  await write(await PGlite.create(), emptyImage)
+  const dataDirectory = mkdtempSync(join(tmpdir(), "catalog-image-"))
+  const migrated = Layer.build(Migrations.layer.pipe(Layer.provide(Database.layerEmbedded({ dataDirectory }))))
+  await Effect.runPromise(Effect.scoped(migrated))
+  await write(await PGlite.create(`${dataDirectory}/pgdata`), schemaImage)
+  rmSync(dataDirectory, { recursive: true })
+}
