@@ -57,7 +57,8 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "invalid UTF-8",
     content: Buffer.concat([Buffer.from(lines(head, "mug,Mug,M-1,5.00")), Buffer.from([0x63, 0xe9, 0x2c, 0x0a])]),
-    message: 'Line 3: The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
+    message:
+      'Line 3: The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
   },
   {
     what: "binary",
