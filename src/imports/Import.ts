@@ -11,7 +11,7 @@ import { ImportProblem } from "./ImportedProduct.ts"
 export const ImportPhase = Schema.Literal("fetching", "reviewing", "applying", "applied", "discarded", "failed")
 export type ImportPhase = typeof ImportPhase.Type
 
-/** Where what is imported comes from: a product export, or the store itself, read through its platform. */
+/** The source of an import: a product export, or the store itself, read through its platform. */
 export const ImportOrigin = Schema.Literal("csv", "refresh")
 export type ImportOrigin = typeof ImportOrigin.Type
 
@@ -22,8 +22,8 @@ const laterCounts = Schema.optionalWith(Counts, { default: () => noCounts })
 const laterCount = Schema.optionalWith(Schema.Int, { default: () => 0 })
 
 /**
- * What the platform of a store said after an export was applied to it. `entities`: how many of those that the export changed the
- * store holds; `error`: why it could not be read, so that nothing counts as accepted.
+ * The result of reading the store after an export was applied. `entities`: number of changed entities that the store has.
+ * `error`: why the store could not be read; no values count as accepted then.
  */
 const StoreAnswer = Schema.Union(
   Schema.Struct({ entities: Schema.Int, begun_at: Timestamp }),
@@ -32,12 +32,17 @@ const StoreAnswer = Schema.Union(
 export type StoreAnswer = typeof StoreAnswer.Type
 
 /**
- * What an import will do, or did: `created`, `updated` and `unchanged` count products. `variants` and `images`: those of a
- * file; of a refresh the store's variants and files. `collections` and `files` are those that a refresh brings by
- * themselves; `unlinked`, entities that the store does not hold any more; `beside`, what it has beside its catalog, null of a
- * file. `metafields`, those that a file has columns of. `ignored_columns` are not kept, with how many of
- * their cells say something. `problems`: the first of a file that was refused, `problem_count` how many there are.
- * `unpublished`: active products that are not published to the online store, which are imported as drafts.
+ * The planned or applied changes of an import.
+ *
+ * - `created`, `updated` and `unchanged` count products.
+ * - `variants` and `images` count those of the file, or the variants and files of the store.
+ * - `collections` and `files` count those of a refresh.
+ * - `unlinked` counts entities that the store does not have any more.
+ * - `beside` counts markets, definitions, entries and translations of a refresh; null for a file.
+ * - `metafields` are the metafield columns of a file.
+ * - `ignored_columns` are not imported; `filled_cells` counts their cells with a value.
+ * - `problems` are the first problems of a refused file, `problem_count` is the number of all.
+ * - `unpublished` counts active products that are not published to the online store. They are imported as drafts.
  */
 export const ImportSummary = Schema.Struct({
   ...counts,
@@ -49,7 +54,7 @@ export const ImportSummary = Schema.Struct({
   unlinked: laterCount,
   beside: Schema.optionalWith(Schema.NullOr(MirrorSummary), { default: () => null }),
   metafields: Schema.optionalWith(Schema.Array(ExportedMetafield), { default: () => [] }),
-  /** Of an export for a store with a platform, once it is applied; else null. */
+  /** null: not an applied export, or the store has no platform. */
   answer: Schema.optionalWith(Schema.NullOr(StoreAnswer), { default: () => null }),
   ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int })),
   problems: Schema.optionalWith(Schema.Array(ImportProblem), { default: () => [] }),
@@ -57,17 +62,17 @@ export const ImportSummary = Schema.Struct({
   unpublished: laterCount
 })
 
-/** Columns of a product export that are not kept and mean most to a merchant: they are named first. */
-const tellingColumns = ["Product Category", "Cost per item", "Gift Card", "Variant Inventory Policy"]
+/** Ignored columns that matter most to a merchant. They are named first. */
+const importantColumns = ["Product Category", "Cost per item", "Gift Card", "Variant Inventory Policy"]
 
-/** The columns with values that are not kept, the telling ones first: as many as are named, and how many more there are. */
+/** Ignored columns with values, the most important first, and the number of further ones. */
 export const columnsNotKept = (
   { ignored_columns }: ImportSummary,
   most: number
 ): { readonly named: ReadonlyArray<string>; readonly more: number } => {
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
-  const isTelling = ({ name }: { readonly name: string }) => tellingColumns.includes(name)
-  const ordered = [...filled.filter(isTelling), ...filled.filter((column) => !isTelling(column))]
+  const isImportant = ({ name }: { readonly name: string }) => importantColumns.includes(name)
+  const ordered = [...filled.filter(isImportant), ...filled.filter((column) => !isImportant(column))]
   return {
     named: ordered.slice(0, most).map(({ filled_cells, name }) => `${name} (${filled_cells})`),
     more: Math.max(0, filled.length - most)
@@ -92,40 +97,40 @@ export const nothingPlanned: ImportSummary = {
   unpublished: 0
 }
 
-/** An import of one store's catalog, and what became of it. */
+/** An import of one store's catalog. */
 export const ImportRun = Schema.Struct({
   id: ImportId,
   storeId: StoreId,
   storeDomain: Schema.String,
   source: ImportOrigin,
-  /** Of an export. */
+  /** null: a refresh. */
   fileName: Schema.NullOr(Schema.String),
   phase: ImportPhase,
   summary: ImportSummary,
-  /** Of products, collections and files to be written, and entities to be unlinked, those that are. */
+  /** Number of applied changes, in the unit of `plannedOf`. */
   applied: Schema.Int,
-  /** Why it failed. */
+  /** Why it failed, or was discarded without a person. */
   error: Schema.NullOr(Schema.String),
-  /** The person who began it, and once it is accepted the one who accepted it: its changes are theirs. */
+  /** The person who started it, or once accepted the one who accepted it. That person is the author of its changes. */
   actor: HistoryActor,
   createdAt: Timestamp,
   updatedAt: Timestamp
 })
 export type ImportRun = typeof ImportRun.Type
 
-/** Everything of an import that is staged to be written, in the unit of `applied`. */
+/** Number of products, collections and files to be written and of entities to be unlinked. */
 export const plannedOf = ({ collections, created, files, unlinked, updated }: ImportSummary): number =>
   created + updated + collections.created + collections.updated + files.created + files.updated + unlinked
 
-/** Whether a refresh found nothing at all in a store that held something: all of that would be taken from it. */
+/** Whether a refresh found an empty store that had entities before. Accepting it would unlink all of them. */
 export const findsNothing = ({ collections, files, unlinked, ...products }: ImportSummary): boolean =>
   unlinked > 0 && [products, collections, files].every((each) => each.created + each.updated + each.unchanged === 0)
 
-/** What becomes of a field that was edited here and in the store: this draft stays, or the store's value is taken. */
+/** The decision on a field that was edited here and in the store: keep the draft, or take the store's value. */
 export const ConflictDecision = Schema.Literal("keep_draft", "take_store")
 export type ConflictDecision = typeof ConflictDecision.Type
 
-/** A field that was edited here and in the store since the last publish; lists are JSON in a string. */
+/** A field that was edited here and in the store since the last publish. Lists are JSON in a string. */
 export const ImportConflict = Schema.Struct({
   /** Its number in its import, from 1. */
   conflict: Schema.Int,
@@ -135,7 +140,7 @@ export const ImportConflict = Schema.Struct({
   title: Schema.String,
   store_id: StoreId,
   store_domain: Schema.String,
-  /** An attribute's key, or `media_ids`, `variant_ids` or `members` where their order is meant. */
+  /** An attribute's key, or `media_ids`, `variant_ids` or `members` if only the order differs. */
   field: Schema.String,
   /** null: the store never accepted a publish. */
   accepted: Schema.NullOr(Schema.String),
@@ -147,35 +152,35 @@ export const ImportConflict = Schema.Struct({
 })
 export type ImportConflict = typeof ImportConflict.Type
 
-/** How a person accepts an import that is under review. */
+/** The decisions with which a person accepts an import. */
 export interface Acceptance {
-  /** Decisions by the numbers of conflicts; each replaces an earlier one. */
+  /** Decisions by number of the conflict. Each replaces an earlier one. */
   readonly decisions?: ReadonlyMap<number, ConflictDecision>
-  /** Decides the conflicts that are undecided after that. Without it, an undecided conflict refuses the acceptance. */
+  /** The decision on all other undecided conflicts. Without it, undecided conflicts refuse the acceptance. */
   readonly rest?: ConflictDecision | undefined
-  /** Confirms that the entities which are no longer in the store are taken off it. */
+  /** Confirms that entities which the store does not have any more are unlinked from it. */
   readonly confirmsRemovals?: boolean
 }
 
-/** An import that takes more entities off its store than this is accepted only with an explicit confirmation. */
+/** Unlinking more entities than this needs a confirmation. */
 export const maxUnconfirmedRemovals = 10
 
-/** Whether an import takes so much off its store, or all that the store had, that a person has to confirm it. */
+/** Whether the import unlinks so many entities, or all, that a person must confirm it. */
 export const isRemovalToConfirm = (summary: ImportSummary): boolean =>
   summary.unlinked > maxUnconfirmedRemovals || findsNothing(summary)
 
-/** The conflicts that a refused acceptance names. */
+/** Maximum number of conflicts that a refused acceptance names. */
 export const maxNamedConflicts = 10
 
-/** The acceptance leaves something open that only a person can decide: nothing was written. */
+/** The acceptance leaves conflicts undecided or removals unconfirmed. Nothing was written. */
 export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("ReviewIncomplete", {
   id: ImportId,
   storeDomain: Schema.String,
-  /** How many conflicts have no decision. */
+  /** Number of undecided conflicts. */
   undecided: Schema.Int,
-  /** The numbers of the first of them. */
+  /** The first of them. */
   conflicts: Schema.Array(Schema.Int),
-  /** How many entities would be taken off the store without a confirmation; 0: none, or it was given. */
+  /** Number of removals that are not confirmed. */
   removals: Schema.Int
 }) {
   override get message() {
@@ -186,11 +191,11 @@ export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("Re
   }
 }
 
-/** The import that locks its account, among the imports of that. */
+/** Finds the import that locks the account. */
 export const holderOf = (runs: ReadonlyArray<ImportRun>): ImportRun | undefined =>
   runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
 
-/** The import that locks its account, and what ends the lock: for a person at the command line. */
+/** Explains the lock of the account and how to end it, for the command line. */
 export const whyLocked = ({ id, phase }: Pick<ImportRun, "id" | "phase">): string =>
   phase === "applying"
     ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`

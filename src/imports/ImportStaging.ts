@@ -2,12 +2,13 @@ import { Effect } from "effect"
 import { type CatalogChange, ownersOf } from "../drafts/CatalogChange.ts"
 import type { AccountId, ImportId, StoreId } from "../model/Ids.ts"
 import { type ImportSummary, nothingPlanned } from "./Import.ts"
-import type { ImportPlan, StagedChange } from "./ImportPlan.ts"
-import type { ImportsRepo, StagedConflict, StagedItem } from "./ImportsRepo.ts"
+import type { ImportsRepo } from "./ImportsRepo.ts"
+import type { ImportPlan, StagedChange } from "./plan/ImportPlan.ts"
+import type { StagedConflict, StagedItem } from "./StagedImport.ts"
 
 /**
- * How far an import is: bytes of the file while it is checked and compared, records while a store is read (how many there
- * are is not known: `total` 0) and compared, and what `plannedOf` counts while it is applied.
+ * The progress of an import: bytes while a file is checked and compared, records while a store is read (`total` is unknown
+ * and 0) and compared, and the unit of `plannedOf` while it is applied.
  */
 export interface ImportProgress {
   readonly step: "checking" | "fetching" | "comparing" | "applying"
@@ -17,24 +18,24 @@ export interface ImportProgress {
 
 export type ReportProgress = (progress: ImportProgress) => Effect.Effect<void>
 
-/** What an import will do to an account's catalog, and the account's version from before it was compared. */
+/** The planned changes, and the account's version before the comparison. */
 export interface Compared {
   readonly version: number
   readonly summary: ImportSummary
 }
 
-/** Products, variants and files that are matched and planned together: a product may have thousands. */
+/** Number of products, variants and files that one batch plans. A single product may have more. */
 export const partsAtOnce = 500
 
-const changesIn = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<CatalogChange> =>
+const listChanges = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<CatalogChange> =>
   changes.flatMap((change) => (change._tag === "Decided" ? [...change.take, ...change.keep] : [change]))
 
-const entitiesOf = (changes: ReadonlyArray<StagedChange>) => new Set(changesIn(changes).flatMap(ownersOf)).size
+const entitiesOf = (changes: ReadonlyArray<StagedChange>) => new Set(listChanges(changes).flatMap(ownersOf)).size
 
-/** Which counts of a summary a plan belongs to. */
-type Counted = "products" | "collections" | "files"
+/** The counts of the summary to which a plan belongs. */
+export type Counted = "products" | "collections" | "files"
 
-/** What an import stages, numbered through, and what it adds up to. */
+/** Stages the plans of an import under ascending ordinals and counts them. */
 export class ImportStaging {
   readonly repo: ImportsRepo["Type"]
   readonly accountId: AccountId
@@ -51,12 +52,17 @@ export class ImportStaging {
   }
 
   count(counted: Counted, { outcome }: ImportPlan): void {
-    const raised = <A extends ImportSummary["files"]>(counts: A): A => ({ ...counts, [outcome]: counts[outcome] + 1 })
+    const increment = <A extends ImportSummary["files"]>(counts: A): A => ({
+      ...counts,
+      [outcome]: counts[outcome] + 1
+    })
     this.summary =
-      counted === "products" ? raised(this.summary) : { ...this.summary, [counted]: raised(this.summary[counted]) }
+      counted === "products"
+        ? increment(this.summary)
+        : { ...this.summary, [counted]: increment(this.summary[counted]) }
   }
 
-  /** Stages plans in their order; those that change nothing take their number and no row. */
+  /** Stages plans in their order. A plan without changes uses an ordinal but no row. */
   stage(plans: ReadonlyArray<readonly [Counted, ImportPlan]>): Effect.Effect<void> {
     return Effect.suspend(() => {
       const items: Array<StagedItem> = []
@@ -76,7 +82,7 @@ export class ImportStaging {
     })
   }
 
-  /** Stages that entities leave the store, each by itself. */
+  /** Stages the removal of entities from the store, one item for each. */
   unlink(changes: ReadonlyArray<CatalogChange>): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.summary = { ...this.summary, unlinked: this.summary.unlinked + changes.length }

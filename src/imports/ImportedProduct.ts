@@ -3,48 +3,48 @@ import { Schema } from "effect"
 /** Values by attribute key. An absent key inherits; `""` is deliberately empty. */
 const ImportedValues = Schema.Record({ key: Schema.String, value: Schema.String })
 
-/** A variant as a store's export holds it. */
+/** A variant in a store's export. */
 export const ImportedVariant = Schema.Struct({
-  /** Line of the file on which it stands, from 1. */
+  /** Line of the file, from 1. */
   line: Schema.Int,
   values: ImportedValues,
-  /** Its own picture: null when the file does not say, `""` when it has none. */
+  /** Its own image; null: the file has no such column, `""`: none. */
   imageUrl: Schema.NullOr(Schema.String)
 })
 export type ImportedVariant = typeof ImportedVariant.Type
 
-/** An image of a product's gallery as a store's export holds it. */
+/** An image of a product's gallery in a store's export. */
 export const ImportedImage = Schema.Struct({
-  /** Line of the file on which it stands, from 1. */
+  /** Line of the file, from 1. */
   line: Schema.Int,
-  /** Absolute http or https address, as it stands in the file. */
+  /** Absolute http or https address, unchanged. */
   url: Schema.String,
-  /** Its place in the gallery; an image without one comes after those that have one. */
+  /** Position in the gallery. Images without one in the file come last. */
   position: Schema.Int,
-  /** Null when the file does not say. */
+  /** null: the file has no such column. */
   alt: Schema.NullOr(Schema.String)
 })
 export type ImportedImage = typeof ImportedImage.Type
 
-/** A product as a store's export holds it: a `StoreProduct` with its places in the file. Keys with a dot are metafields. */
+/** A product in a store's export: a `StoreProduct` with line numbers. Keys with a dot are metafields. */
 export const ImportedProduct = Schema.Struct({
   /** First of its lines in the file, from 1. */
   line: Schema.Int,
   /** In lower case, as Shopify keeps handles. */
   handle: Schema.String,
-  /** As the file spells it, where that is another one. */
+  /** The file's spelling, if it differs. */
   writtenHandle: Schema.optionalWith(Schema.String, { exact: true }),
   values: ImportedValues,
   /** In the order of the file. */
   variants: Schema.Array(ImportedVariant),
-  /** By position, each address once. */
+  /** By position, without duplicate addresses. */
   images: Schema.Array(ImportedImage)
 })
 export type ImportedProduct = typeof ImportedProduct.Type
 
 /**
- * A reason why a file cannot be imported: the line on which the record or cell begins, from 1, and the column by its header;
- * null when it is about the file as a whole, or about the whole line.
+ * A problem of a file: the line on which the record or cell begins, from 1, and the header of the column. null: the problem
+ * concerns the whole file, or the whole line.
  */
 export const ImportProblem = Schema.Struct({
   line: Schema.NullOr(Schema.Int),
@@ -53,18 +53,18 @@ export const ImportProblem = Schema.Struct({
 })
 export type ImportProblem = typeof ImportProblem.Type
 
-/** The problem on one line. */
+/** The problem as one line of text. */
 export const problemText = ({ column, line, reason }: ImportProblem): string =>
   line === null ? reason : `Line ${line}${column === null ? "" : `, column ${quoted(column)}`}: ${reason}`
 
-/** Problems of one file that are kept; the others are counted. */
+/** Maximum number of problems that are kept. Further ones are counted. */
 export const maxProblems = 100
 
 /** A file that cannot be imported. */
 export class ImportFileRejected extends Schema.TaggedError<ImportFileRejected>()("ImportFileRejected", {
-  /** The first ones, in the order in which they were found. */
+  /** The first problems, in the order of the file. */
   problems: Schema.NonEmptyArray(ImportProblem),
-  /** How many there are in all. */
+  /** The number of all problems. */
   count: Schema.Int
 }) {
   /** A file with one problem. */
@@ -77,7 +77,7 @@ export class ImportFileRejected extends Schema.TaggedError<ImportFileRejected>()
   }
 }
 
-/** Collects the problems of a file while it is read on: the first ones, and how many there are. */
+/** Collects the first problems of a file and counts all. */
 export class ImportProblems {
   private readonly first: Array<ImportProblem> = []
   count = 0
@@ -87,7 +87,7 @@ export class ImportProblems {
     if (this.first.length < maxProblems) this.first.push(problem)
   }
 
-  /** Null while there are none. */
+  /** null: no problems. */
   get rejected(): ImportFileRejected | null {
     const [first, ...others] = this.first
     return first === undefined ? null : new ImportFileRejected({ problems: [first, ...others], count: this.count })
@@ -96,6 +96,6 @@ export class ImportProblems {
 
 const shownCharacters = 40
 
-/** Text of a file as messages may repeat it: on one line, in quotes, no more than its beginning. */
+/** Quotes text of a file for a message: on one line, and shortened. */
 export const quoted = (text: string): string =>
   text.length > shownCharacters ? `${JSON.stringify(text.slice(0, shownCharacters))}...` : JSON.stringify(text)

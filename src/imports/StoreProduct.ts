@@ -4,48 +4,48 @@ import type { Timestamp } from "../model/Timestamp.ts"
 /** Values by attribute key. */
 export type Values = Readonly<Record<string, string>>
 
-/** An entity as a store has it, whether its export or its platform says so. */
+/** An entity in a store, read from its export or its platform. */
 export interface StoreEntity {
-  /** A key that is absent: the source does not say; `""`: it is empty there. */
+  /** An absent key is not covered by the source; `""` is empty in the store. */
   readonly values: Values
-  /** Of keys that may be new here. */
+  /** Types of keys that may be new here. */
   readonly types?: Values
-  /** What the platform calls it. */
+  /** Its id on the platform. */
   readonly platformId?: string
-  /** Whether it was published from here: what a platform makes of its own accord then says nothing. */
+  /** Whether it was published from here. Values that the platform sets itself are then ignored. */
   readonly isOurs?: boolean
 }
 
-/** A variant as a store has it. */
+/** A variant in a store. */
 export interface StoreVariant extends StoreEntity {
-  /** The variant here that it is, when that is known ahead. */
+  /** The matching variant here, if it was matched already. */
   readonly entityId?: EntityId | null
-  /** Its own picture: null when the source does not say, `""` when it has none. */
+  /** Its own image; null: not covered by the source, `""`: none. */
   readonly imageUrl: string | null
 }
 
-/** A product as a store has it. */
+/** A product in a store. */
 export interface StoreProduct extends StoreEntity {
   readonly variants: ReadonlyArray<StoreVariant>
-  /** Files that are named by their addresses, in the order of the gallery; `alt` null: the source does not say. */
+  /** Images by address, in the order of the gallery; `alt` null: not covered by the source. */
   readonly images: ReadonlyArray<{ readonly url: string; readonly alt: string | null }>
-  /** The files of the gallery, in its order, where they are known ahead: no images then. */
+  /** Files of the gallery, in its order, if they were matched already. `images` is empty then. */
   readonly media?: ReadonlyArray<EntityId>
 }
 
-/** A collection as a store has it. */
+/** A collection in a store. */
 export interface StoreCollection extends StoreEntity {
   /** Products, in the store's order. */
   readonly members: ReadonlyArray<EntityId>
 }
 
-/** Where what is imported comes from. */
+/** The source of an import. */
 export interface ImportSource {
   readonly storeId: StoreId
-  /** Whether it holds all that the store has: what it does not hold is gone there. */
+  /** Whether it contains the whole store, so that missing values and entities are gone in the store. */
   readonly isComplete: boolean
-  /** The store has a platform, which is asked afterwards what it holds: the source itself says nothing about that. */
+  /** Whether the store is read after the import. The source itself then accepts nothing. */
   readonly isAnsweredByStore?: boolean
-  /** When the reading of the store began: what it took from here since then is newer than what was read. */
+  /** The start of the reading. A later publish is newer than the values that were read. */
   readonly begunAt?: Timestamp
 }

@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 
-/** The address of a file as it is compared: stores add a version as a query. */
+/** The address of a file without its query, in which stores keep a version. */
 export const addressOf = (url: string): string => {
   const query = url.indexOf("?")
   return query === -1 ? url : url.slice(0, query)
@@ -8,7 +8,7 @@ export const addressOf = (url: string): string => {
 
 const parse = Schema.decodeUnknownEither(Schema.parseJson())
 
-/** JSON with the members of its objects in one order; none of a text that is no JSON. */
+/** JSON with sorted members. Fails for other text. */
 const canonicalJson = (text: string): Either.Either<string, unknown> =>
   Either.map(parse(text), (value) =>
     JSON.stringify(value, (_, member: unknown) =>
@@ -27,13 +27,13 @@ const Options = Schema.parseJson(
 )
 const decodeOptions = Schema.decodeUnknownEither(Options)
 
-/** The options of a product, by their names and values; none in a text that holds no options. */
+/** Parses the options of a product. Other text has none. */
 export const readOptions = (
   text: string
 ): ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }> =>
   Either.getOrElse(decodeOptions(text), () => [])
 
-/** Without the zeros that mean nothing; none of a text that is no number. */
+/** A number without redundant zeros. Fails for other text. */
 const plainNumber = (text: string): Either.Either<string, string> => {
   const [, sign = "", whole = "", part = ""] = /^([+-]?)0*(\d+)(?:\.(\d*?)0*)?$/.exec(text.trim()) ?? []
   if (whole === "") return Either.left(text)
@@ -46,8 +46,8 @@ const instant = (text: string): Either.Either<number, string> => {
   return Number.isNaN(millis) ? Either.left(text) : Either.right(millis)
 }
 
-/** Of types whose text may differ without a difference: what is compared in its place. */
-const meanings: Readonly<Record<string, (text: string) => Either.Either<unknown, unknown>>> = {
+/** Canonical forms for comparison, by type. Other types compare as text. */
+const canonicalForms: Readonly<Record<string, (text: string) => Either.Either<unknown, unknown>>> = {
   number_decimal: plainNumber,
   number_integer: plainNumber,
   date_time: instant,
@@ -64,20 +64,20 @@ const meanings: Readonly<Record<string, (text: string) => Either.Either<unknown,
 const plainText = (text: string) => text.replaceAll("\r\n", "\n").trim()
 
 /**
- * Whether two values of a key mean the same to a store: numbers by what they count, JSON by what it holds, tags in any order,
- * addresses of files without their query, any text without the blanks around it.
+ * Whether two values of a key are equal for a store. Numbers compare by value, JSON by content, tags in any order, addresses
+ * without their query, and other text without surrounding blanks.
  */
 export const sameValue = (key: string, type: string, left: string, right: string): boolean => {
   if (left === right || plainText(left) === plainText(right)) return true
   if (left === "" || right === "") return false
   if (key === "url") return addressOf(left) === addressOf(right)
-  const meaning = key === "tags" ? sorted : type.startsWith("list.") ? canonicalJson : meanings[type]
+  const meaning = key === "tags" ? sorted : type.startsWith("list.") ? canonicalJson : canonicalForms[type]
   if (meaning === undefined) return false
   const [one, other] = [meaning(left), meaning(right)]
   return Either.isRight(one) && Either.isRight(other) && one.right === other.right
 }
 
-/** Whether two texts hold the same options, each with the same values in any order. */
+/** Whether two texts contain the same options, each with the same values in any order. */
 export const sameOptions = (left: string, right: string): boolean => {
   const [some, others] = [readOptions(left), readOptions(right)]
   return (

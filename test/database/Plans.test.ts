@@ -411,7 +411,7 @@ const importing = (round: number) =>
     yield* imports.discardAbandoned
     yield* imports.forgetStaged
     const repo = yield* ImportsRepo
-    yield* repo.touched(owner.accountId, accepted.id)
+    yield* repo.changedKeys(owner.accountId, accepted.id)
     yield* repo.removals(owner.accountId, accepted.id, 0, 50)
     // What only an interrupted process says.
     yield* repo.release({

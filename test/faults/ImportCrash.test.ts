@@ -208,7 +208,7 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
             catalog([...args, "--account", accountId, "--json"], { DATABASE_URL })
           yield* setClock(2 * leaseSeconds - 1)
           const early = yield* command("import", "accept", id)
-          const reason = "is being applied; if its process is gone, another goes on within 75 s"
+          const reason = "is already being applied; if its process stopped, another process continues within 75 s"
           assert.deepStrictEqual([early.code, early.stderr], [1, `import: ${reason}\n`])
           assert.deepStrictEqual(JSON.parse(early.stdout).error.details, [{ path: "import", message: reason }])
           assert.isTrue(yield* refusesWrites(accountId))
@@ -297,7 +297,7 @@ describe.skipIf(!serverAnswers)("an importer killed before anything was accepted
           assert.strictEqual(yield* imports.resume(Option.none()), 1)
           assert.deepInclude(yield* runOf(accountId), {
             phase: "failed",
-            error: "The process that read the file ended; import it again."
+            error: "The process that read the file stopped; import it again."
           })
           assert.deepStrictEqual(yield* sql`SELECT ordinal FROM import_item WHERE account_id = ${accountId}`, [])
           yield* setClock(leaseSeconds + 1)

@@ -163,7 +163,7 @@ describe.skipIf(!serverAnswers)("a refresh that is killed", () => {
           assert.strictEqual(yield* imports.resume(Option.some(accountId)), 1)
           assert.deepInclude(yield* runOf(accountId), {
             phase: "failed",
-            error: "The process that read the store ended; refresh it again."
+            error: "The process that read the store stopped; refresh it again."
           })
           for (const table of ["import_record", "import_conflict"])
             assert.deepStrictEqual(yield* sql`SELECT ordinal FROM ${sql(table)} WHERE account_id = ${accountId}`, [])

@@ -216,11 +216,11 @@ for (const engine of engines)
           assert.strictEqual(yield* imports.resume(Option.none()), 1)
           yield* goOn
           const refused = yield* Effect.flip(Fiber.join(fiber))
-          assert.strictEqual(refused.message, "import: was given up, its lease ran out: import the file again")
+          assert.strictEqual(refused.message, "import: stopped because its lease expired: import the file again")
           const run = yield* newest
           assert.deepInclude(run, {
             phase: "failed",
-            error: "The process that read the file ended; import it again."
+            error: "The process that read the file stopped; import it again."
           })
           assert.deepStrictEqual(yield* sql`SELECT ordinal FROM import_item WHERE run_id = ${run.id}`, [])
           yield* isWritable
@@ -355,7 +355,7 @@ for (const engine of engines)
             Effect.map(Effect.flip(work), ({ message }) => message)
           assert.strictEqual(
             yield* refusal(imports.accept(id, quiet).pipe(actingAs(actor))),
-            "import: is being applied; if its process is gone, another goes on within 75 s"
+            "import: is already being applied; if its process stopped, another process continues within 75 s"
           )
           assert.strictEqual(
             yield* refusal(imports.discard(id).pipe(actingAs(actor))),

@@ -3,7 +3,8 @@ import { Either } from "effect"
 import type { Aggregate } from "../../src/drafts/Aggregate.ts"
 import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/drafts/CatalogChange.ts"
 import type { ImportedProduct } from "../../src/imports/ImportedProduct.ts"
-import { decided, planImport } from "../../src/imports/ImportPlan.ts"
+import { resolveConflicts } from "../../src/imports/plan/ImportPlan.ts"
+import { planProduct } from "../../src/imports/plan/ProductPlan.ts"
 import { effective, valueOf } from "../../src/model/Attribute.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
@@ -68,13 +69,13 @@ const makeCatalog = () => {
     product: found,
     variants,
     bring: (storeId: StoreId, imported: ImportedProduct) => {
-      const plan = planImport(
+      const plan = planProduct(
         imported,
         { product: all("product")[0], variants: variants(), media: all("media") },
         { storeId, isComplete: false },
         () => EntityId.make(uuid(minted++))
       )
-      apply(decided(plan.changes, () => false))
+      apply(resolveConflicts(plan.changes, () => false))
       return { outcome: plan.outcome, conflicts: plan.conflicts.length, changes: plan.changes.length }
     },
     sizes: () => variants().map(({ attributes }) => valueOf(attributes, "option1")),

@@ -238,22 +238,22 @@ for (const engine of engines) {
                     [
                       2,
                       "Pages (product.metafields.my.pages)",
-                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
+                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell, or the definition in the shop or here.'
                     ],
                     [
                       2,
                       "Fits (variant.metafields.my.fits)",
-                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false. Correct the cell or the definition (in the shop, or with catalog definition set-type variant my.fits TYPE).'
+                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false. Correct the cell, or the definition in the shop or here.'
                     ],
                     [
                       3,
                       "Pages (product.metafields.my.pages)",
-                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
+                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell, or the definition in the shop or here.'
                     ],
                     [
                       4,
                       "Pages (product.metafields.my.pages)",
-                      '"900" does not fit the definition of my.pages (number_integer): it must be at most 500. Correct the cell or the definition (in the shop, or with catalog definition set-type product my.pages TYPE).'
+                      '"900" does not fit the definition of my.pages (number_integer): it must be at most 500. Correct the cell, or the definition in the shop or here.'
                     ]
                   ]
                 )
@@ -302,9 +302,9 @@ for (const engine of engines) {
                 {
                   line: 3,
                   column: "Variant SKU",
-                  reason: "this SKU belongs to another product here than those of the product's lines before it"
+                  reason: "this SKU and an earlier SKU of the product belong to different products here"
                 },
-                { line: 4, column: "Title", reason: "the product is not here yet, and a new one needs a title" }
+                { line: 4, column: "Title", reason: "the product does not exist yet, and a new product needs a title" }
               ])
               const [run] = yield* imports.list
               assert.deepInclude(run, { phase: "failed", error: rejected.message })
@@ -435,7 +435,7 @@ for (const engine of engines) {
               const misled = file("misled.csv", [header, boots[0] ?? "", "boots,,,,,M,H-1,11.00,,,,4"])
               assert.strictEqual(
                 yield* refusal(misled),
-                'Line 3, column "Variant SKU": this SKU belongs to another product here than those of the product\'s lines before it'
+                'Line 3, column "Variant SKU": this SKU and an earlier SKU of the product belong to different products here'
               )
               const priced = file("priced.csv", [header, ...hat.map((line) => line.replace("5.00", "free"))])
               assert.match(yield* refusal(priced), /^Line 2, column "Variant Price": /)

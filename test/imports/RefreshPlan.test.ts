@@ -2,7 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Either } from "effect"
 import type { Aggregate } from "../../src/drafts/Aggregate.ts"
 import { CatalogChange, carriedOut, type Locked, planChanges } from "../../src/drafts/CatalogChange.ts"
-import { decided, type ImportPlan, planCollection, planFile, planImport } from "../../src/imports/ImportPlan.ts"
+import { planCollection } from "../../src/imports/plan/CollectionPlan.ts"
+import { type ImportPlan, resolveConflicts } from "../../src/imports/plan/ImportPlan.ts"
+import { planFile } from "../../src/imports/plan/MediaPlan.ts"
+import { planProduct } from "../../src/imports/plan/ProductPlan.ts"
 import type { StoreEntity, Values } from "../../src/imports/StoreProduct.ts"
 import { sameOptions, sameValue } from "../../src/imports/StoreValue.ts"
 import { builtInFields, type EntityKind, effective, typeOf, valueOf } from "../../src/model/Attribute.ts"
@@ -91,7 +94,7 @@ const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<Enti
         default: {
           const product = kind === "product" ? named : textsOf(entity("product"))
           const variant = kind === "variant" ? named : textsOf(entity("variant"))
-          return planImport(
+          return planProduct(
             {
               ...product,
               variants: [{ ...variant, entityId: ids.variant, imageUrl: null }],
@@ -105,7 +108,7 @@ const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<Enti
         }
       }
     })()
-    const written = apply(decided(plan.changes, () => keeps))
+    const written = apply(resolveConflicts(plan.changes, () => keeps))
     return { plan, stamped: written.stamped, drafted: written.drafted }
   }
   return { apply, bring, entity }

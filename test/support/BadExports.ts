@@ -57,12 +57,13 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "invalid UTF-8",
     content: Buffer.concat([Buffer.from(lines(head, "mug,Mug,M-1,5.00")), Buffer.from([0x63, 0xe9, 0x2c, 0x0a])]),
-    message: 'Line 3: The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+    message:
+      'Line 3: The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
   },
   {
     what: "binary",
     content: Buffer.from("PK\u0003\u0004\n\u0014\u0000\u0006"),
-    message: "Line 2: The file holds U+0000: it is no text file."
+    message: "Line 2: The file contains U+0000: it is not a text file."
   },
   { what: "nothing", content: "", message: "The file is empty." },
   { what: "no rows", content: lines(head), message: "The file has a header and no product." },
@@ -74,7 +75,7 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "no column of titles, and a product that is not here",
     content: lines("Handle,Variant SKU,Variant Price", "mug,M-1,9.00", "pot,P-1,3.00"),
-    message: 'Line 3, column "Title": the product is not here yet, and a new one needs a title'
+    message: 'Line 3, column "Title": the product does not exist yet, and a new product needs a title'
   },
   {
     what: "a misfit price",
@@ -85,17 +86,17 @@ export const badExports: ReadonlyArray<BadExport> = [
     what: "SKUs that lead to different products",
     content: lines(head, "pot,Pot,P-1,3.00", "mug,Mug,M-1,9.00", "mug,,C-1,9.00"),
     message:
-      'Line 4, column "Variant SKU": this SKU belongs to another product here than those of the product\'s lines before it'
+      'Line 4, column "Variant SKU": this SKU and an earlier SKU of the product belong to different products here'
   },
   {
     what: "two products that lead to one, the second by its SKU",
     content: lines(head, "mug,Mug,,9.00", "jug,Jug,M-1,9.00"),
-    message: 'Line 3, column "Variant SKU": the SKU "M-1" leads to the same product here as the product on line 2'
+    message: 'Line 3, column "Variant SKU": the SKU "M-1" matches the same product here as the product on line 2'
   },
   {
     what: "two products that lead to one, the second by its handle",
     content: lines(head, "jug,Jug,M-1,9.00", "mug,Mug,,9.00"),
-    message: 'Line 3, column "Handle": the handle "mug" leads to the same product here as the product on line 2'
+    message: 'Line 3, column "Handle": the handle "mug" matches the same product here as the product on line 2'
   },
   {
     what: "a line of 10 MB",

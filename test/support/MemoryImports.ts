@@ -2,7 +2,8 @@ import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { MemoryStore } from "../../src/database/MemoryStore.memory.ts"
 import { authorOf } from "../../src/drafts/History.ts"
 import { type ImportConflict, type ImportRun, maxNamedConflicts, nothingPlanned } from "../../src/imports/Import.ts"
-import { ImportsRepo, type LeasedRun, type StagedItem } from "../../src/imports/ImportsRepo.ts"
+import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
+import type { LeasedRun, StagedItem } from "../../src/imports/StagedImport.ts"
 import { titleOf, valueOf } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/model/Ids.ts"
 import { fromMillis, type Timestamp } from "../../src/model/Timestamp.ts"
@@ -96,7 +97,7 @@ export const layerMemoryImports = Layer.effect(
       holds: (run) => isIn(run),
       release: () => Effect.void,
       takeOver: () => Effect.succeedNone,
-      abandoned: Effect.succeed([]),
+      abandonedReviews: Effect.succeed([]),
       forgetStaged: Effect.succeed(0),
       stage: (accountId, id, items) =>
         update(accountId, id, (staged) => ({
@@ -157,14 +158,14 @@ export const layerMemoryImports = Layer.effect(
           }))
           return [...numbers]
         }),
-      undecided: (accountId, id) =>
+      undecidedConflicts: (accountId, id) =>
         Effect.map(one(accountId, id), (found) => {
           const open = Option.getOrElse(found, () => ({ conflicts: [] as ReadonlyArray<ImportConflict> }))
             .conflicts.filter(({ decision }) => decision === null)
             .map(({ conflict }) => conflict)
           return { count: open.length, first: open.slice(0, maxNamedConflicts) }
         }),
-      kept: (accountId, id, conflicts) =>
+      keptConflicts: (accountId, id, conflicts) =>
         Effect.map(
           one(accountId, id),
           (found) =>
@@ -192,7 +193,7 @@ export const layerMemoryImports = Layer.effect(
           }))
         })),
       // Only a store with a platform is asked, or has entities taken off it.
-      touched: () => Effect.succeed(new Map()),
+      changedKeys: () => Effect.succeed(new Map()),
       removals: () => Effect.succeed([]),
       clear: (accountId, id) =>
         update(accountId, id, (staged) => ({

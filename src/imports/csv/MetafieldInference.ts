@@ -6,7 +6,7 @@ import { isDate } from "../../model/KeyRule.ts"
 const multiLineText = "multi_line_text_field"
 
 const decimal = /^-?(?:0|[1-9]\d{0,12})(?:\.\d{1,9})?$/
-/** From 12 digits on a number is a code, such as a UPC or an EAN; with a leading zero it is one of any length. */
+/** Numbers with 12 or more digits, or with a leading zero, are codes such as a UPC or an EAN. */
 const integer = /^-?(?:0|[1-9]\d{0,10})$/
 const day = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
 const color = /^#[0-9a-fA-F]{6}$/
@@ -82,7 +82,7 @@ const objectType = (object: Readonly<Record<string, unknown>>): string => {
   return "json"
 }
 
-/** The type of JSON text that holds a list or an object; other JSON is text, a number or a word. */
+/** The type of a JSON list or object; none for other text. */
 const jsonType = (text: string): string | undefined => {
   if (isNestedDeeper(text, deepestJson)) return undefined
   const value = parse(text)
@@ -90,7 +90,7 @@ const jsonType = (text: string): string | undefined => {
   return Array.isArray(value.right) ? listType(value.right) : objectType({ ...value.right })
 }
 
-/** The narrowest type that a value has; undefined: text. */
+/** The narrowest type of a value; undefined: text. */
 const narrowest = (text: string): string | undefined => {
   const first = text.charAt(0)
   if (first === "{" || first === "[") return jsonType(text)
@@ -109,7 +109,7 @@ const jsonTypes: ReadonlySet<string> = new Set([
 const isJson = (type: string) => jsonTypes.has(type) || type.startsWith("list.")
 const isNumber = (type: string) => type === "number_integer" || type === "number_decimal"
 
-/** The narrowest type that values of both have; undefined: text. */
+/** The narrowest common type; undefined: text. */
 const wider = (left: string, right: string): string | undefined => {
   if (left === right) return left
   if (isNumber(left) && isNumber(right)) return "number_decimal"
@@ -118,15 +118,15 @@ const wider = (left: string, right: string): string | undefined => {
 }
 
 /**
- * Infers the type of a metafield from all of its values, in constant memory. A type narrower than text is inferred only when
- * every value has it. Once two values have no such type in common, only line breaks are looked for.
+ * Infers the type of a metafield from all of its values, in constant memory. A type narrower than text is inferred only if all
+ * values have it.
  */
 export class MetafieldInference {
   private narrow: Option.Option<string> = Option.none()
   private isText = false
   private hasLineBreak = false
 
-  /** Takes the next value; an empty one says nothing. */
+  /** Adds a value. Empty values are ignored. */
   take(value: string): void {
     if (value === "" || (this.isText && this.hasLineBreak)) return
     this.hasLineBreak ||= value.includes("\n") || value.includes("\r")
@@ -140,7 +140,7 @@ export class MetafieldInference {
     else this.narrow = Option.some(both)
   }
 
-  /** The inferred type; of no values, a single line of text. */
+  /** The inferred type. Without values it is a single line of text. */
   get type(): string {
     const text = this.hasLineBreak ? multiLineText : singleLineText
     return this.isText ? text : Option.getOrElse(this.narrow, () => text)

@@ -8,22 +8,22 @@ import { lineBreaks } from "./ShopifyCsvCells.ts"
 import { isSeparatorLine, type MetafieldColumn, readHeader, separatorOf } from "./ShopifyCsvColumns.ts"
 import { type CsvRecord, ShopifyCsvProducts } from "./ShopifyCsvProducts.ts"
 
-/** A column that is not kept, and how many of its cells say something. */
+/** A column that is not imported, and the number of its cells with a value. */
 export interface IgnoredColumn {
   readonly name: string
   readonly filledCells: number
 }
 
-/** What a whole export holds. */
+/** Totals of a whole export. */
 export interface ShopifyCsvSummary {
   readonly products: number
   readonly variants: number
   readonly images: number
-  /** Further lines of a product that hold neither a variant nor an image. */
+  /** Further lines of a product that have neither a variant nor an image. */
   readonly skippedLines: number
-  /** Active products that are not published to the online store: drafts here. */
+  /** Active products that are not published to the online store. They are imported as drafts. */
   readonly unpublished: number
-  /** False: every product must be here already. */
+  /** False: only existing products can be imported. */
   readonly hasTitle: boolean
   /** In the order of the file. */
   readonly productMetafields: ReadonlyArray<MetafieldColumn>
@@ -35,7 +35,7 @@ export interface ShopifyCsvSummary {
   readonly totalBytes: number
 }
 
-/** What reading an export yields: its products in the order of the file, then one summary. */
+/** The parts of an export: its products in the order of the file, then one summary. */
 export type ShopifyCsvPart = Data.TaggedEnum<{
   Product: { readonly product: ImportedProduct; readonly bytesRead: number; readonly totalBytes: number }
   Summary: ShopifyCsvSummary
@@ -43,7 +43,7 @@ export type ShopifyCsvPart = Data.TaggedEnum<{
 export const ShopifyCsvPart = Data.taggedEnum<ShopifyCsvPart>()
 
 const chunkBytes = 65_536
-/** No line, and no record of several lines, may be longer. Shopify's longest value, a description, has half of it. */
+/** Maximum length of a line or record. Shopify's longest value, a description, has half of it. */
 const maxRecordBytes = 1_048_576
 
 const aboutFile = (reason: string) => ImportFileRejected.at(null, null, reason)
@@ -69,7 +69,7 @@ const unreadable =
     return aboutFile(`The file cannot be read (${code}).`)
   }
 
-/** Where the last character that may go on in the next bytes begins. */
+/** The end of the last complete character. */
 const completeCharacters = (bytes: Buffer): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -86,7 +86,7 @@ const utf16Names: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Bytes of a file, chunk by chunk, to UTF-8 of whole characters in lines of a bounded length. The file is strict UTF-8, or
+ * Converts chunks of a file to UTF-8 of complete characters and limits the length of lines. The file is strict UTF-8, or
  * UTF-16 with a byte order mark, which Excel calls Unicode text.
  */
 class TextBytes {
@@ -117,12 +117,12 @@ class TextBytes {
     return Either.left(this.notUtf8(text))
   }
 
-  /** No chunk: the file ends. */
+  /** Without a chunk, the file ends. */
   takeUtf16(decoder: TextDecoder, chunk?: Buffer): Either.Either<Buffer, ImportFileRejected> {
     return Either.flatMap(
       Either.try({
         try: () => Buffer.from(chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })),
-        catch: () => aboutLine(this.line, "The file is no UTF-16 text from here on: save it as UTF-8.")
+        catch: () => aboutLine(this.line, "The file is not valid UTF-16 from here on: save it as UTF-8.")
       }),
       (text) => {
         const problem = this.countLines(text)
@@ -131,7 +131,7 @@ class TextBytes {
     )
   }
 
-  /** What is left when the file ends. */
+  /** Checks the remaining bytes at the end of the file. */
   end(): Either.Either<void, ImportFileRejected> {
     if (this.utf16 !== null) return Either.map(this.takeUtf16(this.utf16), () => undefined)
     return this.rest.length === 0 ? Either.void : Either.left(this.notUtf8(this.rest))
@@ -139,7 +139,7 @@ class TextBytes {
 
   countLines(text: Buffer): ImportFileRejected | null {
     for (const byte of text) {
-      if (byte === 0) return aboutLine(this.line, "The file holds U+0000: it is no text file.")
+      if (byte === 0) return aboutLine(this.line, "The file contains U+0000: it is not a text file.")
       if (byte === 10 || byte === 13) {
         if (byte === 13 || !this.endedInReturn) this.line++
         this.lineLength = 0
@@ -159,20 +159,20 @@ class TextBytes {
     }
     return aboutLine(
       this.line,
-      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+      'The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
     )
   }
 }
 
-/** Bytes of text to records, each with the line on which it begins. */
+/** Parses text into records, each with the line on which it begins. */
 class CsvRecords {
-  /** Line on which the next record begins, empty lines before it not counted. */
+  /** Line on which the next record begins, without the empty lines before it. */
   line = 1
   emptyLines = 0
   /** Offset of the first byte behind the last record. */
   end = 0
   records: Array<CsvRecord> = []
-  /** What was written and belongs to no record yet. */
+  /** Bytes that belong to no complete record yet. */
   pending: Buffer = Buffer.alloc(0)
   readonly separator: string
   readonly parser: Parser
@@ -182,7 +182,7 @@ class CsvRecords {
     this.parser = new Parser({
       ...csvOptions,
       delimiter: separator,
-      // Nothing goes on to the stream's readable side: records are taken as soon as their bytes were written.
+      // Records are collected here and never reach the readable side of the stream.
       on_record: (cells: ReadonlyArray<string>, info) => {
         const line = this.line + info.empty_lines - this.emptyLines
         this.records.push({ line, cells })
@@ -195,7 +195,7 @@ class CsvRecords {
     this.parser.on("error", () => {})
   }
 
-  /** Takes the next bytes, or the end of them; the records they complete, and whether what follows those is broken. */
+  /** Parses the next bytes (null: the end). Returns the completed records, and whether the text after them is malformed. */
   take(bytes: Buffer | null): Effect.Effect<{
     readonly records: ReadonlyArray<CsvRecord>
     readonly isBroken: boolean
@@ -215,14 +215,14 @@ class CsvRecords {
   }
 }
 
-/** The cell on which a record breaks: its line, and its place in the record from 0. */
+/** The malformed cell of a record: its line, and its index in the record. */
 interface BrokenCell {
   readonly line: number
   readonly index: number
   readonly code: string
 }
 
-/** Reads a broken record once more, cell by cell. */
+/** Parses a malformed record again, cell by cell, to find the cell. */
 const brokenCell = ({ line: firstLine, pending, separator }: CsvRecords): BrokenCell => {
   let line = firstLine
   let index = 0
@@ -262,7 +262,7 @@ interface OpenFile {
 
 const openFile = Effect.fnUntraced(function* (path: string) {
   const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable(path) })
-  // Asked first: opening a pipe would wait for a writer.
+  // Checked first: opening a pipe would wait for a writer.
   if (found.isDirectory()) return yield* aboutFile("This is a directory, not a file.")
   if (!found.isFile()) return yield* aboutFile("This is no regular file.")
   const handle = yield* Effect.acquireRelease(
@@ -283,7 +283,7 @@ const readAt = (file: OpenFile, position: number, length: number) =>
     catch: unreadable(file.path)
   })
 
-/** Whether the path no longer leads to the file that was opened, as it was. */
+/** Whether the file at the path was changed or replaced since it was opened. */
 const isChanged = (file: OpenFile) =>
   Effect.tryPromise(() => stat(file.path)).pipe(
     Effect.map(
@@ -293,7 +293,7 @@ const isChanged = (file: OpenFile) =>
     Effect.orElseSucceed(() => true)
   )
 
-/** One reading of an open file, from its beginning to its end. */
+/** Reads an open file from start to end. */
 const makeReading = (file: OpenFile) => {
   const text = new TextBytes()
   const problems = new ImportProblems()
@@ -320,7 +320,7 @@ const makeReading = (file: OpenFile) => {
         continue
       }
       const completed = products.take(record)
-      // A file with a problem is refused: the rest of it is only checked.
+      // A file with a problem is refused, so the rest is only checked.
       if (completed !== null && problems.count === 0) parts.push(productPart(completed))
     }
     return Either.right(parts)
@@ -364,14 +364,14 @@ const makeReading = (file: OpenFile) => {
     return yield* partsOf(yield* text.take(bytes))
   })
 
-  /** A file that cannot be read on has that problem after those that were found before. */
+  /** Adds the problem that ends the reading to the problems so far. */
   const withEarlier = (rejected: ImportFileRejected): ImportFileRejected => {
     if (isAllRead) return rejected
     for (const problem of rejected.problems) problems.add(problem)
     return problems.rejected ?? rejected
   }
 
-  // A file that changes looks broken, and is said to have changed.
+  // A file that changes during the reading looks malformed. The change is reported instead.
   const honest = Effect.catchAll(next, (rejected) =>
     Effect.flatMap(isChanged(file), (isOther) => Effect.fail(isOther ? changed() : withEarlier(rejected)))
   )

@@ -4,13 +4,13 @@ import { misfitOf } from "../../model/KeyRule.ts"
 import { builtInRules, maxIndexedCharacters } from "../../model/KeyRules.ts"
 import { quoted } from "../ImportedProduct.ts"
 
-/** What a cell that is not blank says, or why it says nothing that fits. */
+/** Converts a cell that is not blank to a value, or explains why it does not fit. */
 export type CellRule = (cell: string) => Either.Either<string, string>
 
-/** White space alone is no value. */
+/** Whether the cell has only white space. */
 export const isBlank = (cell: string): boolean => cell === "" || cell.trim() === ""
 
-/** How often a line ends in the text: with CR LF, LF or CR. */
+/** Number of line ends (CR LF, LF or CR) in the text. */
 export const lineBreaks = (text: string): number => {
   let count = 0
   for (let index = 0; index < text.length; index++) {
@@ -20,13 +20,13 @@ export const lineBreaks = (text: string): number => {
   return count
 }
 
-/** A rule of cells, and the bounds of the key that the cell becomes a value of. */
+/** Adds the bounds of an attribute to a rule of cells. */
 export const within =
   (kind: EntityKind, key: string, rule: CellRule): CellRule =>
   (cell) =>
     Either.flatMap(rule(cell), (value) => {
       const known = builtInRules[kind].get(key)
-      // Where any text is taken, line breaks are kept: only the bounds of its length count.
+      // Text of several lines keeps its line breaks. Only its length is limited.
       const bounds = known !== undefined && rule === anyText ? { ...known, type: "" } : known
       const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
       return wrong === undefined
@@ -34,7 +34,7 @@ export const within =
         : Either.left(`The value ${wrong.replace(/^each item/, "is a list of which each item")}.`)
     })
 
-/** Text of any number of lines, as it stands. */
+/** Text of any number of lines, unchanged. */
 export const anyText: CellRule = Either.right
 
 export const lineOfText: CellRule = (cell) =>
@@ -49,12 +49,12 @@ const indexedText =
 
 const anyHandle = indexedText("handle")
 
-/** Handles are in lower case at Shopify. */
+/** Shopify keeps handles in lower case. */
 export const handleText: CellRule = (cell) => anyHandle(cell.trim().toLowerCase())
 
 export const skuText: CellRule = indexedText("SKU")
 
-/** Tags as a JSON list, in the order of the file, each once. */
+/** Tags as a JSON list, in the order of the file, without duplicates. */
 export const tagList: CellRule = (cell) => {
   const tags = new Set(cell.split(",").flatMap((tag) => tag.trim() || []))
   return lineBreaks(cell) > 0 ? lineOfText(cell) : Either.right(tags.size === 0 ? "" : JSON.stringify([...tags]))
@@ -68,12 +68,12 @@ export const decimalNumber: CellRule = (cell) =>
     ? Either.right(cell.trim())
     : Either.left(`${quoted(cell)} is no number of 0 or more, written like 12.50.`)
 
-/** Thousands and cents apart, in either way: `1.234,50`, `12,5`. */
+/** Numbers with separators for thousands or decimals: `1.234,50`, `12,5`. */
 const withComma = /^(\d{1,3}(?:\.\d{3})+|\d{1,13}),(\d{1,9})$/
-/** One separator before three digits: thousands or thousandths. */
+/** One separator before three digits is ambiguous: thousands or thousandths. */
 const isAmbiguous = /^[1-9]\d{0,2}[.,]\d{3}$/
 
-/** A number of a file whose cells no comma separates: a comma may stand before its decimals. */
+/** A number that may have a decimal comma, because the file does not separate cells with commas. */
 export const decimalCommaNumber: CellRule = (cell) => {
   const value = cell.trim()
   if (isAmbiguous.test(value))
@@ -100,7 +100,7 @@ export const yesOrNo: CellRule = oneOf("true", "false")
 
 export const productStatus: CellRule = oneOf("active", "draft", "archived", "unlisted")
 
-/** What a product without a status of its own has, by whether it is published. */
+/** The status of a product without a status of its own. */
 export const publishedStatus: CellRule = (cell) =>
   Either.map(yesOrNo(cell), (published) => (published === "true" ? "active" : "draft"))
 
@@ -117,16 +117,15 @@ export const webAddress: CellRule = (cell) => {
 const gramsPerUnit: Readonly<Record<string, number>> = { g: 1, kg: 1000, lb: 453.59237, oz: 28.349523125 }
 
 /**
- * Grams in another unit. Exports hold grams, mostly rounded to whole ones, beside the unit in which the merchant thinks:
- * the answer is the value of the fewest decimals that makes the same grams to as many decimals as the file has. So 454 g
- * are 1 lb, 28 g are 1 oz, 740 g are 0.74 kg.
+ * Converts grams to another unit. Exports have grams, mostly rounded, and the merchant's unit. The result has the fewest
+ * decimals that give the same grams, rounded as in the file: 454 g are 1 lb, 28 g are 1 oz, 740 g are 0.74 kg.
  */
 export const weightIn = (unit: string, grams: string): string => {
   const perUnit = gramsPerUnit[unit] ?? 1
   const [whole = "0", fraction = ""] = grams.split(".")
   const decimals = fraction.replace(/0*$/, "").length
   const asked = Number(`${whole}.${fraction}0`).toFixed(decimals)
-  // Three more decimals tell apart whatever the grams do: no unit is more than 1,000 of them.
+  // Three more decimals suffice: no unit has more than 1,000 grams.
   const candidates = Array.from({ length: decimals + 4 }, (_, more) => (Number(asked) / perUnit).toFixed(more))
   const shortest = candidates.find((candidate) => (Number(candidate) * perUnit).toFixed(decimals) === asked)
   return shortest ?? candidates.at(-1) ?? asked

@@ -2,7 +2,7 @@ import { Either } from "effect"
 import { ImportFileRejected, quoted } from "../ImportedProduct.ts"
 
 /**
- * The columns that are kept: their names in Shopify's exports, then in its newer template file.
+ * The imported columns: their names in Shopify's exports, then in its newer template file.
  * Source: Shopify Help Center, "Using CSV files to import and export products".
  */
 const columnNames = {
@@ -36,10 +36,10 @@ const columnNames = {
   image_alt: ["Image Alt Text", "Image alt text"]
 } as const
 
-/** A column that is kept; most bear the key of the attribute that they fill. */
+/** An imported column. Most have the key of their attribute. */
 export type Column = keyof typeof columnNames
 
-/** The entries of a record all of whose keys are known. */
+/** The entries of a record, with typed keys. */
 export const entriesOf = <Key extends string, Value>(record: Readonly<Record<Key, Value>>) =>
   Object.entries(record) as Array<[Key, Value]>
 
@@ -49,26 +49,26 @@ const columnOf: ReadonlyMap<string, Column> = new Map(
   )
 )
 
-/** Where the metafield's key stands in the file. */
+/** The metafield's column. */
 export interface MetafieldColumn {
   /** `namespace.key` */
   readonly key: string
-  /** Its name in the header, `""` when it has none. */
+  /** Its name in the header; `""`: none. */
   readonly name: string
   readonly index: number
 }
 
 /** The columns of a file. */
 export interface Columns {
-  /** By index; a column without a name is called by its number. */
+  /** By index. A column without a name has its number. */
   readonly names: ReadonlyArray<string>
-  /** Indexes of the kept columns that the file has. */
+  /** Indexes of the imported columns in the file. */
   readonly at: Readonly<Partial<Record<Column, number>>>
   readonly productMetafields: ReadonlyArray<MetafieldColumn>
   readonly variantMetafields: ReadonlyArray<MetafieldColumn>
-  /** Indexes of the columns that are not kept. */
+  /** Indexes of the columns that are not imported. */
   readonly ignored: ReadonlyArray<number>
-  /** Whether numbers may have a decimal comma: no comma separates the cells. */
+  /** Whether numbers may have a decimal comma, because commas do not separate the cells. */
   readonly hasDecimalCommas: boolean
 }
 
@@ -85,7 +85,7 @@ const metafieldOf = (owner: "product" | "variant", name: string): string | null 
 /** The name in `Color (product.metafields.shopify.color-pattern)`. */
 const metafieldName = (column: string): string => column.slice(0, column.lastIndexOf("(")).trim()
 
-/** What may separate cells: Excel takes a semicolon where a comma stands before decimals, and a tab in its Unicode text. */
+/** Separators of cells. Excel uses semicolons in locales with decimal commas, and tabs in Unicode text. */
 const separators = [",", ";", "\t", "|"] as const
 type Separator = (typeof separators)[number]
 
@@ -94,7 +94,7 @@ const isHandle = (cell: string) => columnOf.get(cell.replaceAll('"', "").trim())
 /** A line such as `sep=;`, which tells Excel the separator. */
 export const isSeparatorLine = (line: string): boolean => /^sep=.?\s*$/i.test(line)
 
-/** The separator of a text by its first line that says something: the one between a product's columns, else the commonest. */
+/** The separator of the first line that is not blank: the one between product columns, else the most frequent. */
 export const separatorOf = (text: string): Separator => {
   const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s)?/i, ""))?.[0] ?? ""
   const unquoted = line.replaceAll(/"[^"]*"/g, "")
@@ -105,7 +105,7 @@ export const separatorOf = (text: string): Separator => {
   )
 }
 
-/** Shopify's other exports, told by columns that no product export has; `columns`: all of these together. */
+/** Shopify's other exports, recognized by `columns`, which no product export has together. */
 const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: ReadonlyArray<string> }> = [
   { name: "an inventory export", columns: ["HS Code", "COO"] },
   { name: "an inventory export", columns: ["Location", "On hand"] },
@@ -120,7 +120,7 @@ const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: Rea
   { name: "a gift card export", columns: ["Last Characters", "Initial Balance"] }
 ]
 
-/** What the file is in place of a product export. */
+/** Names the other export that the file is. */
 const otherExport = (names: ReadonlyArray<string>): string | undefined => {
   const given = new Set(names)
   const found = otherExports.find(({ columns }) => columns.every((column) => given.has(column)))
@@ -129,10 +129,10 @@ const otherExport = (names: ReadonlyArray<string>): string | undefined => {
     : `This is ${found.name} (it has the columns ${listed(found.columns)}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
 }
 
-/** What a product's line says and no column is called. */
+/** Typical values of a product's line that are no column names. */
 const telling = /^(?:true|false|deny|continue|active|draft|archived|unlisted|[\d.,-]+|https?:.*|<.*)$/is
 
-/** Whether the cells are values, not names of columns: hardly one of ours, and a repeated or a telling one among them. */
+/** Whether the cells are values, not names of columns: few known names, and repeated or typical values. */
 const isNoHeader = (cells: ReadonlyArray<string>): boolean => {
   const names = cells.flatMap((cell) => cell.trim() || [])
   const isColumn = (name: string) => columnOf.has(name) || metafieldOf("product", name) || metafieldOf("variant", name)
@@ -142,7 +142,7 @@ const isNoHeader = (cells: ReadonlyArray<string>): boolean => {
 
 const listed = (names: ReadonlyArray<string>) => names.map(quoted).join(" and ")
 
-/** The columns that a header names, or what keeps it from being that of a product export. */
+/** Reads the columns of a header, or explains why it is not the header of a product export. */
 export const readHeader = (
   line: number,
   cells: ReadonlyArray<string>,
@@ -189,7 +189,7 @@ export const readHeader = (
     return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
     return isWrong('it names no other of its columns than "Handle".')
-  // A unit alone weighs nothing.
+  // A unit without a weight is ignored.
   if (at.grams === undefined && at.weight_unit !== undefined) ignored.push(at.weight_unit)
   const columnsOf = (owner: "product" | "variant") =>
     [...metafields[owner]].map(([key, index]) => ({ key, name: metafieldName(names[index] ?? ""), index }))

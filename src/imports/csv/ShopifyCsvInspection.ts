@@ -5,21 +5,21 @@ import { MetafieldInference } from "./MetafieldInference.ts"
 import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from "./ShopifyCsv.ts"
 import type { MetafieldColumn } from "./ShopifyCsvColumns.ts"
 
-/** How far an export was read. */
+/** The progress of reading an export. */
 export interface ReadProgress {
   readonly bytesRead: number
   readonly totalBytes: number
 }
 
-/** What a whole export adds up to. */
+/** Totals of a whole export, with its shared SKUs and metafields. */
 export interface InspectedCsv extends ShopifyCsvSummary {
-  /** SKUs that name variants of several of its products. */
+  /** SKUs of variants of several products. */
   readonly sharedSkus: ReadonlySet<string>
-  /** A column each, filled or not. */
+  /** One per column, with or without values. */
   readonly metafields: ReadonlyArray<ExportedMetafield>
 }
 
-/** Finds the SKUs that several products have. Remembers every SKU that it took: about 30 MB for 300,000. */
+/** Finds the SKUs that several products have. Keeps all SKUs in memory: about 30 MB for 300,000. */
 class SkuCensus {
   readonly seen = new Set<string>()
   readonly shared = new Set<string>()
@@ -32,7 +32,7 @@ class SkuCensus {
   }
 }
 
-/** Counts the values of each metafield, and infers the type that they have. */
+/** Counts the values of each metafield and infers their type. */
 class MetafieldCensus {
   readonly found = {
     product: new Map<string, { count: number; readonly inference: MetafieldInference }>(),
@@ -65,7 +65,7 @@ class MetafieldCensus {
 }
 
 /**
- * Reads a whole export and keeps only what it adds up to; tells how far it is after every chunk that completed products.
+ * Reads a whole export for its totals. Reports the progress after every chunk that completes a product.
  * ImportFileRejected as for `readShopifyCsv`.
  */
 export const inspectShopifyCsv: (

@@ -25,7 +25,7 @@ const productRules = {
   seo_description: Cells.anyText
 } satisfies Partial<Record<Column, Cells.CellRule>>
 
-/** Cells of a variant's line that are attributes as they stand. `amount`: the rule of numbers. */
+/** Rules of cells that become attributes of a variant. `amount`: the rule of numbers. */
 const variantRules = (amount: Cells.CellRule) =>
   ({
     sku: Cells.skuText,
@@ -46,10 +46,10 @@ const altText = Cells.within("media", "alt", Cells.anyText)
 const optionNames = ["option1_name", "option2_name", "option3_name"] as const
 const optionValues = ["option1", "option2", "option3"] as const
 
-/** A line with any of these filled holds a variant. */
+/** A line with any of these filled has a variant. */
 const variantMarks = [...optionValues, "sku", "barcode", "price"] as const
 
-/** What Shopify calls the one option of a product without options, and its value. */
+/** Shopify's name for the only option of a product without options. */
 const noOption = "Title"
 const noOptionValue = "Default Title"
 
@@ -62,20 +62,20 @@ interface DraftImage {
   readonly alt: string | null
 }
 
-/** A product of which more lines may follow. */
+/** A product whose further lines may follow. */
 interface Draft {
   readonly line: number
   readonly handle: string
   readonly writtenHandle: string
   readonly values: Values
   readonly options: ReadonlyArray<string>
-  /** Lines of its variants by what tells them apart. */
+  /** Lines of its variants by option values, or by SKU if the file has no options. */
   readonly identities: Map<string, number>
   readonly variants: Array<ImportedVariant>
   readonly images: Map<string, DraftImage>
 }
 
-/** One line while it is read: its cells by column, each with one problem at most. */
+/** One line and its cells by column. Each cell has at most one problem. */
 class Line {
   readonly columns: Columns
   readonly record: CsvRecord
@@ -118,7 +118,7 @@ class Line {
     return !Cells.isBlank(this.cell(column))
   }
 
-  /** What the cell says: `""` when it is blank, null when the file has no such column. */
+  /** The value of the cell: `""` if it is blank, null if the file has no such column. */
   read(column: Column, rule: Cells.CellRule): string | null {
     const index = this.columns.at[column]
     return index === undefined ? null : this.readAt(index, rule)
@@ -127,9 +127,9 @@ class Line {
   readAt(index: number, rule: Cells.CellRule): string {
     const cell = this.record.cells[index] ?? ""
     if (Cells.isBlank(cell)) return ""
-    const said = rule(cell)
-    if (Either.isRight(said)) return said.right
-    this.rejectAt(index, said.left)
+    const value = rule(cell)
+    if (Either.isRight(value)) return value.right
+    this.rejectAt(index, value.left)
     return ""
   }
 
@@ -143,27 +143,26 @@ class Line {
 }
 
 /**
- * The lines of a product export, in order, to its products: one is complete when another one's first line comes.
+ * Reads the lines of a product export into products. A product is complete when the next one begins.
  *
- * A product's own values are those of its first line. Any of its lines holds a variant when an option value, SKU, barcode
- * or price is filled, and an image when an address is; one that holds neither is skipped. A blank cell of a product's
- * first line, of a variant or of an image is deliberately empty; a column that the file does not have says nothing.
+ * A product has the values of its first line. A line has a variant if an option value, SKU, barcode or price is filled, and an
+ * image if an address is filled. A line with neither is skipped. Blank cells are empty values; missing columns change nothing.
  */
 export class ShopifyCsvProducts {
   readonly columns: Columns
   readonly problems: ImportProblems
   readonly amount: Cells.CellRule
   readonly variantEntries: ReadonlyArray<[Column, Cells.CellRule]>
-  /** The handle of a product whose first line says nothing: its further lines are passed over. */
+  /** The handle of a product whose first line is malformed. Its further lines are skipped. */
   unreadable: string | null = null
-  /** First lines by handle: a product's lines follow one another. */
+  /** First lines by handle. The lines of a product must follow one another. */
   readonly seen = new Map<string, number>()
   readonly ignoredCells: Array<number>
   current: Draft | null = null
   products = 0
   variants = 0
   images = 0
-  /** Further lines of a product that hold neither a variant nor an image. */
+  /** Further lines of a product that have neither a variant nor an image. */
   skippedLines = 0
   /** Active products that are not published to the online store. */
   unpublished = 0
@@ -176,7 +175,7 @@ export class ShopifyCsvProducts {
     this.ignoredCells = columns.ignored.map(() => 0)
   }
 
-  /** Takes the next record; the product that it completes, if it does. What does not fit goes to the problems. */
+  /** Reads the next record and returns the product that it completes, if any. Adds what does not fit to the problems. */
   take(record: CsvRecord): ImportedProduct | null {
     return record.cells.every(Cells.isBlank) ? null : this.read(new Line(this.columns, record, this.problems))
   }
@@ -215,7 +214,7 @@ export class ShopifyCsvProducts {
     return completed
   }
 
-  /** A line that cannot be read; where a product begins on it, nothing is said of that one's further lines. */
+  /** Skips a malformed line. If a product begins on it, its further lines are skipped without another problem. */
   passOver(handle: string): ImportedProduct | null {
     if (handle === this.current?.handle) return null
     const completed = this.complete()
@@ -224,7 +223,7 @@ export class ShopifyCsvProducts {
     return completed
   }
 
-  /** Null: the product has begun before. */
+  /** null: an earlier product has this handle. */
   begin(line: Line, handle: string): Draft | null {
     const earlier = this.seen.get(handle)
     if (earlier !== undefined) {
@@ -258,8 +257,8 @@ export class ShopifyCsvProducts {
   }
 
   /**
-   * A product that is active and not published to the online store is seen by nobody there. It is a draft here: taken as
-   * active, it would come out of hiding with the next publish to any store.
+   * An active product that is not published to the online store is invisible there. It becomes a draft here. Otherwise the next
+   * publish would show it.
    */
   readStatus(line: Line): string | null {
     const status = line.read("status", Cells.productStatus)
@@ -332,7 +331,7 @@ export class ShopifyCsvProducts {
     const url = line.read("image", Cells.webAddress) ?? ""
     const position = line.read("image_position", Cells.wholeNumber)
     const alt = line.read("image_alt", altText)
-    // Files written by hand repeat a picture on each line that it goes with.
+    // Files written by hand repeat an image on several lines.
     if (draft.images.has(url)) return
     if (draft.images.size === maxImages) {
       line.reject(null, `A product has at most ${maxImages} images.`)
@@ -364,7 +363,7 @@ export class ShopifyCsvProducts {
     )
   }
 
-  /** The names of the first line, and of each the values of the variants in the order of the file. */
+  /** The options: the names of the first line, and their values in the order of the file. */
   optionsOf({ options, variants }: Draft): Values {
     if (this.columns.at.option1_name === undefined) return {}
     const named = optionValues.flatMap((column, index) => {

@@ -640,43 +640,43 @@ describe("a file that is refused", () => {
       Buffer.from("PK\u0003\u0004\n\u0014\u0000\u0006"),
       2,
       null,
-      "The file holds U+0000: it is no text file."
+      "The file contains U+0000: it is not a text file."
     ],
-    ["U+0000", lines(head, "mug,M\u0000g,,,,"), 2, null, "The file holds U+0000: it is no text file."],
+    ["U+0000", lines(head, "mug,M\u0000g,,,,"), 2, null, "The file contains U+0000: it is not a text file."],
     [
       "invalid UTF-8",
       Buffer.concat([Buffer.from(lines(head, 'mug,"M\r\nug",,,,', "cup,Cép,,,,")), Buffer.from([0x63, 0xe9, 0x2c])]),
       5,
       null,
-      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+      'The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
     ],
     [
       "UTF-8 that ends within a character",
       Buffer.concat([Buffer.from(lines(head, "mug,Mug,,,,")), Buffer.from([0x61, 0xf0, 0x9f])]),
       3,
       null,
-      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+      'The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
     ],
     [
       "a lone surrogate",
       Buffer.concat([Buffer.from("Handle,Title\nmug,"), Buffer.from([0xed, 0xa0, 0x80, 0x0a])]),
       2,
       null,
-      'The file is no UTF-8 text here, perhaps Windows-1252: save it as UTF-8 (Excel: "CSV UTF-8").'
+      'The file is not valid UTF-8 here (perhaps it is Windows-1252): save it as UTF-8 (Excel: "CSV UTF-8").'
     ],
     [
       "UTF-16 with a lone surrogate",
       Buffer.from(`\uFEFF${lines(head, "mug,M\ud800g,,,,")}`, "utf16le"),
       1,
       null,
-      "The file is no UTF-16 text from here on: save it as UTF-8."
+      "The file is not valid UTF-16 from here on: save it as UTF-8."
     ],
     [
       "UTF-16 that ends within a character",
       Buffer.from(`\uFEFF${lines(head, "mug,Mug,,,,")}`, "utf16le").subarray(0, -1),
       2,
       null,
-      "The file is no UTF-16 text from here on: save it as UTF-8."
+      "The file is not valid UTF-16 from here on: save it as UTF-8."
     ],
     [
       "no header",

@@ -1,0 +1,175 @@
+import { Array as Arr, Cause, Effect, Option } from "effect"
+import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { actorOf } from "../drafts/History.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { makeBreath } from "../runtime/Breath.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { Mirror } from "../storedata/Mirror.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import { type ImportRun, type ImportSummary, plannedOf, type StoreAnswer } from "./Import.ts"
+import { describeUnanswered, describeUnapplied, findPermanentReason, LeaseLost } from "./ImportFailures.ts"
+import type { ImportLeases } from "./ImportLeases.ts"
+import type { ReportProgress } from "./ImportStaging.ts"
+import { ImportsRepo } from "./ImportsRepo.ts"
+import { omitOvertaken, resolveConflicts } from "./plan/ImportPlan.ts"
+import type { ReadAnswer } from "./refresh/StoreAnswers.ts"
+import { isPlanned, type LeasedRun, type StagedItem } from "./StagedImport.ts"
+
+/** Maximum number of entities that one transaction writes. */
+const entitiesPerBatch = 1_000
+
+/** The start of the store reading whose answer is applied. */
+const answerBegunAt = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
+
+/** Applies the batches of an accepted import, one transaction for each. */
+const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
+  Effect.gen(function* () {
+    const changes = yield* CatalogChanges
+    const drafts = yield* DraftsRepo
+    const faults = yield* FaultInjector
+    const importLock = yield* ImportLockRepo
+    const mirror = yield* Mirror
+    const repo = yield* ImportsRepo
+    const stores = yield* StoresRepo
+
+    /** Whether the platform has not been read yet after an export. An interrupted reading is repeated. */
+    const isUnanswered = (accountId: AccountId, { source, storeId, summary }: ImportRun) =>
+      source === "refresh" || summary.answer !== null
+        ? Effect.succeed(false)
+        : Effect.map(
+            stores.find(accountId, storeId),
+            Option.exists(({ platform }) => platform !== "none")
+          )
+
+    const finish = (accountId: AccountId, { id, source, storeId, summary }: ImportRun) =>
+      Effect.gen(function* () {
+        if (source === "refresh") {
+          // All entities have their platform ids now, so translations find their entities.
+          yield* mirror.apply(accountId, id, storeId)
+          yield* mirror.forget(accountId, id)
+        } else yield* mirror.define(accountId, storeId, summary.metafields)
+        yield* repo.move(accountId, id, { phase: "applied", leased: false })
+        yield* importLock.keep(accountId, null)
+        // The time of the last import is visible, so an import without changes counts as a change too.
+        yield* stores.recordImport(accountId, storeId)
+        yield* drafts.raise(accountId)
+        yield* faults.at("unlocked")
+      })
+
+    const writeBatch = (
+      accountId: AccountId,
+      { createdAt, id, source, summary }: ImportRun,
+      items: Arr.NonEmptyReadonlyArray<StagedItem>
+    ) =>
+      Effect.gen(function* () {
+        const staged = items.flatMap((item) => item.changes)
+        const conflicts = staged.flatMap((change) => (change._tag === "Decided" ? [change.conflict] : []))
+        const kept = yield* repo.keptConflicts(accountId, id, conflicts)
+        const resolved = resolveConflicts(staged, (conflict) => kept.has(conflict))
+        const begunAt = source === "refresh" ? createdAt : answerBegunAt(summary)
+        yield* changes.applyImported(id, resolved, (locked) =>
+          begunAt === null ? resolved : omitOvertaken(locked, resolved, begunAt)
+        )
+        yield* faults.at("written")
+        yield* repo.markDone(accountId, id, items)
+        yield* faults.at("marked")
+      })
+
+    /** Returns the number of applied items, or "unanswered" if the store must be read before the import can finish. */
+    return (lease: LeasedRun) =>
+      runTransaction(
+        Effect.gen(function* () {
+          const { accountId, id } = lease
+          yield* importLock.take(accountId)
+          // The lease may have expired, and another process may have taken over the import.
+          if (!(yield* repo.holds(lease))) return 0
+          const items = yield* repo.nextItems(accountId, id, entitiesPerBatch)
+          const run = yield* getRun(accountId, id)
+          if (!items.some(isPlanned) && (yield* isUnanswered(accountId, run))) return "unanswered" as const
+          if (Arr.isNonEmptyReadonlyArray(items)) yield* writeBatch(accountId, run, items)
+          else yield* finish(accountId, run)
+          return items.length
+        })
+      )
+  })
+
+/** Applies an accepted import to the end. */
+export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
+  Effect.gen(function* () {
+    const { fail, getRun, keepLease, runTransaction } = leases
+    const drafts = yield* DraftsRepo
+    const faults = yield* FaultInjector
+    const importLock = yield* ImportLockRepo
+    const repo = yield* ImportsRepo
+    const applyBatch = yield* makeBatches(leases)
+
+    /** Reads which values the store has after an export. A platform that cannot be read does not fail the import. */
+    const readStore = (lease: LeasedRun, report: ReportProgress) =>
+      Effect.gen(function* () {
+        const { accountId, id } = lease
+        // Reading takes long. If another process took over the import meanwhile, that process reads the store again.
+        const write = <A>(part: Effect.Effect<A>) =>
+          runTransaction(
+            Effect.flatMap(
+              repo.holds(lease),
+              (isHeld): Effect.Effect<A, LeaseLost> => (isHeld ? part : new LeaseLost())
+            )
+          )
+        yield* faults.at("askingStore")
+        const { storeId } = yield* getRun(accountId, id)
+        const { now: begunAt } = yield* drafts.lock(accountId, [], [])
+        const answer = yield* readAnswer(lease, storeId, begunAt, report, write).pipe(
+          Effect.map((entities): StoreAnswer => ({ entities, begun_at: begunAt })),
+          Effect.catchIf(
+            (error) => !(error instanceof LeaseLost),
+            (error) => Effect.as(write(repo.clear(accountId, id)), { error: describeUnanswered(error) })
+          )
+        )
+        yield* runTransaction(
+          Effect.gen(function* () {
+            yield* importLock.take(accountId)
+            if (!(yield* repo.holds(lease))) return yield* new LeaseLost()
+            const { summary } = yield* getRun(accountId, id)
+            yield* repo.move(accountId, id, { phase: "applying", leased: true, summary: { ...summary, answer } })
+          })
+        )
+        yield* faults.at("storeAnswered")
+      })
+
+    return (lease: LeasedRun, { actor, applied, summary }: ImportRun, report: ReportProgress) => {
+      const { accountId, id } = lease
+      const total = plannedOf(summary)
+      let done = applied
+      const applyNext = Effect.flatMap(applyBatch(lease), (count) => {
+        if (count === "unanswered") return Effect.as(readStore(lease, report), 1)
+        done = Math.min(done + count, total)
+        return faults
+          .at(count > 0 ? "committed" : "applied")
+          .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(count))
+      })
+      const applyRest = Effect.flatMap(makeBreath, (breathe) =>
+        Effect.repeat(Effect.zipLeft(applyNext, breathe), { while: (count) => count > 0 })
+      ).pipe(Effect.asVoid)
+      return keepLease(lease, applyRest, Effect.void).pipe(
+        Effect.catchTag("LeaseLost", () => Effect.void),
+        // The catalog was locked since the comparison, so a change that cannot be applied is a defect.
+        Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),
+        Effect.catchSomeDefect((defect) =>
+          Option.map(findPermanentReason(defect), (reason) =>
+            Effect.zipRight(
+              Effect.logError(`Import ${id} could not be applied`, Cause.die(defect)),
+              fail(lease, (run) => describeUnapplied(run, reason))
+            )
+          )
+        ),
+        // A process that is told to stop releases the lease, so that the next one need not wait for it to expire.
+        Effect.onInterrupt(() => repo.release(lease)),
+        Effect.provideService(CurrentActor, actorOf(accountId, actor))
+      )
+    }
+  })
+
+export type ApplyImport = Effect.Effect.Success<ReturnType<typeof makeImportApply>>

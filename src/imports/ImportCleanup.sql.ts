@@ -1,0 +1,54 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { untilNone } from "../database/Forgetting.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import type { AccountId, ImportId } from "../model/Ids.ts"
+
+/** The deletion of staged changes. */
+export interface ImportCleanupStatements {
+  /** Deletes the items that are not applied yet, and before the review the conflicts too. */
+  readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
+  /** Deletes the items and conflicts of imports that ended more than 7 days ago. Returns the number of items. */
+  readonly forgetStaged: Effect.Effect<number>
+}
+
+export const makeImportCleanupStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // Short statements. Rows are deleted by ctid: a join that deletes so many rows would scan the table.
+  const forgetSome = (table: string) =>
+    Effect.map(
+      sql`
+        WITH gone AS (
+          DELETE FROM ${sql(table)} d
+          WHERE d.ctid = ANY(ARRAY(
+            SELECT t.ctid
+            FROM import_run r JOIN ${sql(table)} t ON t.account_id = r.account_id AND t.run_id = r.id
+            WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
+            LIMIT 10000
+          ))
+          RETURNING d.ordinal
+        )
+        SELECT count(*)::integer AS count FROM gone`,
+      ([row]) => Number(row?.count ?? 0)
+    )
+  const forgetAll = (table: string) => orDie(untilNone(forgetSome(table)))
+
+  return {
+    clear: (accountId, id) =>
+      sql`
+        DELETE FROM import_item
+        WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal > (
+            SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
+          )`.pipe(
+        Effect.zipRight(sql`
+          DELETE FROM import_conflict c USING import_run r
+          WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+            AND r.account_id = c.account_id AND r.id = c.run_id AND r.phase = 'fetching'`),
+        Effect.asVoid,
+        orDie
+      ),
+    forgetStaged: Effect.forEach(["import_record", "import_conflict"], forgetAll).pipe(
+      Effect.zipRight(forgetAll("import_item"))
+    )
+  } satisfies ImportCleanupStatements
+})

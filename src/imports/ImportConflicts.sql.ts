@@ -1,0 +1,152 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema, Struct } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { authorOf, HistoryActor } from "../drafts/History.ts"
+import type { Actor } from "../model/Actor.ts"
+import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
+import { ConflictDecision, ImportConflict, maxNamedConflicts } from "./Import.ts"
+import type { StagedConflict } from "./StagedImport.ts"
+
+/** The conflicts of imports and their decisions. */
+export interface ImportConflictStatements {
+  /** Stages undecided conflicts with one store. */
+  readonly stageConflicts: (
+    accountId: AccountId,
+    id: ImportId,
+    storeId: StoreId,
+    conflicts: ReadonlyArray<StagedConflict>
+  ) => Effect.Effect<void>
+  /** By number, after `after` (0: from the start). */
+  readonly conflicts: (
+    accountId: AccountId,
+    id: ImportId,
+    after: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<ImportConflict>>
+  /**
+   * Decides these conflicts, or all, or all undecided ones. A new decision replaces an earlier one. Returns the numbers of the
+   * conflicts that exist.
+   */
+  readonly decide: (
+    actor: Actor,
+    id: ImportId,
+    which: ReadonlyArray<number> | "all" | "undecided",
+    decision: ConflictDecision
+  ) => Effect.Effect<ReadonlyArray<number>>
+  /** The number of undecided conflicts, and the numbers of the first ten. */
+  readonly undecidedConflicts: (
+    accountId: AccountId,
+    id: ImportId
+  ) => Effect.Effect<{ readonly count: number; readonly first: ReadonlyArray<number> }>
+  /** Those of these conflicts whose draft is kept. */
+  readonly keptConflicts: (
+    accountId: AccountId,
+    id: ImportId,
+    conflicts: ReadonlyArray<number>
+  ) => Effect.Effect<ReadonlySet<number>>
+}
+
+export const makeImportConflictStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const conflicts = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
+    Result: Schema.Struct({
+      ...Struct.omit(ImportConflict.fields, "decided_by"),
+      kind: Schema.NullOr(HistoryActor.fields.kind),
+      actorId: Schema.NullOr(Schema.String),
+      actorName: Schema.NullOr(Schema.String)
+    }),
+    execute: ({ accountId, after, id, limit }) => sql`
+      SELECT c.ordinal AS conflict, c.entity_id, e.kind AS entity_type, e.title, c.store_id, s.domain AS store_domain,
+             c.field, c.accepted, c.draft_value, c.store_value, c.decision, c.decided_kind AS kind,
+             c.decided_id AS "actorId", c.decided_name AS "actorName", rfc3339(c.decided_at) AS decided_at
+      FROM import_conflict c
+      JOIN entity e ON e.account_id = c.account_id AND e.id = c.entity_id
+      JOIN store s ON s.account_id = c.account_id AND s.id = c.store_id
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal > ${after}
+      ORDER BY c.ordinal LIMIT ${limit}`
+  })
+  const decide = SqlSchema.findAll({
+    Request: Schema.Struct({
+      accountId: AccountId,
+      id: ImportId,
+      ordinals: Schema.NullOr(Schema.Array(Schema.Int)),
+      isUndecided: Schema.Boolean,
+      decision: ConflictDecision,
+      kind: HistoryActor.fields.kind,
+      actorId: Schema.NullOr(Schema.String)
+    }),
+    Result: Schema.Struct({ ordinal: Schema.Int }),
+    execute: ({ accountId, actorId, decision, id, isUndecided, kind, ordinals }) => sql`
+      UPDATE import_conflict c
+      SET decision = ${decision}, decided_kind = ${kind}, decided_id = ${actorId}::uuid, decided_at = app_now(),
+          decided_name = CASE ${kind}
+            WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${actorId})
+            WHEN 'connection' THEN
+              (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${actorId})
+            WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${actorId})
+          END
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+        AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
+        AND (NOT ${isUndecided} OR c.decision IS NULL)
+      RETURNING c.ordinal`
+  })
+  const undecidedConflicts = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+    Result: Schema.Struct({ count: Schema.Int, first: Schema.Array(Schema.Int) }),
+    execute: ({ accountId, id }) => sql`
+      SELECT count(*)::integer AS count,
+             coalesce((array_agg(c.ordinal ORDER BY c.ordinal))[1:${sql.literal(String(maxNamedConflicts))}], '{}') AS first
+      FROM import_conflict c
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.decision IS NULL`
+  })
+  const keptConflicts = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId, ordinals: Schema.Array(Schema.Int) }),
+    Result: Schema.Struct({ ordinal: Schema.Int }),
+    execute: ({ accountId, id, ordinals }) => sql`
+      SELECT c.ordinal FROM import_conflict c
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id} AND c.ordinal = ANY(${ordinals}::integer[])
+        AND c.decision = 'keep_draft'`
+  })
+
+  return {
+    stageConflicts: (accountId, id, storeId, conflicts) =>
+      sql`
+        INSERT INTO import_conflict (account_id, run_id, ordinal, entity_id, store_id, field, accepted, draft_value, store_value)
+        SELECT ${accountId}::uuid, ${id}::uuid, r.ordinal, r."entityId", ${storeId}::uuid, r.field, r.accepted, r.draft, r.store
+        FROM jsonb_to_recordset(${JSON.stringify(conflicts)}::jsonb) AS r (
+          ordinal integer, "entityId" uuid, field text, accepted text, draft text, store text
+        )`.pipe(Effect.asVoid, orDie),
+    conflicts: (accountId, id, after, limit) =>
+      Effect.map(orDie(conflicts({ accountId, id, after, limit })), (rows) =>
+        rows.map(({ actorId, actorName, decided_at, kind, ...conflict }) => ({
+          ...conflict,
+          decided_by: kind === null ? null : { kind, id: actorId, name: actorName },
+          decided_at
+        }))
+      ),
+    decide: (actor, id, which, decision) =>
+      Effect.map(
+        orDie(
+          decide({
+            accountId: actor.accountId,
+            id,
+            ordinals: typeof which === "string" ? null : which,
+            isUndecided: which === "undecided",
+            decision,
+            kind: authorOf(actor).kind,
+            actorId: authorOf(actor).id
+          })
+        ),
+        (rows) => rows.map(({ ordinal }) => ordinal)
+      ),
+    undecidedConflicts: (accountId, id) => Effect.orDie(undecidedConflicts({ accountId, id })),
+    keptConflicts: (accountId, id, ordinals) =>
+      ordinals.length === 0
+        ? Effect.succeed(new Set())
+        : Effect.map(
+            orDie(keptConflicts({ accountId, id, ordinals })),
+            (rows) => new Set(rows.map(({ ordinal }) => ordinal))
+          )
+  } satisfies ImportConflictStatements
+})

@@ -1,0 +1,117 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Array as Arr, Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { StagedChangeJson } from "../drafts/CatalogChangeJson.ts"
+import { AccountId, EntityId, ImportId } from "../model/Ids.ts"
+import { PendingEntity } from "../publishing/PublicationRecord.ts"
+import { firstAnswer, isPlanned, type StagedItem } from "./StagedImport.ts"
+
+/** The staged changes of imports. */
+export interface ImportItemStatements {
+  readonly stage: (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) => Effect.Effect<void>
+  /** The next items to apply, in order: as many as write at most `maxEntities` entities, but at least one item. */
+  readonly nextItems: (
+    accountId: AccountId,
+    id: ImportId,
+    maxEntities: number
+  ) => Effect.Effect<ReadonlyArray<StagedItem>>
+  /** The keys of the values that the items set, by entity. */
+  readonly changedKeys: (
+    accountId: AccountId,
+    id: ImportId
+  ) => Effect.Effect<ReadonlyMap<EntityId, ReadonlySet<string>>>
+  /** The entities that the import removes from the store, in order, behind the first `after` of them. */
+  readonly removals: (
+    accountId: AccountId,
+    id: ImportId,
+    after: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<PendingEntity>>
+  /** Marks items as applied, and all items before them. */
+  readonly markDone: (
+    accountId: AccountId,
+    id: ImportId,
+    items: Arr.NonEmptyReadonlyArray<StagedItem>
+  ) => Effect.Effect<void>
+}
+
+export const makeImportItemStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const nextItems = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId, maxEntities: Schema.Int }),
+    Result: Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }),
+    execute: ({ accountId, id, maxEntities }) => sql`
+      SELECT n.ordinal, n.entities, n.changes
+      FROM (
+        SELECT f.ordinal, f.entities, f.changes, sum(f.entities) OVER (ORDER BY f.ordinal) AS total,
+               row_number() OVER (ORDER BY f.ordinal) AS place
+        FROM (
+          SELECT t.ordinal, t.entities, t.changes FROM import_item t
+          WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal > (
+            SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
+          )
+          ORDER BY t.ordinal LIMIT ${maxEntities}
+        ) f
+      ) n
+      WHERE n.total <= ${maxEntities} OR n.place = 1
+      ORDER BY n.ordinal`
+  })
+  const changedKeys = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+    Result: Schema.Struct({ entityId: EntityId, keys: Schema.Array(Schema.String) }),
+    execute: ({ accountId, id }) => sql`
+      SELECT x."entityId", coalesce(array_agg(DISTINCT k.key) FILTER (WHERE k.key IS NOT NULL), '{}') AS keys
+      FROM (
+        SELECT coalesce(c.change ->> 'entityId', c.change ->> 'id', c.change ->> 'productId') AS "entityId",
+               CASE WHEN c.change ->> '_tag' IN ('SetAttributes', 'SetOverrides') THEN c.change -> 'values' END AS values
+        FROM import_item t
+        CROSS JOIN LATERAL (
+          SELECT jsonb_array_elements(t.changes) AS change
+          UNION ALL
+          SELECT jsonb_path_query(t.changes, '$[*].take[*]')
+        ) c
+        WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal < ${firstAnswer}
+      ) x
+      LEFT JOIN LATERAL jsonb_object_keys(x.values) AS k (key) ON true
+      WHERE x."entityId" IS NOT NULL
+      GROUP BY x."entityId"`
+  })
+  const removals = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId, after: Schema.Int, limit: Schema.Int }),
+    Result: PendingEntity,
+    execute: ({ accountId, after, id, limit }) => sql`
+      SELECT e.id, e.kind, e.title
+      FROM (
+        SELECT t.ordinal, (t.changes #>> '{0,entityId}')::uuid AS entity_id
+        FROM import_run r
+        JOIN import_item t ON t.account_id = r.account_id AND t.run_id = r.id
+        WHERE r.account_id = ${accountId} AND r.id = ${id} AND t.changes #>> '{0,_tag}' = 'RemoveFromStore'
+        ORDER BY t.ordinal OFFSET ${after} LIMIT ${limit}
+      ) x
+      JOIN entity e ON e.account_id = ${accountId} AND e.id = x.entity_id
+      ORDER BY x.ordinal`
+  })
+
+  return {
+    stage: (accountId, id, items) =>
+      sql`
+        INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
+        SELECT ${accountId}::uuid, ${id}::uuid, r.ordinal, r.entities, r.changes
+        FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS r (ordinal integer, entities integer, changes jsonb)`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
+    nextItems: (accountId, id, maxEntities) => orDie(nextItems({ accountId, id, maxEntities })),
+    changedKeys: (accountId, id) =>
+      Effect.map(
+        orDie(changedKeys({ accountId, id })),
+        (rows) => new Map(rows.map(({ entityId, keys }) => [entityId, new Set(keys)]))
+      ),
+    removals: (accountId, id, after, limit) => orDie(removals({ accountId, id, after, limit })),
+    markDone: (accountId, id, items) =>
+      sql`
+        UPDATE import_run
+        SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length}
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie)
+  } satisfies ImportItemStatements
+})

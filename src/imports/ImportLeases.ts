@@ -1,0 +1,92 @@
+import { Cause, Effect, FiberSet, Option } from "effect"
+import { asBackground } from "../database/Deadlines.ts"
+import { Transaction } from "../database/Transaction.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { AccountId, ImportId } from "../model/Ids.ts"
+import { leanHeap } from "../runtime/LeanHeap.ts"
+import { Mirror } from "../storedata/Mirror.ts"
+import { type ImportRun, type ImportSummary, whyLocked } from "./Import.ts"
+import type { SourceError } from "./ImportFailures.ts"
+import { ImportsRepo } from "./ImportsRepo.ts"
+import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
+import type { LeasedRun } from "./StagedImport.ts"
+
+/** Interval between renewals of the 60 s lease, and the delay before the first. */
+const renewalInterval = "15 seconds"
+
+export type ImportLeases = Effect.Effect.Success<typeof makeImportLeases>
+
+/** Runs the work on imports under leases, and ends imports whose work failed. */
+export const makeImportLeases = Effect.gen(function* () {
+  const importLock = yield* ImportLockRepo
+  const mirror = yield* Mirror
+  const pulled = yield* PulledRecordsRepo
+  const repo = yield* ImportsRepo
+  const { run } = yield* Transaction
+  const background = yield* FiberSet.make<void>()
+
+  /** Every transaction of an import locks the whole account and may run long, even within a request. */
+  const runTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect))
+
+  /** NotFound: the account has no such import. */
+  const getRun = (accountId: AccountId, id: ImportId) =>
+    Effect.flatMap(
+      repo.find(accountId, id),
+      Effect.mapError(() => new NotFound())
+    )
+
+  /** Continues an import after its request was answered. Failures are recorded with the import. */
+  const runInBackground = (id: ImportId, work: Effect.Effect<unknown, SourceError>) =>
+    FiberSet.run(
+      background,
+      asBackground(work).pipe(
+        Effect.catchAll(() => Effect.void),
+        Effect.catchAllCause((cause) =>
+          Cause.isInterruptedOnly(cause) ? Effect.void : Effect.logWarning(`Import ${id} could not be completed`, cause)
+        ),
+        Effect.asVoid
+      )
+    )
+
+  /** Renews the lease during the work. Runs `onLost` if another process took it over or the import left the phase. */
+  const keepLease = <A, E, R, E2, R2>(
+    lease: LeasedRun,
+    work: Effect.Effect<A, E, R>,
+    onLost: Effect.Effect<A, E2, R2>
+  ) =>
+    Effect.raceFirst(
+      leanHeap(work),
+      repo
+        .renew(lease)
+        .pipe(
+          Effect.delay(renewalInterval),
+          Effect.repeat({ while: (isRenewed) => isRenewed }),
+          Effect.zipRight(onLost)
+        )
+    )
+
+  /** Deletes everything that is staged for an import that ends without being applied to the end. */
+  const forget = (accountId: AccountId, id: ImportId) =>
+    Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
+
+  /** Fails an import if the lease is still ours. Batches that were applied stay. */
+  const fail = (lease: LeasedRun, describe: (run: ImportRun) => string, summary?: ImportSummary) =>
+    runTransaction(
+      Effect.gen(function* () {
+        const { accountId, id } = lease
+        const holder = yield* importLock.take(accountId)
+        if (!(yield* repo.holds(lease))) return
+        const run = yield* Effect.orDie(getRun(accountId, id))
+        yield* forget(accountId, id)
+        yield* repo.move(accountId, id, { phase: "failed", leased: false, error: describe(run), summary })
+        if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
+      })
+    )
+
+  /** Refuses to continue while another import locks the account. */
+  const refuseLocked = (accountId: AccountId, id: ImportId) =>
+    Effect.flatMap(Effect.orDie(getRun(accountId, id)), (run) => ValidationFailed.at("import", whyLocked(run)))
+
+  return { runTransaction, getRun, runInBackground, keepLease, forget, fail, refuseLocked }
+})

@@ -1,0 +1,51 @@
+import { Effect, Option } from "effect"
+import type { AccountId } from "../model/Ids.ts"
+import type { ApplyImport } from "./ImportApply.ts"
+import { describeInterruptions, describeStoppedReading } from "./ImportFailures.ts"
+import type { ImportLeases } from "./ImportLeases.ts"
+import type { ReportProgress } from "./ImportStaging.ts"
+import { ImportsRepo } from "./ImportsRepo.ts"
+import type { LeasedRun } from "./StagedImport.ts"
+
+const maxTakeovers = 3
+
+/** Continues imports whose process stopped. */
+export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyImport) =>
+  Effect.gen(function* () {
+    const repo = yield* ImportsRepo
+
+    /** Applies the rest of an import. It fails if its source was still being read, or after too many takeovers. */
+    const continueImport = (lease: LeasedRun, report: ReportProgress) =>
+      Effect.gen(function* () {
+        const { accountId, id, phase, takeovers } = lease
+        if (phase === "fetching") return yield* fail(lease, describeStoppedReading)
+        const run = yield* Effect.orDie(getRun(accountId, id))
+        if (takeovers <= maxTakeovers) return yield* apply(lease, run, report)
+        yield* fail(lease, (last) => describeInterruptions(last, takeovers))
+      })
+
+    /** Takes over all imports whose lease ran out, of one account or of all. Returns their number. */
+    const resume = (accountId: Option.Option<AccountId>) =>
+      Effect.gen(function* () {
+        const leases: Array<LeasedRun> = []
+        for (;;) {
+          const next = yield* repo.takeOver({ accountId: Option.getOrNull(accountId), id: null })
+          if (Option.isNone(next)) break
+          leases.push(next.value)
+        }
+        // All at once: the leases are running, and no account should wait for the import of another.
+        yield* Effect.forEach(
+          leases,
+          (lease) =>
+            continueImport(lease, () => Effect.void).pipe(
+              Effect.catchAllCause((cause) => Effect.logWarning(`Import ${lease.id} could not be completed`, cause))
+            ),
+          { concurrency: "unbounded", discard: true }
+        )
+        return leases.length
+      })
+
+    return { continueImport, resume }
+  })
+
+export type ImportRecovery = Effect.Effect.Success<ReturnType<typeof makeImportRecovery>>

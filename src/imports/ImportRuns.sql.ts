@@ -1,0 +1,155 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, type Option, Schema } from "effect"
+import { LeaseHolder } from "../database/LeaseHolder.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import type { HistoryActor } from "../drafts/History.ts"
+import { AccountId, ImportId, type StoreId } from "../model/Ids.ts"
+import { type ImportOrigin, type ImportPhase, ImportRun, type ImportSummary, nothingPlanned } from "./Import.ts"
+import type { LeasedRun } from "./StagedImport.ts"
+
+/** Imports, their phases and their leases. */
+export interface ImportRunStatements {
+  /** Creates a leased import in `fetching`. */
+  readonly create: (
+    accountId: AccountId,
+    run: {
+      readonly id: ImportId
+      readonly storeId: StoreId
+      readonly source: ImportOrigin
+      readonly fileName: string | null
+      readonly actor: HistoryActor
+    }
+  ) => Effect.Effect<void>
+  readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
+  /** Newest first. */
+  readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ImportRun>>
+  /** Moves an import to a phase. Fields that are left out do not change. Without `leased` its lease ends. */
+  readonly move: (
+    accountId: AccountId,
+    id: ImportId,
+    to: {
+      readonly phase: ImportPhase
+      readonly leased: boolean
+      readonly summary?: ImportSummary | undefined
+      readonly error?: string | undefined
+      readonly actor?: HistoryActor | undefined
+    }
+  ) => Effect.Effect<void>
+  /** Extends the lease by 60 s. False: another process took it over, or the import left the phase. */
+  readonly renew: (run: LeasedRun) => Effect.Effect<boolean>
+  /** Whether the lease is still ours and the import still in the phase. If so, that holds until the transaction ends. */
+  readonly holds: (run: LeasedRun) => Effect.Effect<boolean>
+  /** Ends the lease if it is still ours. Any process can take the import over at once. */
+  readonly release: (run: LeasedRun) => Effect.Effect<void>
+  /** Takes over one import whose lease ran out, of this account and with this id (null: any). Concurrent workers skip it. */
+  readonly takeOver: (filter: {
+    readonly accountId: AccountId | null
+    readonly id: ImportId | null
+  }) => Effect.Effect<Option.Option<LeasedRun>>
+  /** Imports that have been under review for more than 7 days. */
+  readonly abandonedReviews: Effect.Effect<ReadonlyArray<{ readonly accountId: AccountId; readonly id: ImportId }>>
+  readonly accountVersion: (accountId: AccountId) => Effect.Effect<number>
+}
+
+export const makeImportRunStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { name: holder } = yield* LeaseHolder
+
+  const runColumns = sql`
+    i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
+    i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
+    rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
+
+  const find = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: ImportId }),
+    Result: ImportRun,
+    execute: ({ accountId, id }) => sql`
+      SELECT ${runColumns}
+      FROM import_run i JOIN store s ON s.account_id = i.account_id AND s.id = i.store_id
+      WHERE i.account_id = ${accountId} AND i.id = ${id}`
+  })
+  const list = SqlSchema.findAll({
+    Request: AccountId,
+    Result: ImportRun,
+    execute: (accountId) => sql`
+      SELECT ${runColumns}
+      FROM import_run i JOIN store s ON s.account_id = i.account_id AND s.id = i.store_id
+      WHERE i.account_id = ${accountId}
+      ORDER BY i.created_at DESC, i.id`
+  })
+  const takeOver = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: Schema.NullOr(AccountId), id: Schema.NullOr(ImportId) }),
+    Result: Schema.Struct({
+      accountId: AccountId,
+      id: ImportId,
+      phase: Schema.Literal("fetching", "applying"),
+      takeovers: Schema.Int
+    }),
+    execute: ({ accountId, id }) => sql`
+      UPDATE import_run i
+      SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, takeovers = i.takeovers + 1, updated_at = app_now()
+      WHERE (i.account_id, i.id) = (
+        SELECT e.account_id, e.id FROM import_run e
+        WHERE e.phase IN ('fetching', 'applying') AND e.lease_until <= app_now()
+          AND (${accountId}::uuid IS NULL OR e.account_id = ${accountId}) AND (${id}::uuid IS NULL OR e.id = ${id})
+        ORDER BY e.lease_until LIMIT 1
+        FOR UPDATE SKIP LOCKED
+      )
+      RETURNING i.account_id AS "accountId", i.id, i.phase, i.takeovers`
+  })
+  const abandonedReviews = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Schema.Struct({ accountId: AccountId, id: ImportId }),
+    execute: () => sql`
+      SELECT account_id AS "accountId", id FROM import_run
+      WHERE phase = 'reviewing' AND updated_at <= app_now() - interval '7 days'
+      ORDER BY updated_at, id`
+  })
+  const accountVersion = SqlSchema.single({
+    Request: AccountId,
+    Result: Schema.Struct({ version: Schema.Number }),
+    execute: (accountId) => sql`SELECT version FROM account WHERE id = ${accountId}`
+  })
+  const isLeased = ({ accountId, id, phase, takeovers }: LeasedRun) =>
+    sql`account_id = ${accountId} AND id = ${id} AND phase = ${phase} AND takeovers = ${takeovers}`
+
+  return {
+    create: (accountId, run) =>
+      sql`
+        INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, lease_until, leased_by, summary,
+                                actor_kind, actor_id, actor_name)
+        VALUES (${accountId}, ${run.id}, ${run.storeId}, ${run.source}, ${run.fileName}, 'fetching',
+                app_now() + interval '60 seconds', ${holder}, ${JSON.stringify(nothingPlanned)}::jsonb,
+                ${run.actor.kind}, ${run.actor.id}, ${run.actor.name})`.pipe(Effect.asVoid, orDie),
+    find: (accountId, id) => orDie(find({ accountId, id })),
+    list: (accountId) => orDie(list(accountId)),
+    move: (accountId, id, { actor, error, leased, phase, summary }) =>
+      sql`
+        UPDATE import_run
+        SET phase = ${phase}, updated_at = app_now(),
+            lease_until = CASE WHEN ${leased} THEN app_now() + interval '60 seconds' END,
+            leased_by = CASE WHEN ${leased} THEN ${holder}::text END,
+            summary = coalesce(${summary === undefined ? null : JSON.stringify(summary)}::jsonb, summary),
+            error = coalesce(${error ?? null}::text, error),
+            actor_kind = coalesce(${actor?.kind ?? null}::text, actor_kind),
+            actor_id = CASE WHEN ${actor === undefined} THEN actor_id ELSE ${actor?.id ?? null}::uuid END,
+            actor_name = CASE WHEN ${actor === undefined} THEN actor_name ELSE ${actor?.name ?? null}::text END
+        WHERE account_id = ${accountId} AND id = ${id}`.pipe(Effect.asVoid, orDie),
+    renew: (run) =>
+      sql`
+        UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isLeased(run)} RETURNING id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        orDie
+      ),
+    holds: (run) =>
+      sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        orDie
+      ),
+    release: (run) =>
+      sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(Effect.asVoid, orDie),
+    takeOver: (filter) => orDie(takeOver(filter)),
+    abandonedReviews: orDie(abandonedReviews()),
+    accountVersion: (accountId) => Effect.map(Effect.orDie(accountVersion(accountId)), ({ version }) => version)
+  } satisfies ImportRunStatements
+})

@@ -1,0 +1,109 @@
+import { Effect, Option, type Scope } from "effect"
+import { HistoryRepo } from "../drafts/HistoryRepo.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { PimLocked } from "../model/Errors.ts"
+import { type AccountId, ImportId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import type { ImportOrigin } from "./Import.ts"
+import { catalogKeptChanging, describeSourceFailure, leaseExpired, summarizeProblems } from "./ImportFailures.ts"
+import type { ImportLeases } from "./ImportLeases.ts"
+import type { ImportRecovery } from "./ImportRecovery.ts"
+import type { ImportReview } from "./ImportReview.ts"
+import type { ReadSource } from "./ImportSources.ts"
+import type { Compared } from "./ImportStaging.ts"
+import { ImportsRepo } from "./ImportsRepo.ts"
+
+/** Maximum number of comparisons while the catalog keeps changing. */
+const maxComparisons = 5
+
+export interface SourceName {
+  readonly origin: ImportOrigin
+  /** null: a refresh. */
+  readonly fileName: string | null
+}
+
+export const refreshSource: SourceName = { origin: "refresh", fileName: null }
+
+type Read<E1, E2> = Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2> }, E1, Scope.Scope>
+
+/** Creates imports and brings them to the review. */
+export const makeImportStart = (
+  { fail, getRun, keepLease, refuseLocked, runInBackground, runTransaction }: ImportLeases,
+  review: ImportReview,
+  { resume }: ImportRecovery
+) =>
+  Effect.gen(function* () {
+    const faults = yield* FaultInjector
+    const history = yield* HistoryRepo
+    const importLock = yield* ImportLockRepo
+    const repo = yield* ImportsRepo
+
+    const create = (store: Store, { fileName, origin }: SourceName) =>
+      Effect.gen(function* () {
+        const actor = yield* CurrentActor
+        const id = yield* mintId(ImportId)
+        const creator = yield* history.nameOf(actor)
+        yield* repo.create(actor.accountId, { id, storeId: store.id, source: origin, fileName, actor: creator })
+        return id
+      })
+
+    /** Reads the source and compares it with the catalog until the catalog did not change during the comparison. */
+    const prepare = <E1, E2>(accountId: AccountId, id: ImportId, origin: ImportOrigin, read: Read<E1, E2>) =>
+      Effect.gen(function* () {
+        const work = Effect.gen(function* () {
+          yield* faults.at("created")
+          const source = yield* read
+          for (let attempt = 0; attempt < maxComparisons; attempt++)
+            if (yield* review.enter(accountId, id, yield* source.compare)) return
+          return yield* catalogKeptChanging(origin)
+        }).pipe(Effect.scoped)
+        const onLost = Effect.flatMap(Effect.orDie(getRun(accountId, id)), ({ phase }) =>
+          phase === "reviewing" ? Effect.void : leaseExpired(origin)
+        )
+        const lease = { accountId, id, phase: "fetching", takeovers: 0 } as const
+        yield* keepLease(lease, work, onLost).pipe(
+          Effect.onError((cause) => fail(lease, () => describeSourceFailure(cause), summarizeProblems(cause)))
+        )
+        yield* faults.at("reviewing")
+        return yield* Effect.orDie(getRun(accountId, id))
+      })
+
+    /** Creates an import, unless another one locks the account, and waits until it is under review. */
+    const run = <E1, E2>(
+      accountId: AccountId,
+      store: Store,
+      source: SourceName,
+      read: (id: ImportId) => Read<E1, E2>
+    ) =>
+      Effect.gen(function* () {
+        yield* resume(Option.some(accountId))
+        const holder = yield* runTransaction(importLock.share(accountId))
+        if (Option.isSome(holder)) return yield* refuseLocked(accountId, holder.value)
+        const id = yield* create(store, source)
+        return yield* prepare(accountId, id, source.origin, read(id))
+      })
+
+    /** Creates an import and returns at once. An import of the store and origin that is being read is returned instead. */
+    const start = (accountId: AccountId, store: Store, source: SourceName, read: (id: ImportId) => ReadSource) =>
+      Effect.gen(function* () {
+        // The lock makes concurrent requests wait for each other.
+        const { id, isNew } = yield* runTransaction(
+          Effect.gen(function* () {
+            if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
+            const before = (yield* repo.list(accountId)).find(
+              (other) => other.phase === "fetching" && other.source === source.origin && other.storeId === store.id
+            )
+            return before === undefined
+              ? { id: yield* create(store, source), isNew: true }
+              : { id: before.id, isNew: false }
+          })
+        )
+        if (isNew) yield* runInBackground(id, prepare(accountId, id, source.origin, read(id)))
+        return { run: yield* Effect.orDie(getRun(accountId, id)), isNew }
+      })
+
+    return { run, start }
+  })

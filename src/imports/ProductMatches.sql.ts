@@ -1,0 +1,49 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, EntityId } from "../model/Ids.ts"
+
+/** The products that an export matches. */
+export interface ProductMatchStatements {
+  /** Products by SKU of their variants and by handle. A key of two entities matches nothing. */
+  readonly match: (
+    accountId: AccountId,
+    skus: ReadonlyArray<string>,
+    handles: ReadonlyArray<string>
+  ) => Effect.Effect<{
+    readonly bySku: ReadonlyMap<string, EntityId>
+    readonly byHandle: ReadonlyMap<string, EntityId>
+  }>
+}
+
+export const makeProductMatchStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  // One look-up per key: the planner has no statistics for an expression in a partial index, and for a list of keys it
+  // expects so many rows that it would scan the table.
+  const findProducts = (idColumn: string, condition: string) => {
+    const find = SqlSchema.findAll({
+      Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),
+      Result: Schema.Struct({ key: Schema.String, productId: EntityId }),
+      execute: ({ accountId, keys }) => sql`
+        SELECT k.key, min(f.id::text) AS "productId"
+        FROM (SELECT DISTINCT unnest(${keys}::text[]) AS key) k
+        CROSS JOIN LATERAL (
+          SELECT ${sql.literal(idColumn)} AS id FROM entity e
+          WHERE e.account_id = ${accountId} AND ${sql.literal(condition)}
+          LIMIT 2
+        ) f
+        GROUP BY k.key
+        HAVING count(*) = 1`
+    })
+    return (accountId: AccountId, keys: ReadonlyArray<string>) =>
+      Effect.map(find({ accountId, keys }), (rows) => new Map(rows.map(({ key, productId }) => [key, productId])))
+  }
+  const findBySku = findProducts("e.parent_id", "e.kind = 'variant' AND e.attributes #>> '{sku,value}' = k.key")
+  const findByHandle = findProducts("e.id", "e.kind = 'product' AND e.attributes #>> '{handle,value}' = k.key")
+
+  return {
+    match: (accountId, skus, handles) =>
+      orDie(Effect.all({ bySku: findBySku(accountId, skus), byHandle: findByHandle(accountId, handles) }))
+  } satisfies ProductMatchStatements
+})

@@ -1,0 +1,101 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { planCustom } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import type { AccountId, ImportId } from "../model/Ids.ts"
+import type { FoundEntity, PulledRecord, RecordRange } from "./PulledRecord.ts"
+
+/** Writes of staged records. */
+export interface PulledRecordStatements {
+  /** Stages records. A record whose platform id is staged already is skipped. */
+  readonly keep: (accountId: AccountId, id: ImportId, records: ReadonlyArray<PulledRecord>) => Effect.Effect<void>
+  /**
+   * Updates the planner's statistics of the tables by which records are matched. Without them, the planner reads all rows of
+   * the account for each key. Not part of a transaction, which would hold the locks.
+   */
+  readonly measure: Effect.Effect<void>
+  /** Assigns matched entities to records. An entity that another record has already stays with that record. */
+  readonly claim: (range: RecordRange, found: ReadonlyArray<FoundEntity>) => Effect.Effect<void>
+  /** Removes the match of variants whose entity belongs to another product. */
+  readonly disown: (range: RecordRange) => Effect.Effect<void>
+  /** Assigns the planned entities to records. */
+  readonly assign: (accountId: AccountId, id: ImportId, records: ReadonlyArray<FoundEntity>) => Effect.Effect<void>
+  /** Removes all matches, because the catalog changed. */
+  readonly unmatch: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
+  /** Deletes the records. */
+  readonly forget: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
+}
+
+export const makePulledRecordStatements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // The tables grow during an import, so each statement is planned anew.
+  const grown = sql.literal(planCustom)
+
+  const places = (found: ReadonlyArray<FoundEntity>) => sql`
+    unnest(
+      ${found.map(({ root }) => root)}::integer[], ${found.map(({ ordinal }) => ordinal)}::integer[],
+      ${found.map(({ entityId }) => entityId)}::uuid[]
+    ) AS f (root, ordinal, entity_id)`
+
+  return {
+    keep: (accountId, id, records) =>
+      sql`
+        INSERT INTO import_record (account_id, run_id, root, ordinal, kind, platform_id, said_id, sku, handle, address,
+                                   attributes, related)
+        SELECT ${accountId}::uuid, ${id}::uuid, r.root, r.ordinal, r.kind, r."platformId", r."saidId",
+               r.attributes #>> '{sku,value}', r.attributes #>> '{handle,value}',
+               split_part(r.attributes #>> '{url,value}', '?', 1), r.attributes, r.related
+        FROM jsonb_to_recordset(${JSON.stringify(records)}::jsonb) AS r (
+          root integer, ordinal integer, kind text, "platformId" text, "saidId" uuid, attributes jsonb, related text[]
+        )
+        ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(Effect.asVoid, orDie),
+    measure: sql`ANALYZE import_record (account_id, run_id, root, ordinal, platform_id, sku, handle, address)`.pipe(
+      Effect.zipRight(sql`ANALYZE store_version (account_id, store_id, entity_id, platform_id)`),
+      // Another process may hold the tables. Matching is slower then, but works.
+      Effect.catchAllCause((cause) =>
+        Effect.logWarning("The statistics for matching a store could not be updated", cause)
+      ),
+      Effect.asVoid
+    ),
+    claim: ({ accountId, from, id, through }, found) =>
+      found.length === 0
+        ? Effect.void
+        : sql`
+            UPDATE import_record r SET entity_id = c.entity_id
+            FROM (
+              SELECT DISTINCT ON (f.entity_id) f.root, f.ordinal, f.entity_id
+              FROM ${places(found)}
+              WHERE NOT EXISTS (
+                SELECT FROM import_record t
+                WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.entity_id = f.entity_id
+              )
+              ORDER BY f.entity_id, f.ordinal
+            ) c
+            WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root > ${from} AND r.root <= ${through}
+              AND r.root = c.root AND r.ordinal = c.ordinal ${grown}`.pipe(Effect.asVoid, orDie),
+    disown: ({ accountId, from, id, through }) =>
+      sql`
+        UPDATE import_record r SET entity_id = NULL
+        FROM import_record p, entity e
+        WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root > ${from} AND r.root <= ${through}
+          AND r.kind = 'variant' AND r.entity_id IS NOT NULL
+          AND p.account_id = r.account_id AND p.run_id = r.run_id AND p.root = r.root AND p.kind = 'product'
+          AND e.account_id = r.account_id AND e.id = r.entity_id
+          AND e.parent_id IS DISTINCT FROM p.entity_id ${grown}`.pipe(Effect.asVoid, orDie),
+    assign: (accountId, id, records) =>
+      records.length === 0
+        ? Effect.void
+        : sql`
+            UPDATE import_record r SET entity_id = f.entity_id
+            FROM ${places(records)}
+            WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root = f.root AND r.ordinal = f.ordinal
+              AND r.root >= ${Math.min(...records.map(({ root }) => root))}
+              AND r.root <= ${Math.max(...records.map(({ root }) => root))} ${grown}`.pipe(Effect.asVoid, orDie),
+    unmatch: (accountId, id) =>
+      sql`
+        UPDATE import_record SET entity_id = NULL
+        WHERE account_id = ${accountId} AND run_id = ${id} AND entity_id IS NOT NULL`.pipe(Effect.asVoid, orDie),
+    forget: (accountId, id) =>
+      sql`DELETE FROM import_record WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(Effect.asVoid, orDie)
+  } satisfies PulledRecordStatements
+})

@@ -1,0 +1,31 @@
+import type { AccountId, ImportId } from "../model/Ids.ts"
+import type { FieldConflict, StagedChange } from "./plan/ImportPlan.ts"
+
+/** The staged changes of one product, collection or file, or of one entity to be unlinked. */
+export interface StagedItem {
+  readonly ordinal: number
+  /** Number of entities that the changes write. */
+  readonly entities: number
+  readonly changes: ReadonlyArray<StagedChange>
+}
+
+/** The first ordinal of items that hold the store's answer. They follow all items of the import itself. */
+export const firstAnswer = 1_000_000_000
+
+/** Whether `plannedOf` counts the item. */
+export const isPlanned = ({ ordinal }: StagedItem): boolean => firstAnswer > ordinal
+
+/** A conflict with its number in its import. */
+export interface StagedConflict extends FieldConflict {
+  readonly ordinal: number
+}
+
+/**
+ * An import that a process works on. `takeovers` identifies the lease: each takeover by another process adds one.
+ */
+export interface LeasedRun {
+  readonly accountId: AccountId
+  readonly id: ImportId
+  readonly phase: "fetching" | "applying"
+  readonly takeovers: number
+}

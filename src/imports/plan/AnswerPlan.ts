@@ -1,0 +1,26 @@
+import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { CatalogChange } from "../../drafts/CatalogChange.ts"
+import type { ImportSource, StoreEntity } from "../StoreProduct.ts"
+import { readValues } from "./ImportedValues.ts"
+import { ImportPlanner, type Relations } from "./ImportPlanner.ts"
+import { isPublishedSince, versionOn } from "./StoreVersion.ts"
+
+/**
+ * Accepts the store's values of an entity that an export changed. If the store accepted the entity before, only the `changed`
+ * keys are accepted: an edit of another value in the store is left to the next refresh, which finds it.
+ */
+export const planAnswer = (
+  entity: Aggregate,
+  inStore: StoreEntity,
+  relations: Relations,
+  source: ImportSource,
+  changed: ReadonlySet<string>
+): ReadonlyArray<CatalogChange> => {
+  const version = versionOn(entity, source.storeId)
+  if (version === undefined || isPublishedSince(entity, source.storeId, source.begunAt)) return []
+  const isFirst = version.accepted === null
+  const planner = new ImportPlanner({ ...source, isComplete: isFirst })
+  const values = Object.entries(readValues(entity, inStore, source)).filter(([key]) => isFirst || changed.has(key))
+  planner.accept(entity.id, entity, Object.fromEntries(values), inStore, relations)
+  return planner.acceptances
+}

@@ -1,0 +1,208 @@
+import type { Aggregate, VersionState } from "../../drafts/Aggregate.ts"
+import { CatalogChange } from "../../drafts/CatalogChange.ts"
+import { type EntityKind, valueOf } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"
+import { findNewTypes, readValues } from "./ImportedValues.ts"
+import type { FieldConflict, ImportPlan, StagedChange } from "./ImportPlan.ts"
+import { followOrder, intersect, type ListState, sameOrder } from "./ListOrder.ts"
+import { effectiveOn, isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
+
+const listText = (ids: ReadonlyArray<EntityId>) => JSON.stringify(ids)
+
+const isEmpty = (values: Values) => Object.keys(values).length === 0
+
+export interface Relations {
+  readonly media?: ReadonlyArray<EntityId>
+  readonly variants?: ReadonlyArray<EntityId>
+  readonly members?: ReadonlyArray<EntityId>
+}
+
+/** Whether the store has accepted exactly these values and relationships, under this platform id. */
+const isAccepted = (
+  version: VersionState | undefined,
+  values: Values,
+  relations: Relations,
+  { platformId }: StoreEntity,
+  { isComplete }: ImportSource
+) => {
+  const accepted = version?.accepted
+  if (accepted === undefined || accepted === null) return false
+  if (platformId !== undefined && platformId !== version?.platformId) return false
+  const isListed = (before: ReadonlyArray<EntityId> = [], inStore: ReadonlyArray<EntityId> | undefined) =>
+    inStore === undefined || sameOrder(inStore, isComplete ? before : intersect(before, inStore))
+  return (
+    Object.entries(values).every(([key, value]) => valueOf(accepted.attributes, key) === value) &&
+    isListed(accepted.media, relations.media) &&
+    isListed(accepted.variants, relations.variants) &&
+    isListed(accepted.members, relations.members)
+  )
+}
+
+/** Writes values where they belong: canonical if the entity lives on this store only, else overrides of this store. */
+const writeValues = (
+  entity: Aggregate,
+  values: Values,
+  types: Values,
+  { storeId }: ImportSource
+): ReadonlyArray<CatalogChange> => {
+  const keys = Object.keys(values)
+  if (keys.length === 0) return []
+  const written = Object.fromEntries(keys.flatMap((key) => (types[key] === undefined ? [] : [[key, types[key]]])))
+  const typed = isEmpty(written) ? {} : { types: written }
+  const setOverrides = (overrides: Readonly<Record<string, string | null>>, withTypes: typeof typed) =>
+    CatalogChange.SetOverrides({ entityId: entity.id, storeId, values: overrides, ...withTypes })
+  if (!livesOnlyOn(entity, storeId))
+    return [
+      setOverrides(
+        Object.fromEntries(
+          keys.map((key) => [key, values[key] === valueOf(entity.attributes, key) ? null : (values[key] ?? null)])
+        ),
+        typed
+      )
+    ]
+  const overrides = versionOn(entity, storeId)?.overrides
+  const overridden = keys.filter((key) => overrides?.[key] !== undefined)
+  return [
+    CatalogChange.SetAttributes({ entityId: entity.id, values, ...typed }),
+    ...(overridden.length === 0 ? [] : [setOverrides(Object.fromEntries(overridden.map((key) => [key, null])), {})])
+  ]
+}
+
+/** Collects the changes and conflicts of one product, collection or file. */
+export class ImportPlanner {
+  readonly source: ImportSource
+  readonly changes: Array<StagedChange> = []
+  readonly acceptances: Array<CatalogChange> = []
+  readonly conflicts: Array<FieldConflict> = []
+
+  constructor(source: ImportSource) {
+    this.source = source
+  }
+
+  addConflict(conflict: FieldConflict, take: ReadonlyArray<CatalogChange>, keep: ReadonlyArray<CatalogChange>): void {
+    this.changes.push({ _tag: "Decided", conflict: this.conflicts.length, take, keep })
+    this.conflicts.push(conflict)
+  }
+
+  create(id: EntityId, kind: EntityKind, parentId: EntityId | null, { types = {}, values }: StoreEntity): void {
+    this.changes.push(
+      CatalogChange.CreateEntity({ id, kind, parentId, values, ...(isEmpty(types) ? {} : { types }) }),
+      CatalogChange.AddToStore({ entityId: id, storeId: this.source.storeId })
+    )
+  }
+
+  /** Updates an existing entity to the store's values. A value that was edited here too becomes a conflict. */
+  update(entity: Aggregate, values: Values, types: Values): void {
+    const { storeId } = this.source
+    const version = versionOn(entity, storeId)
+    const now = effectiveOn(entity, storeId)
+    const accepted = version?.accepted?.attributes
+    if (version === undefined) this.changes.push(CatalogChange.AddToStore({ entityId: entity.id, storeId }))
+    const differing = Object.entries(values).filter(
+      ([key, value]) =>
+        value !== valueOf(now, key) &&
+        // Equal to the accepted value: only the draft changed.
+        (accepted === undefined || value !== valueOf(accepted, key))
+    )
+    const isDrafted = (key: string) =>
+      version !== undefined && (accepted === undefined || valueOf(accepted, key) !== valueOf(now, key))
+    const undrafted = Object.fromEntries(differing.filter(([key]) => !isDrafted(key)))
+    this.changes.push(...writeValues(entity, undrafted, types, this.source))
+    for (const [field, store] of differing.filter(([key]) => isDrafted(key)))
+      this.addConflict(
+        {
+          entityId: entity.id,
+          field,
+          accepted: accepted === undefined ? null : valueOf(accepted, field),
+          draft: valueOf(now, field),
+          store
+        },
+        writeValues(entity, { [field]: store }, types, this.source),
+        []
+      )
+  }
+
+  /** Records the store's state as accepted, whatever the decisions on conflicts are. */
+  accept(
+    id: EntityId,
+    entity: Aggregate | undefined,
+    values: Values,
+    imported: StoreEntity,
+    relations: Relations
+  ): void {
+    const { isAnsweredByStore, isComplete, storeId } = this.source
+    if (isAnsweredByStore) return
+    const version = entity === undefined ? undefined : versionOn(entity, storeId)
+    if (isAccepted(version, values, relations, imported, this.source)) return
+    const { media = [], members, variants = [] } = relations
+    const types = entity === undefined ? {} : findNewTypes(entity, imported.types)
+    this.acceptances.push(
+      CatalogChange.AcceptImported({
+        entityId: id,
+        storeId,
+        // All values of a new entity came from the store.
+        values: entity === undefined ? {} : values,
+        media,
+        variants,
+        ...(isEmpty(types) ? {} : { types }),
+        ...(members === undefined ? {} : { members }),
+        ...(isComplete ? { isComplete } : {}),
+        ...(imported.platformId === undefined ? {} : { platformId: imported.platformId })
+      })
+    )
+  }
+
+  /** Plans an entity without relationships of its own: a variant or a file. */
+  place(
+    id: EntityId,
+    kind: EntityKind,
+    parentId: EntityId | null,
+    entity: Aggregate | undefined,
+    imported: StoreEntity
+  ): void {
+    if (entity === undefined) {
+      this.create(id, kind, parentId, imported)
+      this.accept(id, entity, imported.values, imported, {})
+    } else if (!isPublishedSince(entity, this.source.storeId, this.source.begunAt)) {
+      const values = readValues(entity, imported, this.source)
+      this.update(entity, values, imported.types ?? {})
+      this.accept(id, entity, values, imported, {})
+    }
+  }
+
+  /** Plans a list whose order the store may have changed too. */
+  orderList(
+    field: string,
+    entityId: EntityId,
+    state: ListState,
+    shown: ReadonlyArray<EntityId>,
+    change: (ids: ReadonlyArray<EntityId>) => ReadonlyArray<CatalogChange>
+  ): void {
+    const { ids, isConflict, kept } = followOrder(state)
+    if (!isConflict) {
+      this.changes.push(...change(ids))
+      return
+    }
+    this.addConflict(
+      {
+        entityId,
+        field,
+        accepted: state.accepted === undefined ? null : listText(state.accepted),
+        draft: listText(shown),
+        store: listText(state.inStore)
+      },
+      change(ids),
+      change(kept)
+    )
+  }
+
+  toPlan(isNew: boolean): ImportPlan {
+    const changes = [...this.changes, ...this.acceptances]
+    return {
+      outcome: isNew ? "created" : changes.length === 0 ? "unchanged" : "updated",
+      conflicts: this.conflicts,
+      changes
+    }
+  }
+}

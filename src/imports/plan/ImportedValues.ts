@@ -1,0 +1,73 @@
+import type { Aggregate } from "../../drafts/Aggregate.ts"
+import { builtInFields, typeOf, valueOf } from "../../model/Attribute.ts"
+import type { StoreId } from "../../model/Ids.ts"
+import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"
+import { sameOptions, sameValue } from "../StoreValue.ts"
+import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
+
+export const optionKeys = ["option1", "option2", "option3"] as const
+
+/** Fields of a file that the platform fills itself: it keeps files at its own addresses. */
+const platformFileKeys: ReadonlyArray<string> = Object.keys(builtInFields.media).filter((key) => key !== "alt")
+
+/** The title that a platform gives a variant. */
+const titleByOptions = (value: (key: string) => string) => optionKeys.flatMap((key) => value(key) || []).join(" / ")
+
+/** The keys whose values the platform sets itself, whatever was published. */
+const listPlatformKeys = (entity: Aggregate, { values }: StoreEntity, storeId: StoreId): ReadonlyArray<string> => {
+  switch (entity.kind) {
+    case "product":
+    case "collection":
+      return []
+    case "media":
+      return platformFileKeys
+    case "variant": {
+      const accepted = versionOn(entity, storeId)?.accepted?.attributes ?? {}
+      const isOwn = valueOf(accepted, "title") !== titleByOptions((key) => valueOf(accepted, key))
+      return isOwn && values.title === titleByOptions((key) => values[key] ?? "") ? ["title"] : []
+    }
+  }
+}
+
+/** The keys that the source covers. A complete source covers all keys: those it leaves out are empty in the store. */
+const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete, storeId }: ImportSource) => {
+  const given = Object.keys(imported.values)
+  if (!isComplete) return given
+  const layers = [effectiveOn(entity, storeId), versionOn(entity, storeId)?.accepted?.attributes ?? {}]
+  // No platform keeps metafields of files.
+  const metafields = entity.kind === "media" ? [] : layers.flatMap(Object.keys).filter((key) => key.includes("."))
+  const platformKeys = imported.isOurs ? listPlatformKeys(entity, imported, storeId) : []
+  const all = new Set([...Object.keys(builtInFields[entity.kind]), ...metafields, ...given])
+  return [...all].filter((key) => !platformKeys.includes(key))
+}
+
+/**
+ * The store's values of an entity. A platform writes values in its own form. A value that means the same as the accepted
+ * value, or else as the one here, is replaced by that one.
+ */
+export const readValues = (entity: Aggregate, imported: StoreEntity, source: ImportSource): Values => {
+  const accepted = versionOn(entity, source.storeId)?.accepted?.attributes
+  const now = effectiveOn(entity, source.storeId)
+  const isOnlyStore = livesOnlyOn(entity, source.storeId)
+  return Object.fromEntries(
+    listCoveredKeys(entity, imported, source).map((key) => {
+      const value = imported.values[key] ?? ""
+      const type = imported.types?.[key] ?? typeOf(entity.kind, key, [now, accepted ?? {}])
+      const isSame = (candidate: string) =>
+        sameValue(key, type, candidate, value) ||
+        // Stores share the order of variants, and therefore the order of option values.
+        (key === "options" && !isOnlyStore && sameOptions(candidate, value))
+      const candidates = [...(accepted === undefined ? [] : [valueOf(accepted, key)]), valueOf(now, key)]
+      return [key, candidates.find(isSame) ?? value]
+    })
+  )
+}
+
+/** The types of keys that the entity does not have yet. */
+export const findNewTypes = (entity: Aggregate, types: Values = {}): Values => {
+  const layers = [
+    entity.attributes,
+    ...entity.versions.flatMap(({ accepted, overrides }) => [overrides, accepted?.attributes ?? {}])
+  ]
+  return Object.fromEntries(Object.entries(types).filter(([key]) => !layers.some((layer) => layer[key] !== undefined)))
+}

@@ -1,0 +1,138 @@
+import { type Aggregate, type GalleryEntry, inOrderOf } from "../../drafts/Aggregate.ts"
+import { CatalogChange } from "../../drafts/CatalogChange.ts"
+import { valueOf } from "../../model/Attribute.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { ImportSource, StoreEntity, StoreProduct, Values } from "../StoreProduct.ts"
+import { addressOf } from "../StoreValue.ts"
+import type { ImportMatch, ImportPlan } from "./ImportPlan.ts"
+import { ImportPlanner } from "./ImportPlanner.ts"
+import { findRemovals, type ListState, subtract } from "./ListOrder.ts"
+import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
+
+const lastSegment = (url: string) => addressOf(url).split("/").at(-1) ?? ""
+
+const mediaOf = (gallery: ReadonlyArray<GalleryEntry>) => gallery.map(({ mediaId }) => mediaId)
+
+/** Plans a file that no product names. `id`: that of the existing file, else the new one. */
+export const planFile = (
+  imported: StoreEntity,
+  file: Aggregate | undefined,
+  source: ImportSource,
+  id: EntityId
+): ImportPlan => {
+  const planner = new ImportPlanner(source)
+  planner.place(id, "media", null, file, imported)
+  return planner.toPlan(file === undefined)
+}
+
+/** Plans the files that a product's images name. Returns their ids by address. */
+export const planImages = (
+  planner: ImportPlanner,
+  { images }: StoreProduct,
+  { media, product }: ImportMatch,
+  mint: () => EntityId
+): ReadonlyMap<string, EntityId> => {
+  const { storeId } = planner.source
+  const byAddress = new Map(media.map((file) => [addressOf(valueOf(file.attributes, "url")), file]))
+  const gallery = product?.gallery ?? []
+  const canonicallyNamed = new Set(images.map(({ url }) => byAddress.get(addressOf(url))?.id))
+  const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
+  // The canonical address comes first, then the address on this store.
+  const others = media.filter(({ id }) => !canonicallyNamed.has(id))
+  const byOwnAddress = new Map(others.map((file) => [addressHere(file), file]))
+  const findFile = (url: string) => byAddress.get(addressOf(url)) ?? byOwnAddress.get(addressOf(url))
+  const imageIds = new Set(images.map(({ url }) => findFile(url)?.id))
+  const mediaIds = new Map<string, EntityId>()
+  for (const [index, { alt, url }] of images.entries()) {
+    const address = addressOf(url)
+    if (mediaIds.has(address)) continue
+    const inPlace = gallery[index]?.mediaId
+    const file =
+      findFile(address) ??
+      media.find(({ id }) => id === inPlace && !imageIds.has(id) && ![...mediaIds.values()].includes(id))
+    const altValue: Values = alt === null ? {} : { alt }
+    // Stores add a version to the address. That is no change.
+    const isSameAddress = file !== undefined && addressHere(file) === address
+    const values: Values = isSameAddress ? altValue : { url, ...altValue }
+    const id = file?.id ?? mint()
+    planner.place(id, "media", null, file, {
+      values: file === undefined ? { ...values, file_name: lastSegment(url) } : values
+    })
+    mediaIds.set(address, id)
+  }
+  return mediaIds
+}
+
+/**
+ * The gallery with these files. The store shows the files of `inStore` and no longer those that are `gone` there. A file that
+ * no store shows any more leaves the gallery.
+ */
+const toGallery = (
+  ids: ReadonlyArray<EntityId>,
+  gallery: ReadonlyArray<GalleryEntry>,
+  { gone, inStore }: { readonly gone: ReadonlySet<EntityId>; readonly inStore: ReadonlyArray<EntityId> },
+  storeId: StoreId,
+  heldElsewhere: ReadonlySet<EntityId> = new Set()
+): ReadonlyArray<GalleryEntry> => {
+  const before = new Map(gallery.map((entry) => [entry.mediaId, entry]))
+  const shown = new Set(inStore)
+  return ids.flatMap((mediaId) => {
+    const storeIds = before.get(mediaId)?.storeIds ?? []
+    if (gone.has(mediaId)) {
+      const others = storeIds.filter((id) => id !== storeId)
+      return others.length > 0 || heldElsewhere.has(mediaId) ? [{ mediaId, storeIds: others }] : []
+    }
+    return [
+      { mediaId, storeIds: shown.has(mediaId) && !storeIds.includes(storeId) ? [...storeIds, storeId] : storeIds }
+    ]
+  })
+}
+
+/** Shows a variant's own image on the store. */
+export const planVariantImage = (
+  planner: ImportPlanner,
+  variantId: EntityId,
+  gallery: ReadonlyArray<GalleryEntry>,
+  mediaId: EntityId
+): void => {
+  const { storeId } = planner.source
+  if (gallery.some((entry) => entry.mediaId === mediaId && entry.storeIds.includes(storeId))) return
+  const ids = inOrderOf(mediaOf(gallery), [mediaId])
+  planner.changes.push(
+    CatalogChange.SetGallery({
+      entityId: variantId,
+      entries: toGallery(ids, gallery, { gone: new Set(), inStore: [mediaId] }, storeId)
+    })
+  )
+}
+
+/** Plans the product's gallery: its files and their order. */
+export const planGallery = (
+  planner: ImportPlanner,
+  productId: EntityId,
+  { heldElsewhere, product }: ImportMatch,
+  media: ReadonlyArray<EntityId>
+): void => {
+  const { isComplete, storeId } = planner.source
+  const version = product === undefined ? undefined : versionOn(product, storeId)
+  const accepted = version?.accepted?.media
+  const isOnlyStore = product === undefined || livesOnlyOn(product, storeId)
+  const gallery = product?.gallery ?? []
+  const shown = mediaOf(gallery.filter(({ storeIds }) => storeIds.includes(storeId)))
+  const { byDraft, byStore } = findRemovals(shown, media, accepted, isComplete)
+  const inStore = subtract(media, byDraft)
+  const state: ListState = {
+    here: mediaOf(gallery),
+    inStore,
+    shared: isOnlyStore ? [] : mediaOf(gallery.filter((entry) => !livesOnlyOn(entry, storeId))),
+    isThere: version !== undefined,
+    accepted
+  }
+  const gone = new Set(byStore)
+  planner.orderList("media_ids", productId, state, shown, (ids) => {
+    const entries = toGallery(ids, gallery, { gone, inStore }, storeId, heldElsewhere)
+    return JSON.stringify(entries) === JSON.stringify(gallery)
+      ? []
+      : [CatalogChange.SetGallery({ entityId: productId, entries })]
+  })
+}

@@ -1,0 +1,88 @@
+import type { Aggregate } from "../../drafts/Aggregate.ts"
+import { CatalogChange } from "../../drafts/CatalogChange.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { ImportSource, StoreProduct } from "../StoreProduct.ts"
+import { addressOf } from "../StoreValue.ts"
+import { readValues } from "./ImportedValues.ts"
+import type { ImportMatch, ProductPlan } from "./ImportPlan.ts"
+import { ImportPlanner } from "./ImportPlanner.ts"
+import { followOrder, intersect, type ListState, sameOrder } from "./ListOrder.ts"
+import { planGallery, planImages, planVariantImage } from "./MediaPlan.ts"
+import { isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
+import { matchVariants, valuesOnStore, withOptions } from "./VariantPlan.ts"
+
+const idsOnStore = (entities: ReadonlyArray<Aggregate>, storeId: StoreId) =>
+  entities.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ id }) => id)
+
+/**
+ * Plans a product with its variants and images.
+ *
+ * - A new entity has its values as canonical values.
+ * - A new value of an existing entity is canonical if no other store has the entity, else an override of this store.
+ * - Stores share the order of variants and images. It follows the store only if no other store has the product.
+ * - A value that was also edited here since the last publish is a conflict.
+ * - The store's values count as accepted by it.
+ * - A partial source removes nothing. A complete one removes files from the gallery; variants that are gone are removed by
+ *   the refresh, which sees the whole store.
+ * - A product that was published since the reading began is left as it is. The next refresh compares it.
+ */
+export const planProduct = (
+  imported: StoreProduct,
+  match: ImportMatch,
+  source: ImportSource,
+  mint: () => EntityId
+): ProductPlan => {
+  const { isComplete, storeId } = source
+  const planner = new ImportPlanner(source)
+  const { product } = match
+  const version = product === undefined ? undefined : versionOn(product, storeId)
+  const isOnlyStore = product === undefined || livesOnlyOn(product, storeId)
+
+  const productId = product?.id ?? mint()
+  const matched = matchVariants(imported.variants, match.variants, storeId)
+  const variantIds = matched.map((here) => here?.id ?? mint())
+  const variantsHere = match.variants.map(({ id }) => id)
+  const variantOrder: ListState = {
+    here: variantsHere,
+    inStore: variantIds,
+    shared: isOnlyStore ? [] : variantsHere,
+    isThere: version !== undefined,
+    accepted: version?.accepted?.variants
+  }
+
+  const isOvertaken = isPublishedSince(product, storeId, source.begunAt)
+  let values = imported.values
+  if (product === undefined) planner.create(productId, "product", null, imported)
+  else if (!isOvertaken) {
+    const { ids, isKept } = followOrder(variantOrder)
+    const withAllOptions = () =>
+      withOptions(imported, product, valuesOnStore(imported, variantIds, ids, match, storeId), {
+        storeId,
+        isOrdered: isOnlyStore && !isKept
+      })
+    values = readValues(product, isComplete ? imported : { ...imported, values: withAllOptions() }, source)
+    planner.update(product, values, imported.types ?? {})
+  }
+
+  const files = planImages(planner, imported, match, mint)
+  for (const [index, variant] of imported.variants.entries()) {
+    const here = matched[index]
+    const id = variantIds[index] ?? mint()
+    planner.place(id, "variant", productId, here, variant)
+    const mediaId = variant.imageUrl ? files.get(addressOf(variant.imageUrl)) : undefined
+    if (mediaId !== undefined) planVariantImage(planner, id, here?.gallery ?? [], mediaId)
+  }
+
+  if (isOvertaken) return { ...planner.toPlan(false), entityId: productId, variantIds }
+
+  // New variants are appended, in this order.
+  const appended = [...variantsHere, ...variantIds.filter((_, index) => matched[index] === undefined)]
+  const shownVariants = intersect(variantsHere, idsOnStore(match.variants, storeId))
+  planner.orderList("variant_ids", productId, variantOrder, shownVariants, (ids) =>
+    sameOrder(ids, appended) ? [] : [CatalogChange.OrderVariants({ productId, variantIds: ids })]
+  )
+  const media = imported.media ?? [...files.values()]
+  planGallery(planner, productId, match, media)
+  planner.accept(productId, product, values, imported, { media, variants: variantIds })
+  return { ...planner.toPlan(product === undefined), entityId: productId, variantIds }
+}

@@ -1,0 +1,95 @@
+import type { Aggregate } from "../../drafts/Aggregate.ts"
+import { effective, valueOf } from "../../model/Attribute.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { StoreProduct, StoreVariant, Values } from "../StoreProduct.ts"
+import { readOptions } from "../StoreValue.ts"
+import { optionKeys } from "./ImportedValues.ts"
+import type { ImportMatch } from "./ImportPlan.ts"
+import { effectiveOn, versionOn } from "./StoreVersion.ts"
+
+const joinOptions = (value: (key: string) => string) => optionKeys.map(value).join("\u0001")
+
+/** Pairs each of the store's variants with a variant here: by its id if the source has it, else by SKU, else by options. */
+export const matchVariants = (
+  imported: ReadonlyArray<StoreVariant>,
+  here: ReadonlyArray<Aggregate>,
+  storeId: StoreId
+) => {
+  const free = new Set(here)
+  const effectiveOf = new Map(here.map((variant) => [variant, effectiveOn(variant, storeId)]))
+  const take = (matches: (variant: Aggregate) => boolean) => {
+    const candidates = [...free].filter(matches)
+    const [only] = candidates
+    if (only === undefined || candidates.length > 1) return undefined
+    free.delete(only)
+    return only
+  }
+  const byId = imported.map(({ entityId }) => (entityId ? take(({ id }) => id === entityId) : undefined))
+  const bySku = imported.map(({ values }, index) => {
+    const { sku } = values
+    return sku === undefined || sku === "" || byId[index] !== undefined
+      ? undefined
+      : take(
+          (variant) =>
+            valueOf(variant.attributes, "sku") === sku || valueOf(effectiveOf.get(variant) ?? {}, "sku") === sku
+        )
+  })
+  return imported.map(({ values }, index) => {
+    const options = joinOptions((key) => values[key] ?? "")
+    return (
+      byId[index] ??
+      bySku[index] ??
+      take(
+        (variant) =>
+          joinOptions((key) => valueOf(effectiveOf.get(variant) ?? {}, key)) === options ||
+          joinOptions((key) => valueOf(variant.attributes, key)) === options
+      )
+    )
+  })
+}
+
+/** The values that the product's variants have on the store after the import, in the order of `ids`. */
+export const valuesOnStore = (
+  imported: StoreProduct,
+  variantIds: ReadonlyArray<EntityId>,
+  ids: ReadonlyArray<EntityId>,
+  { variants }: ImportMatch,
+  storeId: StoreId
+): ReadonlyArray<Values> => {
+  const before = new Map(variants.map((variant) => [variant.id, variant]))
+  const fromFile = new Map(imported.variants.map(({ values }, index) => [variantIds[index], values]))
+  return ids.flatMap((id) => {
+    const variant = before.get(id)
+    const values = fromFile.get(id)
+    const version = variant === undefined ? undefined : versionOn(variant, storeId)
+    if (values === undefined && version === undefined) return []
+    const now = effective(variant?.attributes ?? {}, version?.overrides ?? {})
+    return [{ ...Object.fromEntries(optionKeys.map((key) => [key, valueOf(now, key)])), ...values }]
+  })
+}
+
+/**
+ * The file's values of an existing product. Its options also include the values of variants that stay on the store without
+ * being in the file. Unless the variants follow the order of the file, existing option values keep their order.
+ */
+export const withOptions = (
+  imported: StoreProduct,
+  product: Aggregate,
+  variants: ReadonlyArray<Values>,
+  { isOrdered, storeId }: { readonly isOrdered: boolean; readonly storeId: StoreId }
+): Values => {
+  const { options } = imported.values
+  if (options === undefined) return imported.values
+  const fromFile = [...readOptions(options)]
+  const here = readOptions(valueOf(effectiveOn(product, storeId), "options"))
+  const all = optionKeys.flatMap((key, index) => {
+    const used = new Set(variants.flatMap((values) => values[key] || []))
+    const usedInFile = new Set(imported.variants.flatMap(({ values }) => values[key] || []))
+    // A file may name its second option without the first.
+    const isNamed = JSON.stringify(fromFile[0]?.values) === JSON.stringify([...usedInFile])
+    const name = isNamed ? fromFile.shift()?.name : used.size > 0 ? here[index]?.name : undefined
+    const first = isOrdered ? [] : (here[index]?.values ?? []).filter((value) => used.has(value))
+    return name === undefined ? [] : [{ name, values: [...new Set([...first, ...used])] }]
+  })
+  return { ...imported.values, options: all.length === 0 ? "" : JSON.stringify(all) }
+}

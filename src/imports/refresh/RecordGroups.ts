@@ -1,0 +1,62 @@
+import { Chunk, Effect, Option, Stream } from "effect"
+import type { AccountId, EntityId, ImportId } from "../../model/Ids.ts"
+import { partsAtOnce } from "../ImportStaging.ts"
+import type { PulledRecord } from "../PulledRecord.ts"
+import type { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
+import type { StoreEntity, StoreVariant } from "../StoreProduct.ts"
+
+/** A product with its variants, a collection or a file. */
+export type RecordGroup = readonly [root: PulledRecord, ...variants: ReadonlyArray<PulledRecord>]
+
+export const toStoreEntity = ({ attributes, entityId, platformId, saidId }: PulledRecord): StoreEntity => ({
+  values: Object.fromEntries(Object.entries(attributes).map(([key, { value }]) => [key, value])),
+  // The types of built-in keys are fixed.
+  types: Object.fromEntries(
+    Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [[key, type]] : []))
+  ),
+  platformId,
+  isOurs: saidId !== null && saidId === entityId
+})
+
+export const toStoreVariant = (record: PulledRecord): StoreVariant => ({
+  ...toStoreEntity(record),
+  entityId: record.entityId,
+  imageUrl: null
+})
+
+/** The entities of a record's relationships. Related records that were created after their kind was read are left out. */
+export const findRelated = (
+  { related }: PulledRecord,
+  entityIds: ReadonlyMap<string, EntityId>
+): ReadonlyArray<EntityId> => [...new Set(related)].flatMap((platformId) => entityIds.get(platformId) ?? [])
+
+const readRecords = (pulled: PulledRecordsRepo["Type"], accountId: AccountId, id: ImportId) =>
+  Stream.paginateChunkEffect(null as { readonly root: number; readonly ordinal: number } | null, (after) =>
+    Effect.map(pulled.page(accountId, id, after, partsAtOnce), (page) => [
+      Chunk.unsafeFromArray([...page]),
+      page.length < partsAtOnce ? Option.none() : Option.fromNullable(page.at(-1))
+    ])
+  )
+
+/** The staged records in the order of the pull, with variants next to their product. */
+export const readGroups = (
+  pulled: PulledRecordsRepo["Type"],
+  accountId: AccountId,
+  id: ImportId
+): Stream.Stream<RecordGroup> =>
+  readRecords(pulled, accountId, id).pipe(
+    Stream.map(Option.some),
+    Stream.concat(Stream.succeed(Option.none<PulledRecord>())),
+    Stream.mapAccum(
+      null as RecordGroup | null,
+      (group, record): readonly [RecordGroup | null, Option.Option<RecordGroup>] =>
+        Option.match(record, {
+          onNone: () => [null, Option.fromNullable(group)],
+          onSome: (next) =>
+            group !== null && next.root === group[0].root
+              ? [[...group, next], Option.none()]
+              : [[next], Option.fromNullable(group)]
+        })
+    ),
+    Stream.filterMap((group) => group)
+  )

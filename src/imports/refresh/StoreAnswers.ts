@@ -1,0 +1,115 @@
+import { Chunk, Effect, Stream } from "effect"
+import { Transaction } from "../../database/Transaction.ts"
+import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { CatalogChange } from "../../drafts/CatalogChange.ts"
+import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
+import { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
+import type { AccountId, EntityId, ImportId, StoreId } from "../../model/Ids.ts"
+import type { Timestamp } from "../../model/Timestamp.ts"
+import { makeBreath } from "../../runtime/Breath.ts"
+import { StoreAccess } from "../../stores/StoreAccess.ts"
+import { variantsByProduct } from "../CatalogView.ts"
+import { partsAtOnce, type ReportProgress } from "../ImportStaging.ts"
+import { ImportsRepo } from "../ImportsRepo.ts"
+import type { PulledRecord } from "../PulledRecord.ts"
+import { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
+import { planAnswer } from "../plan/AnswerPlan.ts"
+import type { Relations } from "../plan/ImportPlanner.ts"
+import { matchVariants } from "../plan/VariantPlan.ts"
+import { firstAnswer, type LeasedRun, type StagedItem } from "../StagedImport.ts"
+import type { ImportSource } from "../StoreProduct.ts"
+import { findRelated, type RecordGroup, readGroups, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
+import { makeRecordMatching } from "./RecordMatching.ts"
+import { makeStoreReading, type Write } from "./StoreReading.ts"
+
+/** Reads which values a store has after an export was applied. */
+export const makeStoreAnswers = Effect.gen(function* () {
+  const access = yield* StoreAccess
+  const drafts = yield* DraftsRepo
+  const importLock = yield* ImportLockRepo
+  const pulled = yield* PulledRecordsRepo
+  const repo = yield* ImportsRepo
+  const transaction = yield* Transaction
+  const match = yield* makeRecordMatching
+  const { pull } = yield* makeStoreReading
+
+  /** Plans the acceptances of the entities that the export changed, for each group of records. */
+  const planBatch = (
+    accountId: AccountId,
+    id: ImportId,
+    source: ImportSource,
+    changedKeys: ReadonlyMap<EntityId, ReadonlySet<string>>,
+    batch: ReadonlyArray<RecordGroup>
+  ) =>
+    transaction.run(
+      Effect.gen(function* () {
+        yield* importLock.share(accountId)
+        const roots = batch.map(([root]) => root)
+        const platformIds = roots.flatMap((root) => root.related)
+        const entityIds = yield* pulled.resolve(accountId, id, platformIds)
+        const targets = roots.flatMap(({ entityId }) => entityId ?? [])
+        const { aggregates } = yield* drafts.lock(accountId, targets, [])
+        const variantsOf = variantsByProduct(aggregates.values())
+        const answer = (entity: Aggregate | undefined, record: PulledRecord, relations: Relations) => {
+          const changed = entity === undefined ? undefined : changedKeys.get(entity.id)
+          return entity === undefined || changed === undefined
+            ? []
+            : planAnswer(entity, toStoreEntity(record), relations, source, changed)
+        }
+        return batch.map(([root, ...variants]): ReadonlyArray<CatalogChange> => {
+          const entity = root.entityId === null ? undefined : aggregates.get(root.entityId)
+          const related = findRelated(root, entityIds)
+          if (root.kind !== "product")
+            return answer(entity, root, root.kind === "collection" ? { members: related } : {})
+          const here = root.entityId === null ? [] : (variantsOf.get(root.entityId) ?? [])
+          const matched = matchVariants(variants.map(toStoreVariant), here, source.storeId)
+          return [
+            ...answer(entity, root, { media: related, variants: matched.flatMap((each) => each?.id ?? []) }),
+            ...variants.flatMap((variant, index) => answer(matched[index], variant, {}))
+          ]
+        })
+      })
+    )
+
+  /**
+   * Reads the whole store and stages acceptances for the entities that the export changed, in place of those staged before.
+   * Returns the number of these entities that the store has.
+   */
+  return <E>(
+    { accountId, id }: LeasedRun,
+    storeId: StoreId,
+    begunAt: Timestamp,
+    report: ReportProgress,
+    write: Write<E>
+  ) =>
+    Effect.gen(function* () {
+      yield* write(repo.clear(accountId, id))
+      yield* write(pulled.forget(accountId, id))
+      const count = yield* pull(accountId, yield* access.open(accountId, storeId), id, report, write)
+      yield* pulled.measure
+      yield* match(accountId, storeId, id, count, write)
+      const changedKeys = yield* repo.changedKeys(accountId, id)
+      const source: ImportSource = { storeId, isComplete: true, begunAt }
+      const breathe = yield* makeBreath
+      let entities = 0
+      let ordinal = firstAnswer
+      yield* readGroups(pulled, accountId, id).pipe(
+        Stream.grouped(partsAtOnce / 5),
+        Stream.runForEach((batch) =>
+          Effect.gen(function* () {
+            const answers = yield* planBatch(accountId, id, source, changedKeys, Chunk.toReadonlyArray(batch))
+            const items = answers
+              .filter((changes) => changes.length > 0)
+              .map((changes): StagedItem => ({ ordinal: ordinal++, entities: changes.length, changes }))
+            entities += items.reduce((sum, item) => sum + item.entities, 0)
+            if (items.length > 0) yield* write(repo.stage(accountId, id, items))
+            yield* breathe
+          })
+        )
+      )
+      yield* write(pulled.forget(accountId, id))
+      return entities
+    })
+})
+
+export type ReadAnswer = Effect.Effect.Success<typeof makeStoreAnswers>
