@@ -12,8 +12,8 @@ import { type AttemptKind, type Identity, UsersRepo } from "./UsersRepo.ts"
 const maxFailures = 5
 const windowSeconds = 900
 
-/** Digests need memory and processor time: few are made at once, and few wait. */
-const digestQueue: QueueLimits = { running: 2, waitingInLane: 10, waiting: 100 }
+/** Digests need memory and processor time: few are made at once, and few wait. Nobody waits until their request has timed out. */
+const digestQueue: QueueLimits = { running: 2, waitingInLane: 10, waiting: 100, waitMillis: 5_000 }
 
 /** How soon a full queue is worth another try. */
 const busySeconds = 10

@@ -17,7 +17,7 @@ import {
 } from "../health/Health.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
-import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
+import { account, answer, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
 const store = Options.text("store").pipe(
@@ -69,7 +69,7 @@ const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string
   })
 
 const when = (snapshots: ReadonlyArray<HealthSnapshot>, account: Option.Option<string>): ReadonlyArray<string> => {
-  const times = snapshots.flatMap((snapshot) => (snapshot.scanned ? [snapshot.scanned_at] : [])).sort()
+  const times = snapshots.flatMap((snapshot) => (snapshot.scanned ? [seconds(snapshot.scanned_at)] : [])).sort()
   const [oldest] = times
   const newest = times.at(-1)
   if (oldest === undefined || newest === undefined) return [`Next: ${hint("health scan", account)}`]

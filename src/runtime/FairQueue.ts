@@ -13,6 +13,8 @@ export interface QueueLimits {
   readonly waitingInLane: number
   /** How many may wait in all preferred lanes together, and in all others together. */
   readonly waiting: number
+  /** How long anybody waits at most: a caller whose request would end before its turn is told sooner. */
+  readonly waitMillis: number
 }
 
 interface Waiter {
@@ -103,17 +105,29 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
       let isAdmitted = false
       const waiter: Waiter = {
         admit: () => {
+          clearTimeout(timer)
           isAdmitted = true
           resume(Effect.void)
         },
-        refuse: () => resume(refused)
+        refuse: () => {
+          clearTimeout(timer)
+          resume(refused)
+        }
       }
       if (!lanes.add(lane.name, waiter)) {
         resume(refused)
         return
       }
-      // A caller that is interrupted at its turn passes the turn on.
-      return Effect.sync(() => (isAdmitted ? release() : lanes.remove(lane.name, waiter)))
+      const timer = setTimeout(() => {
+        lanes.remove(lane.name, waiter)
+        waiter.refuse()
+      }, limits.waitMillis)
+      return Effect.sync(() => {
+        clearTimeout(timer)
+        // A caller that is interrupted at its turn passes the turn on.
+        if (isAdmitted) release()
+        else lanes.remove(lane.name, waiter)
+      })
     })
 
   return {

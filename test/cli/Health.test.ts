@@ -84,6 +84,7 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
       )
       const one = yield* must("health", "scan", "media", "--store", "bakery.example")
       assert.include(one, "Of the whole account, not of one store: media.\n")
+      assert.match(one, /^Scanned \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$/m)
 
       // Other rules count from the next scan on.
       const rules = yield* object("health", "rules")

@@ -5,22 +5,25 @@ import { makeFairQueue } from "../../src/runtime/FairQueue.ts"
 const limits = { running: 1, waitingInLane: 10, waiting: 40 }
 
 /** A queue of one place that is taken, and work that notes the order in which it is done. */
-const busyQueue = Effect.gen(function* () {
-  const queue = makeFairQueue(limits, () => "full" as const)
-  const done: Array<string> = []
-  const gate = yield* Deferred.make<void>()
-  const first = yield* Effect.fork(queue.run({ name: "first", preferred: false })(Deferred.await(gate)))
-  yield* Effect.yieldNow()
-  const enter = (name: string, preferred = false) =>
-    Effect.gen(function* () {
-      const work = Effect.sync(() => void done.push(name))
-      const fiber = yield* Effect.fork(Effect.either(queue.run({ name, preferred })(work)))
-      yield* Effect.yieldNow()
-      return fiber
-    })
-  const open = Effect.zipRight(Deferred.succeed(gate, undefined), Fiber.join(first))
-  return { done, enter, open, queue }
-})
+const busyQueueWith = (waitMillis: number) =>
+  Effect.gen(function* () {
+    const queue = makeFairQueue({ ...limits, waitMillis }, () => "full" as const)
+    const done: Array<string> = []
+    const gate = yield* Deferred.make<void>()
+    const first = yield* Effect.fork(queue.run({ name: "first", preferred: false })(Deferred.await(gate)))
+    yield* Effect.yieldNow()
+    const enter = (name: string, preferred = false) =>
+      Effect.gen(function* () {
+        const work = Effect.sync(() => void done.push(name))
+        const fiber = yield* Effect.fork(Effect.either(queue.run({ name, preferred })(work)))
+        yield* Effect.yieldNow()
+        return fiber
+      })
+    const open = Effect.zipRight(Deferred.succeed(gate, undefined), Fiber.join(first))
+    return { done, enter, open, queue }
+  })
+
+const busyQueue = busyQueueWith(60_000)
 
 describe("a fair queue", () => {
   it.effect("serves lanes in turn, preferred ones first", () =>
@@ -69,6 +72,17 @@ describe("a fair queue", () => {
       yield* Fiber.interrupt(running)
       yield* Fiber.join(after)
       assert.deepStrictEqual(done, ["after"])
+    })
+  )
+
+  it.live("refuses whoever waits too long, and keeps its places", () =>
+    Effect.gen(function* () {
+      const { done, enter, open } = yield* busyQueueWith(20)
+      const late = [yield* enter("a"), yield* enter("b", true)]
+      for (const fiber of late) assert.deepStrictEqual(yield* Fiber.join(fiber), Either.left("full"))
+      yield* open
+      yield* Fiber.join(yield* enter("c"))
+      assert.deepStrictEqual(done, ["c"])
     })
   )
 })
