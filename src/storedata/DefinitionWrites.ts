@@ -1,9 +1,10 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { jsonOf, type MergedImport, type MirrorItems, textsOf } from "./MirrorItems.sql.ts"
 
-/** The statements that merge a store's markets and definitions. Each returns the rows that it wrote. */
-export const makeDefinitionWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
-  const markets = (merged: MergedImport) => [
+/** The statements that merge a store's markets and their catalogs. Each returns the rows that it wrote. */
+export const makeMarketWrites =
+  (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
+  (merged: MergedImport) => [
     sql`
       INSERT INTO market (account_id, id, handle)
       SELECT i.account_id, i.id, i.content ->> 'handle'
@@ -61,7 +62,10 @@ export const makeDefinitionWrites = (sql: SqlClient, { mergeSet, ofKind, planned
     })
   ]
 
-  const metafieldDefinitions = (merged: MergedImport) => [
+/** The same for metafield definitions. */
+export const makeMetafieldDefinitionWrites =
+  (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
+  (merged: MergedImport) => [
     sql`
       INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key)
       SELECT i.account_id, i.id, i.content ->> 'owner_type', i.content ->> 'namespace', i.content ->> 'key'
@@ -97,7 +101,10 @@ export const makeDefinitionWrites = (sql: SqlClient, { mergeSet, ofKind, planned
     })
   ]
 
-  const metaobjectDefinitions = (merged: MergedImport) => [
+/** The same for metaobject definitions. */
+export const makeMetaobjectDefinitionWrites =
+  (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
+  (merged: MergedImport) => [
     sql`
       INSERT INTO metaobject_definition (account_id, id, type)
       SELECT i.account_id, i.id, i.content ->> 'type'
@@ -130,10 +137,3 @@ export const makeDefinitionWrites = (sql: SqlClient, { mergeSet, ofKind, planned
         WHERE ${ofKind(merged, "metaobject_definition")}`
     })
   ]
-
-  return (merged: MergedImport) => [
-    ...markets(merged),
-    ...metafieldDefinitions(merged),
-    ...metaobjectDefinitions(merged)
-  ]
-}

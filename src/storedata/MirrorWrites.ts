@@ -4,9 +4,9 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Number as Num, Schema } from "effect"
 import { nilUuid } from "../model/Ids.ts"
-import { makeDefinitionWrites } from "./DefinitionWrites.ts"
+import { makeMarketWrites, makeMetafieldDefinitionWrites, makeMetaobjectDefinitionWrites } from "./DefinitionWrites.ts"
 import { jsonOf, type MergedImport, type MirrorKind, makeMirrorItems, type Span, textsOf } from "./MirrorItems.sql.ts"
-import { makeTranslationWrites } from "./TranslationWrites.ts"
+import { makeFieldWrites, makeTranslationWrites } from "./TranslationWrites.ts"
 
 /** The maximum of items that one statement merges, or rows that it checks: it ends long before its deadline. */
 const maxRows = 1_000
@@ -20,8 +20,11 @@ const Last = Schema.Struct({ last: Schema.NullOr(Schema.String) })
 export const makeMirrorWrites = (sql: SqlClient) => {
   const items = makeMirrorItems(sql)
   const { inSpan, mergeSet, ofKind, planned } = items
-  const mergeDefinitions = makeDefinitionWrites(sql, items)
-  const translations = makeTranslationWrites(sql, items)
+  const mergeMarkets = makeMarketWrites(sql, items)
+  const mergeMetafieldDefinitions = makeMetafieldDefinitionWrites(sql, items)
+  const mergeMetaobjectDefinitions = makeMetaobjectDefinitionWrites(sql, items)
+  const { deleteFieldsOfOthers, mergeFields } = makeFieldWrites(sql, items)
+  const { deleteTranslationsOfOthers, mergeTranslations } = makeTranslationWrites(sql, items)
   const { overItems, overRows, total } = makeSpans(sql, planned)
 
   const deleteEntriesOfOthers = (span: Span) => sql`
@@ -57,12 +60,16 @@ export const makeMirrorWrites = (sql: SqlClient) => {
 
   return (merged: MergedImport) =>
     Effect.gen(function* () {
-      let written = yield* total(mergeDefinitions(merged))
+      let written = yield* total([
+        ...mergeMarkets(merged),
+        ...mergeMetafieldDefinitions(merged),
+        ...mergeMetaobjectDefinitions(merged)
+      ])
       written += yield* overRows(merged, "metaobject_entry", (span) => [deleteEntriesOfOthers(span)])
       written += yield* overItems(merged, "metaobject_entry", (span) => [mergeEntries(span)])
-      written += yield* overRows(merged, "translatable_field", (span) => [translations.deleteFieldsOfOthers(span)])
-      written += yield* overRows(merged, "translation", (span) => [translations.deleteTranslationsOfOthers(span)])
-      written += yield* overRows(merged, "store_version", translations.mergeEntities)
+      written += yield* overRows(merged, "translatable_field", (span) => [deleteFieldsOfOthers(span)])
+      written += yield* overRows(merged, "translation", (span) => [deleteTranslationsOfOthers(span)])
+      written += yield* overRows(merged, "store_version", (span) => [...mergeFields(span), ...mergeTranslations(span)])
       return written > 0
     })
 }

@@ -1,26 +1,25 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { MirrorItems, Span } from "./MirrorItems.sql.ts"
 
-/** The statements that merge the translatable fields and translations of a store. Each returns the rows that it wrote. */
-export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
-  // Each entity of the store is looked up among the staged items, not the other way round: by platform id the planner may
-  // choose another index of a table that was just filled, and read all of the store for each item.
-  const entitiesIn = ({ accountId, after, last, storeId }: Span) => sql`
+/**
+ * The entities of a span. Each is looked up among the staged items, not the other way round: by platform id the planner may
+ * choose another index of a table that was just filled, and read all of the store for each item.
+ */
+const makeEntitiesIn =
+  (sql: SqlClient) =>
+  ({ accountId, after, last, storeId }: Span) =>
+    sql`
     SELECT w.entity_id, w.platform_id FROM store_version w
     WHERE w.account_id = ${accountId} AND w.store_id = ${storeId} AND w.entity_id > ${after} AND w.entity_id <= ${last}`
+
+/** The statements that merge the translatable fields of a store. Each returns the rows that it wrote. */
+export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
+  const entitiesIn = makeEntitiesIn(sql)
 
   /** The staged fields of an entity. */
   const stagedFields = (span: Span) => sql`
     SELECT i.account_id, i.content FROM mirror_item i
     WHERE ${ofKind(span, "translatable_fields")} AND i.name = v.platform_id COLLATE "C"
-    OFFSET 0`
-
-  /** The staged translations of an entity: item names begin with its platform id and a blank. */
-  const stagedLanguages = (span: Span) => sql`
-    SELECT i.account_id, i.content FROM mirror_item i
-    WHERE ${ofKind(span, "translations")}
-      AND i.name > (v.platform_id || ' ') COLLATE "C" AND i.name < (v.platform_id || '!') COLLATE "C"
-      AND i.content ->> 'platform_id' = v.platform_id
     OFFSET 0`
 
   const deleteFieldsOfOthers = (span: Span) => sql`
@@ -75,6 +74,21 @@ export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planne
         WHERE true`
     })
   ]
+
+  return { deleteFieldsOfOthers, mergeFields }
+}
+
+/** The same for translations. */
+export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
+  const entitiesIn = makeEntitiesIn(sql)
+
+  /** The staged translations of an entity: item names begin with its platform id and a blank. */
+  const stagedLanguages = (span: Span) => sql`
+    SELECT i.account_id, i.content FROM mirror_item i
+    WHERE ${ofKind(span, "translations")}
+      AND i.name > (v.platform_id || ' ') COLLATE "C" AND i.name < (v.platform_id || '!') COLLATE "C"
+      AND i.content ->> 'platform_id' = v.platform_id
+    OFFSET 0`
 
   const deleteTranslationsOfOthers = (span: Span) => sql`
     DELETE FROM translation t
@@ -131,9 +145,5 @@ export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planne
     })
   ]
 
-  return {
-    deleteFieldsOfOthers,
-    deleteTranslationsOfOthers,
-    mergeEntities: (span: Span) => [...mergeFields(span), ...mergeTranslations(span)]
-  }
+  return { deleteTranslationsOfOthers, mergeTranslations }
 }
