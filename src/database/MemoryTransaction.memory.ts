@@ -1,4 +1,5 @@
 import { Effect, FiberRef, Layer, Ref } from "effect"
+import { collectHooks, releaseHooks } from "./CommitHooks.ts"
 import { MemoryStore } from "./MemoryStore.memory.ts"
 import { Transaction } from "./Transaction.ts"
 
@@ -19,8 +20,10 @@ export const layerMemoryTransaction = Layer.scoped(
     return {
       run: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         Effect.flatMap(FiberRef.get(isOpen), (isInside) =>
-          isInside ? restoring(effect) : restoring(effect).pipe(Effect.locally(isOpen, true), oneAtATime.withPermits(1))
-        )
+          isInside
+            ? restoring(collectHooks(effect))
+            : restoring(collectHooks(effect)).pipe(Effect.locally(isOpen, true), oneAtATime.withPermits(1))
+        ).pipe(Effect.flatMap(releaseHooks))
     }
   })
 )

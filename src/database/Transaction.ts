@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Cause, Context, Effect, Layer, Option, Schedule } from "effect"
+import { collectHooks, releaseHooks } from "./CommitHooks.ts"
 import { Workload } from "./Deadlines.ts"
 import { classify, dieUnavailable, isSqlError } from "./SqlErrors.ts"
 
@@ -35,7 +36,7 @@ const asWrite = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
  * Runs a program in one database transaction: all of its writes are visible together, or none.
  *
  * A program that loses to a concurrent one (40001, 40P01) is run again from its beginning, at most three times: it must
- * do nothing outside the database. A program inside another's transaction is a savepoint of it, and is never repeated on
+ * do nothing outside the database (`afterCommit` is for that). A program inside another's transaction is a savepoint of it, and is never repeated on
  * its own. Adds no error: dies with `Unavailable` when the database cannot serve or every attempt lost, with the
  * `SqlError` otherwise (a constraint checked at commit, for one).
  */
@@ -49,13 +50,13 @@ export class Transaction extends Context.Tag("catalog/Transaction")<
       run: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (outer) =>
           Option.isSome(outer)
-            ? sql.withTransaction(effect).pipe(Effect.catchIf(isSqlError, Effect.die))
+            ? sql.withTransaction(collectHooks(effect)).pipe(Effect.catchIf(isSqlError, Effect.die))
             : asWrite(
                 sql
-                  .withTransaction(effect)
+                  .withTransaction(collectHooks(effect))
                   .pipe(Effect.sandbox, Effect.retry({ while: mayRepeat, schedule: repeats }), Effect.catchAll(settle))
               )
-        )
+        ).pipe(Effect.flatMap(releaseHooks))
     }))
   )
 }

@@ -1,4 +1,5 @@
 import { Effect, Either, Option } from "effect"
+import { afterCommit } from "../database/CommitHooks.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { Aggregate, VersionState } from "../drafts/Aggregate.ts"
 import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
@@ -217,7 +218,7 @@ const makeRequest = (signal: PublishSignal) =>
         )
         if (Option.isNone(answer)) return yield* new NotFound()
         yield* faults.at("asked")
-        yield* signal.notify
+        yield* afterCommit(signal.notify)
         return answer.value
       })
   })

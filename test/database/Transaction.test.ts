@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Ref } from "effect"
+import { afterCommit } from "../../src/database/CommitHooks.ts"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { NotFound, Unavailable } from "../../src/model/Errors.ts"
@@ -49,6 +50,34 @@ for (const engine of TestDatabase.engines) {
           const failed = yield* Effect.flip(run(Effect.zipRight(write(1, "a"), new NotFound())))
           assert.instanceOf(failed, NotFound)
           assert.deepStrictEqual(yield* texts, [])
+        })
+      )
+
+      it.effect("runs what waits for the commit once, after it, and nothing of what was rolled back", () =>
+        Effect.gen(function* () {
+          const { run } = yield* Transaction
+          const seen = yield* Ref.make<ReadonlyArray<string>>([])
+          const sql = yield* SqlClient.SqlClient
+          const noted = (name: string) =>
+            texts.pipe(
+              Effect.flatMap((rows) => Ref.update(seen, (all) => [...all, name, ...rows.map(String)])),
+              Effect.provideService(SqlClient.SqlClient, sql),
+              Effect.orDie,
+              afterCommit
+            )
+          const attempts = yield* Ref.make(0)
+          yield* run(
+            Effect.gen(function* () {
+              yield* noted("outer")
+              yield* write(1, "a")
+              yield* run(noted("savepoint"))
+              yield* Effect.ignore(run(Effect.zipRight(noted("rolled back savepoint"), new NotFound())))
+              if ((yield* Ref.updateAndGet(attempts, (count) => count + 1)) === 1) yield* lose("40001")
+            })
+          )
+          yield* Effect.ignore(run(Effect.zipRight(noted("rolled back"), new NotFound())))
+          yield* noted("no transaction")
+          assert.deepStrictEqual(yield* Ref.get(seen), ["outer", "a", "savepoint", "no transaction"])
         })
       )
 
