@@ -19,3 +19,10 @@ export type ProgramsOf<Api> = {
 
 /** A program where its endpoint is known at run time only. */
 export type AnyProgram = (request: unknown) => Effect.Effect<unknown, ApiError, CurrentActor>
+
+/**
+ * Checked programs, to be looked up by the names of an API's definition. The cast drops the types of the requests: the
+ * endpoint's own schema decodes each request before its program sees it.
+ */
+export const programsByName = (programs: object): Readonly<Record<string, AnyProgram>> =>
+  programs as Readonly<Record<string, AnyProgram>>

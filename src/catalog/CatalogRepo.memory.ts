@@ -134,7 +134,7 @@ const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
   product: "products"
 }
 
-/** Ids of what an entity is related to, list after list. */
+/** The ids of the entities that an entity is related to. */
 const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"]): ReadonlyArray<EntityId> => {
   const others = [...account.entities.values()].map((other) => other.aggregate)
   const ids = (kind: EntityKind, is: (other: MemoryEntity["aggregate"]) => boolean) =>

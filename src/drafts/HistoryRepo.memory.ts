@@ -6,7 +6,7 @@ import { fromMillis } from "../model/Timestamp.ts"
 import { authorOf, type HistoryEntry } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 
-/** A change of a draft, and of what; the store by its id alone. */
+/** A history entry with the id of its entity. */
 export interface MemoryHistory extends HistoryEntry {
   readonly entityId: EntityId
 }

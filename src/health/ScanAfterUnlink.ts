@@ -1,4 +1,5 @@
 import { Effect, Layer } from "effect"
+import { afterCommit } from "../database/CommitHooks.ts"
 import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -38,7 +39,9 @@ export const layerScanAfterUnlink = Layer.effect(
 
     return {
       onUnlinked: (accountId, storeId) =>
-        Effect.map(health.forgetStore(accountId, storeId), (dimensions) => scanAgain(accountId, dimensions))
+        Effect.flatMap(health.forgetStore(accountId, storeId), (dimensions) =>
+          afterCommit(scanAgain(accountId, dimensions))
+        )
     }
   })
 )

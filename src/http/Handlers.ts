@@ -1,7 +1,7 @@
 import { HttpApiBuilder, type HttpApiGroup, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import type { Authentication } from "../api/Authentication.ts"
-import type { AnyProgram, GroupsOf, ProgramsOf } from "../api/ProgramsOf.ts"
+import { type AnyProgram, type GroupsOf, type ProgramsOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Programs } from "../programs/Programs.ts"
@@ -22,7 +22,7 @@ const layerOf = <Name extends HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof Res
   const endpoints: object = RestApi.groups[name]?.endpoints ?? {}
   const build = (handlers: AnyHandlers) =>
     Effect.map(Programs, (programs) => {
-      const byName = programs satisfies ProgramsOf<typeof RestApi> as unknown as Readonly<Record<string, AnyProgram>>
+      const byName = programsByName(programs satisfies ProgramsOf<typeof RestApi>)
       return Object.keys(endpoints).reduce((added, endpoint) => {
         const program = byName[endpoint] as AnyProgram
         return added.handle(endpoint, (request) => Effect.map(program(request), send))

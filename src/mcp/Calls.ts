@@ -1,7 +1,7 @@
 import { Cause, Effect, Either } from "effect"
 import { ConnectorApi } from "../api/ConnectorApi.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
-import type { AnyProgram, EndpointNameOf } from "../api/ProgramsOf.ts"
+import { type AnyProgram, type EndpointNameOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { Cursors } from "../catalog/Cursors.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
@@ -41,11 +41,10 @@ const mostTries = 5
  * fails is an answer too; only an interruption is none.
  */
 export const makeCalls = Effect.gen(function* () {
-  const checked = {
+  const programs = programsByName({
     ...(yield* Programs),
     ...(yield* makeConnectorPrograms)
-  } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>
-  const programs = checked as unknown as Readonly<Record<string, AnyProgram>>
+  } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
 
   const run = (derived: DerivedTool, request: ToolRequest) =>

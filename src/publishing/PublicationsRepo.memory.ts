@@ -1,26 +1,16 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
-import type { HistoryActor } from "../drafts/History.ts"
 import { titleOf } from "../model/Attribute.ts"
-import type { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
-import type { PublicationContent } from "./PublicationContent.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
-import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 
-/** A publish that was asked for; times in milliseconds since 1970. */
-export interface MemoryPublication {
-  readonly id: PublicationId
-  readonly entityId: EntityId
-  readonly storeId: StoreId
-  readonly draftRevision: number
-  readonly brings: ReadonlyArray<EntityId>
-  readonly content: PublicationContent
-  readonly actor: HistoryActor
-  readonly dropId: DropId | null
+/** A publication and its place in the queue; times in milliseconds since 1970. */
+export interface MemoryPublication extends NewPublication {
   readonly state: PublicationState
   readonly givenBack: number
   readonly nextAttemptAt: number

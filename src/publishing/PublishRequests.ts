@@ -233,7 +233,7 @@ const toAttributes = (
     Object.entries(values).map(([key, value]) => [key, { value: value ?? "", type: typeOf(kind, key, layers) }])
   )
 
-/** Requests to publish one entity to one store: its draft, or values on top of what the store accepted last. */
+/** Makes the requests that publish one entity to one store: its draft, or new values over the accepted ones. */
 export const makePublishRequests = (signal: PublishSignal) =>
   Effect.map(makeRequest(signal), (request) => ({
     requestDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean) =>

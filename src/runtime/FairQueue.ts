@@ -118,6 +118,7 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         resume(refused)
         return
       }
+      // Not `Effect.timeout`: it could end the wait at the moment of the turn, and the turn would be lost.
       const timer = setTimeout(() => {
         lanes.remove(lane.name, waiter)
         waiter.refuse()

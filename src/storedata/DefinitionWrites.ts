@@ -1,39 +1,59 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { jsonOf, type MergedImport, type MirrorItems, textsOf } from "./MirrorItems.sql.ts"
+import { jsonOf, type MergedImport, type MirrorItems, type MirrorKind, textsOf } from "./MirrorItems.sql.ts"
 
-/** The statements that merge a store's markets and their catalogs. Each returns the rows that it wrote. */
-export const makeMarketWrites =
+type MirrorValues = ReturnType<typeof textsOf>
+
+/** Records that several stores share: a table of names, and a table with what each store has. */
+interface SharedRecords {
+  /** The kind of the staged items, and the name of the table. The other table is called `<kind>_store`. */
+  readonly kind: Extract<MirrorKind, "market" | "metafield_definition" | "metaobject_definition">
+  /** The column of `<kind>_store` that refers to a record. */
+  readonly reference: string
+  /** The columns that name a record. Joined by blanks they are the name of its staged item. */
+  readonly names: readonly [string, ...ReadonlyArray<string>]
+  readonly values: MirrorValues
+}
+
+/** The statements that merge a kind of records: new names, records that the store no longer has, values. */
+const makeRecordWrites =
+  (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
+  ({ kind, names, reference, values }: SharedRecords) => {
+    const table = sql.literal(kind)
+    const storeTable = `${kind}_store`
+    const columns = sql.literal(names.join(", "))
+    const itemName = sql.literal(`(${names.map((name) => `d.${name}`).join(" || ' ' || ")}) COLLATE "C"`)
+    const isNamed = sql.literal(names.map((name) => `d.${name} = i.content ->> '${name}'`).join(" AND "))
+    return (merged: MergedImport) => [
+      sql`
+        INSERT INTO ${table} (account_id, id, ${columns})
+        SELECT i.account_id, i.id, ${sql.csv(Object.values(textsOf(...names)))}
+        FROM mirror_item i
+        WHERE ${ofKind(merged, kind)}
+        ON CONFLICT (account_id, ${columns}) DO NOTHING
+        RETURNING id`,
+      sql`
+        DELETE FROM ${sql.literal(storeTable)} o
+        USING ${table} d
+        WHERE o.account_id = ${merged.accountId} AND o.store_id = ${merged.storeId}
+          AND d.account_id = o.account_id AND d.id = ${sql.literal(`o.${reference}`)}
+          AND NOT EXISTS (SELECT FROM mirror_item i WHERE ${ofKind(merged, kind)} AND i.name = ${itemName} OFFSET 0)
+        RETURNING ${sql.literal(`o.${reference}`)} ${planned}`,
+      mergeSet({
+        table: storeTable,
+        keys: { account_id: "i.account_id", store_id: sql`${merged.storeId}::uuid`, [reference]: "d.id" },
+        values,
+        source: sql`
+          FROM mirror_item i
+          JOIN ${table} d ON d.account_id = i.account_id AND ${isNamed}
+          WHERE ${ofKind(merged, kind)}`
+      })
+    ]
+  }
+
+/** The statements that merge the catalogs of a store's markets. The catalogs of a deleted market are deleted with it. */
+const makeMarketCatalogWrites =
   (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
   (merged: MergedImport) => [
-    sql`
-      INSERT INTO market (account_id, id, handle)
-      SELECT i.account_id, i.id, i.content ->> 'handle'
-      FROM mirror_item i
-      WHERE ${ofKind(merged, "market")}
-      ON CONFLICT (account_id, handle) DO NOTHING
-      RETURNING id`,
-    // The catalogs of a market are deleted with it.
-    sql`
-      DELETE FROM market_store o
-      USING market m
-      WHERE o.account_id = ${merged.accountId} AND o.store_id = ${merged.storeId}
-        AND m.account_id = o.account_id AND m.id = o.market_id
-        AND NOT EXISTS (
-          SELECT FROM mirror_item i WHERE ${ofKind(merged, "market")} AND i.name = m.handle COLLATE "C" OFFSET 0
-        )
-      RETURNING o.market_id ${planned}`,
-    mergeSet({
-      table: "market_store",
-      keys: { account_id: "i.account_id", store_id: sql`${merged.storeId}::uuid`, market_id: "m.id" },
-      values: {
-        ...textsOf("platform_id", "name", "status", "type", "currency"),
-        ...jsonOf("regions", "web_presences")
-      },
-      source: sql`
-        FROM mirror_item i
-        JOIN market m ON m.account_id = i.account_id AND m.handle = i.content ->> 'handle'
-        WHERE ${ofKind(merged, "market")}`
-    }),
     sql`
       DELETE FROM market_catalog c
       WHERE c.account_id = ${merged.accountId} AND c.store_id = ${merged.storeId}
@@ -62,78 +82,41 @@ export const makeMarketWrites =
     })
   ]
 
-/** The same for metafield definitions. */
-export const makeMetafieldDefinitionWrites =
-  (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
-  (merged: MergedImport) => [
-    sql`
-      INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key)
-      SELECT i.account_id, i.id, i.content ->> 'owner_type', i.content ->> 'namespace', i.content ->> 'key'
-      FROM mirror_item i
-      WHERE ${ofKind(merged, "metafield_definition")}
-      ON CONFLICT (account_id, owner_type, namespace, key) DO NOTHING
-      RETURNING id`,
-    sql`
-      DELETE FROM metafield_definition_store o
-      USING metafield_definition d
-      WHERE o.account_id = ${merged.accountId} AND o.store_id = ${merged.storeId}
-        AND d.account_id = o.account_id AND d.id = o.definition_id
-        AND NOT EXISTS (
-          SELECT FROM mirror_item i
-          WHERE ${ofKind(merged, "metafield_definition")}
-            AND i.name = (d.owner_type || ' ' || d.namespace || ' ' || d.key) COLLATE "C" OFFSET 0
-        )
-      RETURNING o.definition_id ${planned}`,
-    mergeSet({
-      table: "metafield_definition_store",
-      keys: { account_id: "i.account_id", store_id: sql`${merged.storeId}::uuid`, definition_id: "d.id" },
+/** The statements that merge a store's markets, their catalogs and its definitions. Each returns the rows that it wrote. */
+export const makeDefinitionWrites = (sql: SqlClient, items: MirrorItems) => {
+  const recordWrites = makeRecordWrites(sql, items)
+  const writes = [
+    recordWrites({
+      kind: "market",
+      reference: "market_id",
+      names: ["handle"],
+      values: {
+        ...textsOf("platform_id", "name", "status", "type", "currency"),
+        ...jsonOf("regions", "web_presences")
+      }
+    }),
+    makeMarketCatalogWrites(sql, items),
+    recordWrites({
+      kind: "metafield_definition",
+      reference: "definition_id",
+      names: ["owner_type", "namespace", "key"],
       values: {
         ...textsOf("platform_id", "name", "description", "type"),
         ...jsonOf("validations"),
         metafields_count: "(i.content ->> 'metafields_count')::bigint"
-      },
-      source: sql`
-        FROM mirror_item i
-        JOIN metafield_definition d
-          ON d.account_id = i.account_id AND d.owner_type = i.content ->> 'owner_type'
-         AND d.namespace = i.content ->> 'namespace' AND d.key = i.content ->> 'key'
-        WHERE ${ofKind(merged, "metafield_definition")}`
-    })
-  ]
-
-/** The same for metaobject definitions. */
-export const makeMetaobjectDefinitionWrites =
-  (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
-  (merged: MergedImport) => [
-    sql`
-      INSERT INTO metaobject_definition (account_id, id, type)
-      SELECT i.account_id, i.id, i.content ->> 'type'
-      FROM mirror_item i
-      WHERE ${ofKind(merged, "metaobject_definition")}
-      ON CONFLICT (account_id, type) DO NOTHING
-      RETURNING id`,
-    sql`
-      DELETE FROM metaobject_definition_store o
-      USING metaobject_definition d
-      WHERE o.account_id = ${merged.accountId} AND o.store_id = ${merged.storeId}
-        AND d.account_id = o.account_id AND d.id = o.definition_id
-        AND NOT EXISTS (
-          SELECT FROM mirror_item i
-          WHERE ${ofKind(merged, "metaobject_definition")} AND i.name = d.type COLLATE "C" OFFSET 0
-        )
-      RETURNING o.definition_id ${planned}`,
-    mergeSet({
-      table: "metaobject_definition_store",
-      keys: { account_id: "i.account_id", store_id: sql`${merged.storeId}::uuid`, definition_id: "d.id" },
+      }
+    }),
+    recordWrites({
+      kind: "metaobject_definition",
+      reference: "definition_id",
+      names: ["type"],
       values: {
         ...textsOf("platform_id", "name", "description", "display_name_key"),
         ...jsonOf("fields"),
         entries_count: "(i.content ->> 'entries_count')::bigint",
         translatable: "(i.content ->> 'translatable')::boolean"
-      },
-      source: sql`
-        FROM mirror_item i
-        JOIN metaobject_definition d ON d.account_id = i.account_id AND d.type = i.content ->> 'type'
-        WHERE ${ofKind(merged, "metaobject_definition")}`
+      }
     })
   ]
+  return (merged: MergedImport) => writes.flatMap((write) => write(merged))
+}

@@ -4,7 +4,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Number as Num, Schema } from "effect"
 import { nilUuid } from "../model/Ids.ts"
-import { makeMarketWrites, makeMetafieldDefinitionWrites, makeMetaobjectDefinitionWrites } from "./DefinitionWrites.ts"
+import { makeDefinitionWrites } from "./DefinitionWrites.ts"
 import { jsonOf, type MergedImport, type MirrorKind, makeMirrorItems, type Span, textsOf } from "./MirrorItems.sql.ts"
 import { makeFieldWrites, makeTranslationWrites } from "./TranslationWrites.ts"
 
@@ -20,9 +20,7 @@ const Last = Schema.Struct({ last: Schema.NullOr(Schema.String) })
 export const makeMirrorWrites = (sql: SqlClient) => {
   const items = makeMirrorItems(sql)
   const { inSpan, mergeSet, ofKind, planned } = items
-  const mergeMarkets = makeMarketWrites(sql, items)
-  const mergeMetafieldDefinitions = makeMetafieldDefinitionWrites(sql, items)
-  const mergeMetaobjectDefinitions = makeMetaobjectDefinitionWrites(sql, items)
+  const mergeDefinitions = makeDefinitionWrites(sql, items)
   const { deleteFieldsOfOthers, mergeFields } = makeFieldWrites(sql, items)
   const { deleteTranslationsOfOthers, mergeTranslations } = makeTranslationWrites(sql, items)
   const { overItems, overRows, total } = makeSpans(sql, planned)
@@ -60,11 +58,7 @@ export const makeMirrorWrites = (sql: SqlClient) => {
 
   return (merged: MergedImport) =>
     Effect.gen(function* () {
-      let written = yield* total([
-        ...mergeMarkets(merged),
-        ...mergeMetafieldDefinitions(merged),
-        ...mergeMetaobjectDefinitions(merged)
-      ])
+      let written = yield* total(mergeDefinitions(merged))
       written += yield* overRows(merged, "metaobject_entry", (span) => [deleteEntriesOfOthers(span)])
       written += yield* overItems(merged, "metaobject_entry", (span) => [mergeEntries(span)])
       written += yield* overRows(merged, "translatable_field", (span) => [deleteFieldsOfOthers(span)])

@@ -113,7 +113,6 @@ export class Stores extends Context.Tag("catalog/Stores")<
           {
             readonly store: Store
             readonly hasVersions: boolean
-            readonly afterCommit?: Effect.Effect<void>
           },
           E
         >
@@ -122,17 +121,13 @@ export class Stores extends Context.Tag("catalog/Stores")<
           .run(
             Effect.gen(function* () {
               const holder = yield* importLock.take(accountId)
-              const { afterCommit = Effect.void, hasVersions, store } = yield* decide(Option.isSome(holder))
+              const { hasVersions, store } = yield* decide(Option.isSome(holder))
               const entities = hasVersions ? yield* derive(accountId, store.id) : 0
               yield* drafts.raise(accountId)
-              return { store, entities, afterCommit }
+              return { store, entities }
             })
           )
-          .pipe(
-            asBackground,
-            Effect.tap(({ afterCommit }) => afterCommit),
-            Effect.map(({ entities, store }) => ({ store, entities }))
-          )
+          .pipe(asBackground)
 
       /** Asks the store with its token, then links it under what it says of itself. */
       const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
@@ -197,7 +192,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
               if (isLocked) return yield* new PimLocked()
               const { store } = known.value
               yield* repo.unlink(accountId, store.id)
-              return { store, hasVersions: true, afterCommit: yield* onUnlinked(accountId, store.id) }
+              yield* onUnlinked(accountId, store.id)
+              return { store, hasVersions: true }
             })
           return yield* change(accountId, unlink)
         })

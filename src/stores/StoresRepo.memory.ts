@@ -69,7 +69,7 @@ export const layerStoresRepoMemory = Layer.effect(
                 unlinkedStores: new Map(account.unlinkedStores).set(id, store)
               }
         }),
-      // Whoever derives all of them afresh rolls up too.
+      // The caller derives the roll-ups again for every entity that is listed here.
       refresh: (accountId, id) =>
         Effect.map(Ref.get(memory), (state) => {
           const there = [...(state.get(accountId)?.entities.values() ?? [])].filter(({ aggregate }) =>

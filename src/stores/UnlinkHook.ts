@@ -5,7 +5,7 @@ import type { AccountId, StoreId } from "../model/Ids.ts"
 export class UnlinkHook extends Context.Tag("catalog/UnlinkHook")<
   UnlinkHook,
   {
-    /** Runs inside the transaction that unlinks the store. Answers an effect to run after the commit. */
-    readonly onUnlinked: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Effect.Effect<void>>
+    /** Runs inside the transaction that unlinks the store. `afterCommit` is for what must follow the commit. */
+    readonly onUnlinked: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
   }
 >() {}
