@@ -118,8 +118,10 @@ export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {
 /** Something that must end before its ticks have run out. */
 export interface Watch {
   ticks: number
-  readonly missed: () => void
+  missed: () => void
 }
+
+const nothing = () => {}
 
 /**
  * One timer for everything that is under way, not one for each statement. A process that was held up counts one tick for
@@ -154,6 +156,11 @@ export const rewatch = (each: Watch, millis: number): void => {
   each.ticks = Math.ceil(millis / tickMillis)
 }
 
+/**
+ * V8 copies the set into a new table every few dozen changes, and what an old table names is kept until the next full
+ * collection. An ended watch lets go of its request, or every third request would live that long.
+ */
 export const unwatch = (each: Watch): void => {
   watches.delete(each)
+  each.missed = nothing
 }

@@ -45,8 +45,8 @@ interface Passage {
   standing: Standing | undefined
   /** The answer, where it is known without asking. */
   known: RememberedAnswer | undefined
-  /** What is wrong with the body or the parameters, once the route and they are known. */
-  misfits: (() => ReadonlyArray<Issue>) | undefined
+  /** What the route decodes: its body, or its target with the parameters; undefined until it is read. */
+  decoding: { readonly route: Route; readonly input: unknown } | undefined
   /** Whose answer it is, its target, and the account's version before it is read; set where it may be remembered. */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
 }
@@ -54,6 +54,15 @@ interface Passage {
 /** The parameters of a target, as the router reads them. */
 const parametersOf = (target: string) =>
   UrlParams.toRecord(UrlParams.fromInput(new URLSearchParams(splitTarget(target).query)))
+
+/** What is wrong with the body or the parameters of a request. */
+const misfitsOf = ({ decoding }: Passage): ReadonlyArray<Issue> => {
+  if (decoding === undefined) return []
+  const { input, route } = decoding
+  return route.bodyLimitBytes === undefined
+    ? (route.misfits?.(parametersOf(String(input))) ?? [])
+    : (route.misfits?.(input) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
+}
 
 /** What holds for every method of a path. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
@@ -179,12 +188,12 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
         if (route.bodyLimitBytes !== undefined) {
           chargeTo(toIncomingMessage(request), keyId)
           return Effect.flatMap(readJson(request, route.bodyLimitBytes), (value) => {
-            passage.misfits = () =>
-              (route.misfits?.(value) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
+            passage.decoding = { route, input: value }
             return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
           })
         }
-        passage.misfits = () => route.misfits?.(parametersOf(target)) ?? []
+        // Not a closure: with one, twice as many bytes of a request outlive two collections (docs/benchmarks.md).
+        passage.decoding = { route, input: target }
         return target === request.originalUrl
           ? app
           : Effect.provideService(app, HttpServerRequest.HttpServerRequest, request.modify({ url: target }))
@@ -263,13 +272,13 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
           refuse: undefined,
           standing: undefined,
           known: undefined,
-          misfits: undefined,
+          decoding: undefined,
           reading: undefined
         }
         watchOver(passage, fiber)
         return Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
-          (cause) => answerFailure(passage.id, passage.refuse, passage.misfits)(cause)
+          (cause) => answerFailure(passage.id, passage.refuse, () => misfitsOf(passage))(cause)
         ).pipe(
           Effect.flatMap((response) => {
             if (passage.watching !== undefined) unwatch(passage.watching)

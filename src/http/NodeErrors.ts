@@ -71,6 +71,17 @@ interface Exchange {
   readonly response: ServerResponse
 }
 
+/**
+ * The exchanges of a connection that may be pending, oldest first. A property without a listener for each response: a Set
+ * per connection keeps answered requests alive in its old tables (docs/benchmarks.md).
+ */
+const exchanges = Symbol("exchanges")
+
+type Connection = Socket & { [exchanges]?: Array<Exchange> }
+
+/** It is unanswered, or its body is still coming in. */
+const isPending = ({ request, response }: Exchange) => !response.closed || !(request.complete || request.closed)
+
 /** Ends a connection, with a last answer or none. */
 const hangUp = (socket: Socket, answer = "") => {
   socket.end(answer)
@@ -86,8 +97,6 @@ export const answerNodeErrors = (
   server: Server,
   untouched: () => Standing
 ): ((socket: Socket, error: ApiError) => void) => {
-  /** Of each connection the exchanges that are unanswered, or whose body is still coming in, oldest first. */
-  const pending = new WeakMap<Socket, Set<Exchange>>()
   const refused = new WeakSet<Socket>()
   /** Of each connection whose head is too large, and nobody knows yet by what: what is read on from. */
   const overflowing = new WeakMap<Socket, string>()
@@ -123,8 +132,8 @@ export const answerNodeErrors = (
   }
 
   /** Answers in turn: after every request that came before, and not at all where the request has its answer already. */
-  const refuse = (socket: Socket, error: ApiError): void => {
-    const [oldest] = pending.get(socket) ?? []
+  const refuse = (socket: Connection, error: ApiError): void => {
+    const oldest = socket[exchanges]?.find(isPending)
     if (oldest === undefined) endWith(socket, error)
     else if (oldest.request.complete) oldest.response.once("close", () => refuse(socket, error))
     else if (oldest.response.headersSent) hangUp(socket)
@@ -132,17 +141,14 @@ export const answerNodeErrors = (
   }
 
   // What Node calls after an answer that ends the connection: it would not linger.
-  server.on("connection", (socket: Socket) => {
+  server.on("connection", (socket: Connection) => {
     socket.destroySoon = () => hangUp(socket)
+    socket[exchanges] = []
   })
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const exchange = { request, response }
-    const ofSocket = pending.get(request.socket) ?? new Set()
-    pending.set(request.socket, ofSocket.add(exchange))
-    response.once("close", () => {
-      if (request.complete) ofSocket.delete(exchange)
-      else request.once("close", () => ofSocket.delete(exchange))
-    })
+    const { [exchanges]: ofSocket = [] }: Connection = request.socket
+    while (ofSocket[0] !== undefined && !isPending(ofSocket[0])) ofSocket.shift()
+    ofSocket.push({ request, response })
   })
   server.on("clientError", (error: ClientError, socket: Socket) => {
     if (error.code === "ECONNRESET") socket.destroy()
