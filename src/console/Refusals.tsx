@@ -1,7 +1,7 @@
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { headersOf } from "../http/Envelope.ts"
-import type { Refuse } from "../http/Surface.ts"
+import type { Refuse } from "../http/Passage.ts"
 import type { PageRefused } from "./Browser.ts"
 import { ErrorPage } from "./ErrorPage.tsx"
 import { html } from "./Html.ts"

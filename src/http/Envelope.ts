@@ -5,7 +5,7 @@ import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { InternalError } from "../api/RequestErrors.ts"
 import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
-import type { Refuse } from "./Surface.ts"
+import type { Refuse } from "./Passage.ts"
 
 /** Headers that belong to one error and no other answer. */
 export const headersOf = (error: ApiError): Record<string, string> => {

@@ -3,7 +3,6 @@ import {
   Etag,
   FileSystem,
   HttpApiBuilder,
-  type HttpApp,
   HttpMiddleware,
   HttpPlatform,
   HttpRouter,
@@ -11,7 +10,7 @@ import {
   Path
 } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Context, Duration, Effect, FiberRef, Layer, Runtime, Scope } from "effect"
+import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import type { ApiKeys } from "../access/ApiKeys.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { RateBudget } from "../budgets/RateBudget.ts"
@@ -23,14 +22,16 @@ import { type Bounds, defaultBounds } from "./Bounds.ts"
 import { AuthenticationLive } from "./Caller.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { type DrainPatience, makeDrain } from "./Drain.ts"
+import { withLeanFibers } from "./fast/LeanFibers.ts"
 import { makeGate } from "./Gate.ts"
 import { Handlers } from "./Handlers.ts"
 import { Health, healthRoutes, Readiness } from "./Health.ts"
 import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
+import type { Refuse } from "./Passage.ts"
 import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
-import { nothingBeside, type Refuse, type Surface } from "./Surface.ts"
+import { nothingBeside, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
@@ -56,22 +57,6 @@ const serve = <R>({ layer, refuseAddress, routes }: Surface<R>, services: Layer.
     HttpMiddleware.withTracerDisabledWhen(() => true),
     Layer.provide(Layer.setTracerEnabled(false))
   )
-
-/**
- * Starts the fibers of requests with nothing but what they ask for. They copy their context and their FiberRefs several
- * times a request, and a Map of V8 takes twice the room beyond 8 entries and again beyond 16.
- */
-const withLeanFibers = (server: HttpServer.HttpServer): HttpServer.HttpServer => ({
-  ...server,
-  serve: ((app: HttpApp.Default, middleware: HttpMiddleware.HttpMiddleware) =>
-    // A fiber that yielded while the service started holds the default priority as a value of its own.
-    Effect.zipRight(
-      FiberRef.delete(FiberRef.currentSchedulingPriority),
-      Effect.mapInputContext(server.serve(app, middleware), (context: Context.Context<Scope.Scope>) =>
-        Context.pick(Workload, Scope.Scope)(context)
-      )
-    )) as HttpServer.HttpServer["serve"]
-})
 
 /** The services that the router and the programs of the API are made with. The router copies them at each request. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve<never>>>>) => typeof context =

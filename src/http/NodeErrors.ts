@@ -6,7 +6,7 @@ import { envelopeOf } from "../api/ErrorEnvelope.ts"
 import { ExpectationFailed, HeadersTooLarge, RequestTimeout, UriTooLong } from "../api/RequestErrors.ts"
 import type { Standing } from "../budgets/RateBudget.ts"
 import { ValidationFailed } from "../model/Errors.ts"
-import { rateHeaders } from "./RateHeaders.ts"
+import { rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
 
 /** What Node's parser holds at most of a head: above our own limit, so that most heads reach our own answer. */

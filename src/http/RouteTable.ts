@@ -8,7 +8,7 @@ import { misfitsIn } from "../api/Misfits.ts"
 import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import type { Issue, NotFound } from "../model/Errors.ts"
 import { makeNoRoute } from "./NoRoute.ts"
-import type { Refuse } from "./Surface.ts"
+import type { Refuse } from "./Passage.ts"
 
 /** What is known of a route before its handler runs. */
 export interface Route {

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http"
 import {
   HttpApiBuilder,
   type HttpMethod,
@@ -6,14 +5,11 @@ import {
   HttpServerRequest,
   type HttpServerResponse
 } from "@effect/platform"
-import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Layer, Struct } from "effect"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import type { BoundName } from "../api/TimeBound.ts"
+import type { Refuse } from "./Passage.ts"
 import type { Route } from "./RouteTable.ts"
-
-/** How a surface says that something failed. */
-export type Refuse = (error: ApiError, requestId: string) => HttpServerResponse.HttpServerResponse
 
 /**
  * What is served beside the API: pages, the authorization server. Its requests pass the same gate (head, route, method,
@@ -88,26 +84,3 @@ export const surfaceOf = <Name extends string, R>(
     )
   }
 }
-
-/** What the gate and a surface tell each other of a request. */
-export interface Passing {
-  readonly id: string
-  /** Gives the request the time of another bound, from now on. */
-  readonly extend: (bound: BoundName) => void
-  /** How the surface says that the request was not answered in time, once it knows more than its route's `refuse`. */
-  refuse: Refuse
-}
-
-/** Beside the requests, not in their contexts, which would cost more. */
-const passings = new WeakMap<IncomingMessage, Passing>()
-
-export const nameRequest = (request: HttpServerRequest.HttpServerRequest, passing: Passing): void => {
-  passings.set(toIncomingMessage(request), passing)
-}
-
-/** A request that passed the gate to a surface. */
-export const passingOf = (request: HttpServerRequest.HttpServerRequest): Passing | undefined =>
-  passings.get(toIncomingMessage(request))
-
-/** The id of a request that passed the gate. */
-export const requestIdOf = (request: HttpServerRequest.HttpServerRequest): string => passingOf(request)?.id ?? ""

@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { callLimitBytes, messageLimitBytes } from "../../src/mcp/McpGate.ts"
+import { callLimitBytes, messageLimitBytes } from "../../src/mcp/Message.ts"
 import { anAccount } from "../../src/testing/index.ts"
 import {
   type Answer,

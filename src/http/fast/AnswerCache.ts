@@ -1,20 +1,11 @@
 import { LRUCache } from "lru-cache"
-import type { AccountId } from "../model/Ids.ts"
-
-/** The body of a 200, and the account's version that was read before it. */
-export interface RememberedAnswer {
-  readonly version: number
-  readonly body: Buffer
-  readonly etag: string
-  readonly contentType: string
-  /** What a browser may load for a page. */
-  readonly contentSecurityPolicy: string | undefined
-}
+import type { AccountId } from "../../model/Ids.ts"
+import type { KnownAnswer } from "./KnownAnswer.ts"
 
 /** Of all answers and their targets. */
-const mostBytes = 16_000_000
+const maxBytes = 16_000_000
 /** A longer answer would push out many. */
-const longestAnswerBytes = 500_000
+const maxAnswerBytes = 500_000
 
 /**
  * Answers of this process that are still true as long as the account's version is the one they were read at: every visible
@@ -22,22 +13,22 @@ const longestAnswerBytes = 500_000
  * its version, never older. Whoever asks must have been authorized before.
  */
 export class AnswerCache {
-  private readonly answers = new LRUCache<string, RememberedAnswer>({
-    maxSize: mostBytes,
-    maxEntrySize: longestAnswerBytes,
+  private readonly answers = new LRUCache<string, KnownAnswer>({
+    maxSize: maxBytes,
+    maxEntrySize: maxAnswerBytes,
     sizeCalculation: ({ body }, key) => body.length + key.length
   })
 
   /** Hashes of targets that were asked for lately, by place: a power of two of them, without an allocation a request. */
   private readonly asked = new Int32Array(4_096)
 
-  find(accountId: AccountId, target: string, version: number): RememberedAnswer | undefined {
+  find(accountId: AccountId, target: string, version: number): KnownAnswer | undefined {
     const answer = this.answers.get(`${accountId} ${target}`)
     return answer?.version === version ? answer : undefined
   }
 
   /** Keeps an answer to a target that was asked for before: a walk would push out what is asked for again and again. */
-  remember(accountId: AccountId, target: string, answer: RememberedAnswer): void {
+  remember(accountId: AccountId, target: string, answer: KnownAnswer): void {
     const key = `${accountId} ${target}`
     const hash = hashOf(key)
     const place = hash & (this.asked.length - 1)

@@ -1,0 +1,45 @@
+import { HttpServerResponse } from "@effect/platform"
+import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect, type Fiber, FiberId, Runtime } from "effect"
+import { watch } from "../database/Deadlines.ts"
+import { Unavailable } from "../model/Errors.ts"
+import { bytesOf } from "./fast/KnownAnswer.ts"
+import type { Passage } from "./Passage.ts"
+import { splitTarget } from "./RequestHead.ts"
+
+/** How the API refuses a request that carries this. */
+type RefuseLate = (passage: Passage, error: Unavailable) => HttpServerResponse.HttpServerResponse
+
+/**
+ * Answers a request that is late with 503, on Node's own response: whatever holds its fiber up does not hold up the answer. The
+ * fiber is interrupted. Node bounds a body that is still coming in.
+ */
+export const makeTimeLimit = (refuseLate: RefuseLate) =>
+  Effect.map(Effect.runtime(), (runtime) => {
+    const limit = (passage: Passage, fiber: Fiber.RuntimeFiber<unknown, unknown>) => {
+      const { bounds, id, request } = passage
+      passage.watching = watch(bounds[passage.bound], () => {
+        const response = toServerResponse(request)
+        if (response.writableEnded || response.destroyed) return
+        const incoming = toIncomingMessage(request)
+        // False while its reader takes turns with others; null: nobody reads it.
+        if (!incoming.complete && incoming.readableFlowing !== null) return limit(passage, fiber)
+        const late = new Unavailable()
+        const refused =
+          passage.refuse === undefined
+            ? refuseLate(passage, late)
+            : HttpServerResponse.setHeader(passage.refuse(late, id), "x-request-id", id)
+        response.writeHead(refused.status, refused.headers)
+        response.end(bytesOf(refused))
+        fiber.unsafeInterruptAsFork(FiberId.none)
+        Runtime.runFork(
+          runtime,
+          Effect.annotateLogs(
+            Effect.logWarning(`${request.method} was not answered within ${bounds[passage.bound]} ms`),
+            { requestId: id, path: splitTarget(request.originalUrl).path }
+          )
+        )
+      })
+    }
+    return limit
+  })

@@ -1,0 +1,49 @@
+import { HttpServerResponse } from "@effect/platform"
+import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
+import { MethodNotAllowed } from "../api/RequestErrors.ts"
+import { headersOf } from "../http/Envelope.ts"
+
+export type Headers = Readonly<Record<string, string>>
+
+/** Codes of JSON-RPC. */
+export const rpc = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  invalidParams: -32_602,
+  internalError: -32_603,
+  refused: -32_000
+} as const
+
+/** The methods that the connector serves. */
+export const allowedMethods = ["POST", "OPTIONS"]
+
+/** An error in the envelope: the answer while no message has been read. */
+export const enveloped = (status: number, code: string, message: string, requestId: string, headers: Headers = {}) =>
+  HttpServerResponse.unsafeJson({ error: { code, message, request_id: requestId } }, { status, headers })
+
+export const envelopeOf = (error: ApiError, requestId: string) => {
+  const { code, status } = errorCodes[error._tag]
+  return enveloped(status, code, error.message, requestId, headersOf(error))
+}
+
+/** The answer to any other method. */
+export const notServed = (requestId: string) => envelopeOf(new MethodNotAllowed({ allow: allowedMethods }), requestId)
+
+export type MessageId = string | number | null
+
+/** An error that answers a message. */
+export const answered = (
+  status: number,
+  error: { readonly rpc: number; readonly code: string; readonly message: string },
+  id: MessageId,
+  requestId: string,
+  headers: Headers = {}
+) =>
+  HttpServerResponse.unsafeJson(
+    {
+      jsonrpc: "2.0",
+      id,
+      error: { code: error.rpc, message: error.message, data: { code: error.code, request_id: requestId } }
+    },
+    { status, headers }
+  )

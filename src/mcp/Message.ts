@@ -1,0 +1,107 @@
+import type { HttpServerRequest } from "@effect/platform"
+import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect } from "effect"
+import { connectorCodes, errorCodes } from "../api/ErrorCodes.ts"
+import { decodeUtf8, isOfType, readBytes, shapeMisfit } from "../http/Body.ts"
+import { JsonScan } from "../model/JsonScan.ts"
+import { answered, enveloped, envelopeOf, type MessageId, rpc } from "./GateAnswers.ts"
+import { isObject } from "./Vocabulary.ts"
+
+/** Largest call of a tool, in bytes. */
+export const callLimitBytes = 4 * 1_048_576
+
+/** Largest message of any other kind, in bytes. */
+export const messageLimitBytes = 262_144
+
+export const callMethod = "tools/call"
+
+/** The id of a message that waits for an answer. */
+export const idOf = (message: unknown): MessageId =>
+  isObject(message) && (typeof message.id === "string" || typeof message.id === "number") ? message.id : null
+
+/** The tool that a message calls; undefined where it calls none. */
+export const calledBy = (message: unknown): string | undefined =>
+  isObject(message) && message.method === callMethod && idOf(message) !== null
+    ? isObject(message.params) && typeof message.params.name === "string"
+      ? message.params.name
+      : ""
+    : undefined
+
+/** Whether an Accept header names both media types of the protocol; parameters are ignored. */
+const namesBoth = (accept: string | undefined) => {
+  const named = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
+  return named.has("application/json") && named.has("text/event-stream")
+}
+
+/** A message that is no call of a tool is larger than those may be. */
+const tooLarge = (requestId: string) =>
+  enveloped(
+    errorCodes.PayloadTooLarge.status,
+    errorCodes.PayloadTooLarge.code,
+    `The body is larger than ${messageLimitBytes} bytes: only ${callMethod} takes more, up to ${callLimitBytes} bytes.`,
+    requestId,
+    { connection: "close" }
+  )
+
+const invalid = (code: number, message: string, requestId: string) =>
+  answered(
+    errorCodes.ValidationFailed.status,
+    { rpc: code, code: errorCodes.ValidationFailed.code, message },
+    null,
+    requestId
+  )
+
+/** Why the headers of a message do not fit; undefined: they do. */
+const headersMisfit = ({ headers }: HttpServerRequest.HttpServerRequest, requestId: string) => {
+  if (!isOfType(headers, "application/json"))
+    return enveloped(
+      errorCodes.UnsupportedMediaType.status,
+      errorCodes.UnsupportedMediaType.code,
+      "Send one JSON-RPC message as UTF-8 JSON with `Content-Type: application/json`.",
+      requestId
+    )
+  if (!namesBoth(headers.accept))
+    return enveloped(
+      connectorCodes.NotAcceptable.status,
+      connectorCodes.NotAcceptable.code,
+      "Send `Accept: application/json, text/event-stream`: the protocol answers in either.",
+      requestId
+    )
+  return undefined
+}
+
+/**
+ * The message of a request, or the refusal. The scan looks for its method while it comes in: a message that is no call of a
+ * tool is neither read nor parsed beyond its own limit.
+ */
+export const readMessage = (request: HttpServerRequest.HttpServerRequest, requestId: string) =>
+  Effect.gen(function* () {
+    const scan = new JsonScan("method")
+    const declared = Number(request.headers["content-length"] ?? 0)
+    const isTooLarge = (length: number) => length > messageLimitBytes && scan.found !== callMethod
+    const bytes = yield* readBytes(toIncomingMessage(request), callLimitBytes, (chunk, length) => {
+      scan.read(chunk)
+      return scan.found !== undefined && isTooLarge(Math.max(declared, length)) ? tooLarge(requestId) : undefined
+    }).pipe(Effect.mapError((error) => ("_tag" in error ? envelopeOf(error, requestId) : error)))
+    if (isTooLarge(bytes.length)) return yield* Effect.fail(tooLarge(requestId))
+    const refused = headersMisfit(request, requestId)
+    if (refused !== undefined) return yield* Effect.fail(refused)
+    const text = yield* decodeUtf8(bytes).pipe(
+      Effect.mapError(() => invalid(rpc.parseError, "Parse error: the body is not UTF-8.", requestId))
+    )
+    const misfit = shapeMisfit(scan)
+    if (misfit !== undefined)
+      return yield* Effect.fail(invalid(rpc.invalidRequest, `Invalid request: ${misfit}.`, requestId))
+    const message = yield* Effect.try({
+      try: () => JSON.parse(text) as unknown,
+      catch: () => invalid(rpc.parseError, "Parse error: the body is not JSON.", requestId)
+    })
+    if (Array.isArray(message))
+      return yield* Effect.fail(
+        invalid(rpc.invalidRequest, "Invalid request: batches are not served; send one message.", requestId)
+      )
+    // A notification of that name calls nothing.
+    if (bytes.length > messageLimitBytes && calledBy(message) === undefined)
+      return yield* Effect.fail(tooLarge(requestId))
+    return message
+  })
