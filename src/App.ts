@@ -48,6 +48,7 @@ import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
+import { SpanPercent } from "./http/Spans.ts"
 import { beside, type Surface } from "./http/Surface.ts"
 import { Imports } from "./imports/Imports.ts"
 import { ImportsRepo } from "./imports/ImportsRepo.ts"
@@ -231,7 +232,8 @@ export const serverOf = (config: AppConfig) =>
   ).pipe(
     Layer.provide(Readiness.layer(isServing)),
     Layer.provide(budgetOf(config)),
-    Layer.provide(Layer.succeed(RequestDeadlines, config.requestBounds))
+    Layer.provide(Layer.succeed(RequestDeadlines, config.requestBounds)),
+    Layer.provide(Layer.succeed(SpanPercent, config.spanPercent))
   )
 
 /** Whether a new connection to the server answers, past all pools. The embedded database has none. */

@@ -37,6 +37,8 @@ export interface AppConfig {
   readonly secretKey: Option.Option<Redacted.Redacted>
   /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
   readonly logFormat: LogFormat
+  /** TRACE_PERCENT: the share of requests whose spans are logged. Default 0. */
+  readonly spanPercent: number
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
   /**
@@ -180,6 +182,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     Config.validate({ message: `must be one of ${logFormats.join(", ")}`, validation: isLogFormat }),
     Config.withDefault("pretty" as const)
   ),
+  spanPercent: wholeNumber("TRACE_PERCENT", 0, "must be a whole percentage, 0 to 100", (value) => value <= 100),
   budgets: Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),
     perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)

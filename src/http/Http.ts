@@ -1,14 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import {
-  Etag,
-  FileSystem,
-  HttpApiBuilder,
-  HttpMiddleware,
-  HttpPlatform,
-  HttpRouter,
-  HttpServer,
-  Path
-} from "@effect/platform"
+import { Etag, FileSystem, HttpApiBuilder, HttpPlatform, HttpRouter, HttpServer, Path } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Runtime } from "effect"
 import type { ApiKeys } from "../access/ApiKeys.ts"
@@ -31,6 +22,7 @@ import { boundConnections } from "./OpenConnections.ts"
 import type { Refuse } from "./Passage.ts"
 import { toOriginForm } from "./RequestHead.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
+import { SpanPercent, sampleSpans, spansMiddleware } from "./Spans.ts"
 import { nothingBeside, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
@@ -44,18 +36,21 @@ const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined
 /** What the gate and the routes beside the API are made with. Their fibers do not ask for it. */
 type GateServices = ApiKeys | RateBudget | Readiness
 
-/** Spans of every request would cost a third of its time. */
-const serve = <R>({ layer, refuseAddress, routes }: Surface<R>, services: Layer.Layer<R | GateServices>) =>
+const serve = <R>(
+  { layer, refuseAddress, routes }: Surface<R>,
+  services: Layer.Layer<R | GateServices>,
+  spanPercent: number
+) =>
   HttpApiBuilder.serve().pipe(
     Layer.provide(
-      Layer.mergeAll(gateOf(routes, refuseAddress), Documents, Health, layer).pipe(Layer.provide(services))
+      Layer.mergeAll(gateOf(routes, refuseAddress), spansMiddleware(spanPercent), Documents, Health, layer).pipe(
+        Layer.provide(services)
+      )
     ),
     Layer.provide(Api),
     Layer.provide(
       HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
-    ),
-    HttpMiddleware.withTracerDisabledWhen(() => true),
-    Layer.provide(Layer.setTracerEnabled(false))
+    )
   )
 
 /** The services that the router and the programs of the API are made with. The router copies them at each request. */
@@ -74,12 +69,14 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
 export const serveWith = <R>(surface: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const served = serve(surface, Layer.succeedContext(yield* Effect.context<R | GateServices>()))
+      const spanPercent = yield* SpanPercent
+      const served = serve(surface, Layer.succeedContext(yield* Effect.context<R | GateServices>()), spanPercent)
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
         Effect.provideService(Workload, "request"),
         Effect.provideServiceEffect(HttpServer.HttpServer, Effect.map(HttpServer.HttpServer, withLeanFibers)),
         // Made here: a service that a test puts over the usual one is the handlers' too.
-        Effect.provideServiceEffect(Programs, Programs.make)
+        Effect.provideServiceEffect(Programs, Programs.make),
+        sampleSpans(spanPercent)
       )
     })
   )

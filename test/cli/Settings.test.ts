@@ -20,6 +20,7 @@ describe("settings", () => {
         redisUrl: Option.none(),
         secretKey: Option.none(),
         logFormat: "pretty",
+        spanPercent: 0,
         budgets: { perKey: 120, perAccount: 240 },
         bounds: {
           bytes: 67_108_864,
@@ -102,6 +103,7 @@ describe("settings", () => {
       "must be origins such as https://app.example.com, separated by commas"
     ],
     ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
+    ["TRACE_PERCENT", "101", "must be a whole percentage, 0 to 100"],
     ["READ_TIMEOUT_MS", "99", "must be a whole number of milliseconds, 100 to 999999999"],
     ["WRITE_CONNECTIONS", "0", "must be a number of connections, 1 to 1000"],
     ["CONNECTION_SHARE_PER_ACCOUNT", "101", "must be a whole percentage, 1 to 100"],

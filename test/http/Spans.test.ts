@@ -1,0 +1,71 @@
+import { HttpClient, HttpClientRequest } from "@effect/platform"
+import { assert, it } from "@effect/vitest"
+import { Effect, HashMap, Layer, Logger, Option } from "effect"
+import { SpanPercent } from "../../src/http/Spans.ts"
+import { anAccount, testServer } from "../../src/testing/index.ts"
+
+interface Span {
+  readonly name: string
+  readonly id: unknown
+  readonly parentId: unknown
+}
+
+const requests = 200
+
+/** The spans that are logged while a drop that does not exist is asked for many times: one of HTTP, one of its program. */
+const spansAt = (percent: number) =>
+  Effect.gen(function* () {
+    const spans: Array<Span> = []
+    const recording = Logger.replace(
+      Logger.defaultLogger,
+      Logger.make(({ annotations, message }) => {
+        const [, name] = /^span (.*)$/.exec(String(message)) ?? []
+        const annotation = (key: string) => Option.getOrUndefined(HashMap.get(annotations, key))
+        if (name !== undefined) spans.push({ name, id: annotation("spanId"), parentId: annotation("parentId") })
+      })
+    )
+    const server = testServer({ perKey: 100_000, perAccount: 100_000 }).pipe(
+      Layer.provide(Layer.succeed(SpanPercent, percent)),
+      Layer.provide(recording),
+      Layer.fresh
+    )
+    return yield* Effect.gen(function* () {
+      const { token } = yield* anAccount()
+      const client = yield* HttpClient.HttpClient
+      const ask = HttpClientRequest.get("/api/v1/drops/00000000-0000-4000-8000-000000000000").pipe(
+        HttpClientRequest.bearerToken(token)
+      )
+      for (let count = 0; count < requests; count++) assert.strictEqual((yield* client.execute(ask)).status, 404)
+      return spans
+    }).pipe(Effect.provide(server))
+  })
+
+const named = (spans: ReadonlyArray<Span>, wanted: string) => spans.filter(({ name }) => name === wanted)
+
+it.effect("no request has a span by default", () =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(yield* spansAt(0), [])
+  })
+)
+
+it.effect("every request has the spans of its programs at 100 percent, inside its own", () =>
+  Effect.gen(function* () {
+    const spans = yield* spansAt(100)
+    const outer = new Set(named(spans, "http.server GET").map(({ id }) => id))
+    const inner = named(spans, "Drops.get")
+    assert.strictEqual(outer.size, requests)
+    assert.strictEqual(inner.length, requests)
+    assert.isTrue(inner.every(({ parentId }) => outer.has(parentId)))
+  })
+)
+
+it.effect("a request that is not sampled has no span at all", () =>
+  Effect.gen(function* () {
+    const spans = yield* spansAt(50)
+    const outer = named(spans, "http.server GET").length
+    // All or none of 200 by chance: once in 2^199 runs.
+    assert.isTrue(outer > 0 && outer < requests, `${outer} of ${requests} requests have a span`)
+    assert.strictEqual(named(spans, "Drops.get").length, outer)
+    assert.strictEqual(spans.length, outer * 2, JSON.stringify([...new Set(spans.map(({ name }) => name))]))
+  })
+)
