@@ -2,7 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
-import { type DemoFailure, DemoShops } from "./DemoShops.ts"
+import type { DemoFailure } from "./DemoShop.ts"
+import { DemoShops } from "./DemoShops.ts"
 
 /** Breaks the shops behind demo stores, and mends them: to see what becomes of a publish. */
 export class DemoFailures extends Context.Tag("catalog/DemoFailures")<

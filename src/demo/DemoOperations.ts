@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import type { EntityKind } from "../model/Attribute.ts"
-import type {
+import {
   OwnerType,
-  PlatformMetafieldDefinition,
-  PlatformMetaobjectDefinition,
-  PlatformMetaobjectEntry
+  type PlatformMetafieldDefinition,
+  type PlatformMetaobjectDefinition,
+  type PlatformMetaobjectEntry
 } from "../model/Definition.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
@@ -21,99 +21,23 @@ import {
   products,
   productValues
 } from "./DemoCatalog.ts"
-import type { StoreName } from "./DemoProducts.ts"
-import * as Tongues from "./DemoTongues.ts"
-import { localValues } from "./DemoTranslations.ts"
+import {
+  type Metaobject,
+  type StoreName,
+  shops,
+  type TranslatedText,
+  translations,
+  type Values
+} from "./DemoContent.ts"
+import { localValues } from "./DemoVariants.ts"
 
-/** What a shop of the demo calls an entity. */
+/** The id of an entity in a demo shop. */
 export type PlatformIdOf = (kind: EntityKind, entityId: EntityId) => string
 
 const at = (text: string) => Timestamp.make(`2026-${text}:00.000000Z`)
 
-// Markets. Those with the same handle in two stores are one.
-
-const region = (regions: Readonly<Record<string, string>>) =>
-  Object.entries(regions).map(([code, name]) => ({ code, name }))
-
-interface MarketLine {
-  readonly name: string
-  readonly status?: "draft"
-  readonly currency: string
-  readonly regions: Readonly<Record<string, string>>
-  /** The languages that it is addressed in, the main one first. */
-  readonly locales: ReadonlyArray<string>
-  /** Of the market's catalog, in percent. */
-  readonly priceChange?: number
-}
-
-const marketLines: Readonly<Record<StoreName, Readonly<Record<string, MarketLine>>>> = {
-  europe: {
-    "euro-area": {
-      name: "Euro area",
-      currency: "EUR",
-      regions: {
-        AT: "Austria",
-        DE: "Germany",
-        ES: "Spain",
-        FR: "France",
-        IE: "Ireland",
-        IT: "Italy",
-        NL: "Netherlands"
-      },
-      locales: ["en", "de"]
-    },
-    "united-kingdom": {
-      name: "United Kingdom",
-      currency: "GBP",
-      regions: { GB: "United Kingdom" },
-      locales: ["en"],
-      priceChange: 8
-    },
-    switzerland: {
-      name: "Switzerland",
-      status: "draft",
-      currency: "CHF",
-      regions: { CH: "Switzerland" },
-      locales: ["de", "en"]
-    },
-    international: {
-      name: "International",
-      currency: "USD",
-      regions: { AU: "Australia", CA: "Canada", NZ: "New Zealand", US: "United States" },
-      locales: ["en"],
-      priceChange: 15
-    }
-  },
-  gulf: {
-    "gulf-states": {
-      name: "دول الخليج",
-      currency: "AED",
-      regions: { AE: "United Arab Emirates", BH: "Bahrain", KW: "Kuwait", OM: "Oman", QA: "Qatar", SA: "Saudi Arabia" },
-      locales: ["ar", "en"]
-    },
-    international: {
-      name: "International",
-      status: "draft",
-      currency: "USD",
-      regions: { EG: "Egypt", JO: "Jordan", US: "United States" },
-      locales: ["en", "ar"],
-      priceChange: -5
-    }
-  },
-  china: {
-    mainland: { name: "中国大陆", currency: "CNY", regions: { CN: "China" }, locales: ["zh-CN"] },
-    "hong-kong": {
-      name: "香港",
-      currency: "HKD",
-      regions: { HK: "Hong Kong SAR" },
-      locales: ["zh-CN", "en"],
-      priceChange: 10
-    }
-  }
-}
-
 const marketsOf = (store: Store, name: StoreName): ReadonlyArray<PlatformMarket> =>
-  Object.entries(marketLines[name]).map(([handle, line]) => {
+  Object.entries(shops.markets[name]).map(([handle, line]) => {
     const [default_locale = store.primary_locale, ...alternate_locales] = line.locales
     return {
       handle,
@@ -122,7 +46,7 @@ const marketsOf = (store: Store, name: StoreName): ReadonlyArray<PlatformMarket>
       name: line.name,
       status: line.status ?? "active",
       currency: line.currency === store.currency ? null : line.currency,
-      regions: region(line.regions),
+      regions: Object.entries(line.regions).map(([code, name]) => ({ code, name })),
       web_presences: [
         {
           platform_id: `demo://web-presence/${handle}`,
@@ -150,51 +74,8 @@ const marketsOf = (store: Store, name: StoreName): ReadonlyArray<PlatformMarket>
     }
   })
 
-// Metafield definitions: of every metafield that the products have, and of some owners beside them.
-
-interface MetafieldLine {
-  readonly name: string
-  readonly description: string | null
-  readonly type?: string
-  readonly validations?: PlatformMetafieldDefinition["validations"]
-}
-
-const metafieldLines: Readonly<Partial<Record<OwnerType, Readonly<Record<string, MetafieldLine>>>>> = {
-  product: {
-    "care.washing": { name: "Washing", description: "How it is cleaned, in one line." },
-    "material.body": { name: "Body", description: "What the body of the thing is made of." },
-    "material.shell": { name: "Shell", description: "The outer fabric." },
-    "material.wax": { name: "Wax", description: null },
-    "material.yarn": { name: "Yarn", description: "Fibre and its share." },
-    "specs.fabric_weight_gsm": {
-      name: "Fabric weight",
-      description: "Grams a square metre.",
-      validations: [{ name: "min", type: "number_decimal", value: "20" }]
-    },
-    "specs.hours": { name: "Hours of light", description: "On one charge, at half brightness." },
-    "specs.pages": { name: "Pages", description: null },
-    "specs.season": {
-      name: "Season",
-      description: "1 is summer, 4 is winter.",
-      validations: [
-        { name: "min", type: "number_integer", value: "1" },
-        { name: "max", type: "number_integer", value: "4" }
-      ]
-    }
-  },
-  variant: {
-    "fit.length_cm": { name: "Length", description: "Of the garment, in centimetres.", type: "number_decimal" }
-  },
-  collection: {
-    "story.maker": { name: "Maker", description: "The workshop it tells of.", type: "metaobject_reference" }
-  },
-  media: { "rights.photographer": { name: "Photographer", description: null } },
-  market: { "service.phone": { name: "Service telephone", description: "Answered in the market's main language." } },
-  shop: { "legal.imprint": { name: "Imprint", description: "Where the imprint is.", type: "url" } }
-}
-
 const metafieldDefinitionsOf = (name: StoreName, ownerType: OwnerType): ReadonlyArray<PlatformMetafieldDefinition> =>
-  Object.entries(metafieldLines[ownerType] ?? {}).flatMap(([path, line]) => {
+  Object.entries(shops.metafields[ownerType]).flatMap(([path, line]) => {
     const [namespace = "", key = ""] = path.split(".")
     const count =
       ownerType === "product"
@@ -217,137 +98,47 @@ const metafieldDefinitionsOf = (name: StoreName, ownerType: OwnerType): Readonly
         ]
   })
 
-// Metaobjects: the workshops that make things, and guides to sizes.
-
-const field = (key: string, name: string, type: string, required = false) => ({
-  key,
-  name,
-  type,
-  required,
-  validations: []
-})
-
-const metaobjectFields = {
-  workshop: [
-    field("name", "Name", "single_line_text_field", true),
-    field("place", "Place", "single_line_text_field"),
-    field("since", "Since", "number_integer"),
-    field("portrait", "Portrait", "multi_line_text_field")
-  ],
-  size_guide: [
-    field("title", "Title", "single_line_text_field", true),
-    field("advice", "Advice", "multi_line_text_field")
-  ]
-}
-
-type MetaobjectType = keyof typeof metaobjectFields
-
-const metaobjectNames: Readonly<
-  Record<MetaobjectType, readonly [name: string, description: string | null, translatable: boolean]>
-> = {
-  workshop: ["Workshop", "Who makes what we sell.", true],
-  size_guide: ["Size guide", null, false]
-}
-
-interface EntryLine {
-  readonly stores: ReadonlyArray<StoreName>
-  readonly values: ReadonlyArray<string | null>
-  readonly status?: "draft"
-  readonly updated: string
-}
-
-const entryLines: Readonly<Record<MetaobjectType, Readonly<Record<string, EntryLine>>>> = {
-  workshop: {
-    "tarn-and-tern": {
-      stores: ["europe", "gulf", "china"],
-      values: ["Tarn & Tern", "Ulverston", "1998", "Two sewing machines, then nine.\nThe canvas is still cut by hand."],
-      updated: "01-18T09:12"
-    },
-    "nine-looms": {
-      stores: ["europe", "china"],
-      values: ["Nine Looms", "Hebden", "1974", "Nobody remembers why there are eleven."],
-      updated: "01-18T09:20"
-    },
-    "hollin-forge": {
-      stores: ["europe", "gulf"],
-      values: ["Hollin Forge", "Edale", "1951", null],
-      updated: "01-20T14:02"
-    },
-    "marlpit-pottery": {
-      stores: ["europe"],
-      values: ["Marlpit Pottery", "Cheddleton", "2006", "One kiln, fired on Thursdays."],
-      status: "draft",
-      updated: "02-02T16:45"
-    },
-    "moon-workshop": {
-      stores: ["gulf"],
-      values: ["ورشة القمر", "نزوى", "1983", "نحاس وخشب أرز، وقهوة لكل زائر."],
-      updated: "01-25T07:30"
-    },
-    "greenstone-kiln": {
-      stores: ["china"],
-      values: ["青石窑", "龙泉", "1962", "一窑青瓷,三日火。"],
-      updated: "01-27T02:10"
-    }
-  },
-  size_guide: {
-    rainwear: {
-      stores: ["europe", "china"],
-      values: ["Rainwear", "Made to go over a jumper: take your usual size."],
-      updated: "01-22T10:00"
-    },
-    knitwear: {
-      stores: ["europe"],
-      values: ["Knitwear", "Between two sizes, take the smaller: wool gives."],
-      updated: "01-22T10:05"
-    },
-    hats: { stores: ["europe"], values: ["Hats", "Measure above the ears."], status: "draft", updated: "02-01T08:00" }
-  }
-}
-
-const entriesOf = (name: StoreName, type: MetaobjectType): ReadonlyArray<PlatformMetaobjectEntry> =>
-  Object.entries(entryLines[type])
+const entriesOf = (
+  name: StoreName,
+  type: string,
+  { entries, fields }: Metaobject
+): ReadonlyArray<PlatformMetaobjectEntry> =>
+  Object.entries(entries)
     .filter(([, { stores }]) => stores.includes(name))
     .map(
       ([handle, { status, updated, values }]): PlatformMetaobjectEntry => ({
         handle,
         display_name: values[0] ?? handle,
         status: status ?? "active",
-        fields: metaobjectFields[type].map(({ key, type }, index) => ({ key, type, value: values[index] ?? null })),
+        fields: fields.map(({ key, type }, index) => ({ key, type, value: values[index] ?? null })),
         updated_at: at(updated),
         platform_id: `demo://metaobject/${type}/${handle}`
       })
     )
 
-const isMetaobjectType = (type: string): type is MetaobjectType => Object.hasOwn(metaobjectFields, type)
-const metaobjectTypes = Object.keys(metaobjectFields).filter(isMetaobjectType)
-
 const metaobjectDefinitionsOf = (name: StoreName): ReadonlyArray<PlatformMetaobjectDefinition> =>
-  metaobjectTypes
-    .map((type) => ({ type, entries: entriesOf(name, type) }))
-    .filter(({ entries }) => entries.length > 0)
-    .map(({ entries, type }) => {
-      const [called, description, translatable] = metaobjectNames[type]
-      return {
-        type,
-        name: called,
-        description,
-        display_name_key: metaobjectFields[type][0]?.key ?? null,
-        fields: metaobjectFields[type],
-        entries_count: entries.length,
-        translatable,
-        platform_id: `demo://metaobject-definition/${type}`
-      }
-    })
+  Object.entries(shops.metaobjects).flatMap(([type, metaobject]) => {
+    const { length } = entriesOf(name, type, metaobject)
+    return length === 0
+      ? []
+      : [
+          {
+            type,
+            name: metaobject.name,
+            description: metaobject.description,
+            display_name_key: metaobject.fields[0]?.key ?? null,
+            fields: metaobject.fields.map((field) => ({ ...field, validations: [] })),
+            entries_count: length,
+            translatable: metaobject.translatable,
+            platform_id: `demo://metaobject-definition/${type}`
+          }
+        ]
+  })
 
-// Translations, in the second language of each store, of what its first publish brought there.
-
-/** What a platform keeps of a source, to see whether it changed. */
+/** The digest of a source text, by which a platform notices its changes. */
 const digestOf = (source: string) => createHash("sha256").update(source).digest("hex")
 
-type Values = Readonly<Record<string, string | null>>
-
-/** The platform's names of what it translates, their types and ours. */
+/** Translated fields: the platform's name, the type, and our key. */
 const translatable = [
   ["title", "single_line_text_field", "title"],
   ["body_html", "html", "description_html"],
@@ -360,16 +151,16 @@ const translationsOf = (
   platform_id: string,
   store: Store,
   values: Values,
-  said: Tongues.Said | undefined
+  translated: TranslatedText | undefined
 ): PlatformTranslations => {
   const locale = store.locales.find((each) => each !== store.primary_locale) ?? ""
   const texts: Values =
-    said === undefined
+    translated === undefined
       ? {}
       : {
-          title: said.title,
-          body_html: said.text === undefined ? null : `<p>${said.text}</p>`,
-          meta_description: said.text ?? null
+          title: translated.title,
+          body_html: translated.text === undefined ? null : `<p>${translated.text}</p>`,
+          meta_description: translated.text ?? null
         }
   const fields = translatable.map(([key, type, ours]) => {
     const source_value = values[ours] ?? ""
@@ -389,22 +180,26 @@ const translationsOf = (
     translations: fields.flatMap(({ digest, key }) => {
       const value = texts[key]
       if (digest === null || value === null || value === undefined) return []
-      const source_digest = key === "title" && said?.madeFrom !== undefined ? digestOf(said.madeFrom) : digest
+      const source_digest =
+        key === "title" && translated?.madeFrom !== undefined ? digestOf(translated.madeFrom) : digest
       return [{ key, value, outdated: source_digest !== digest, source_digest, updated_at: at("01-30T11:00") }]
     })
   }
 }
 
-/** What a store says in its second language about what it calls otherwise than English does. */
+/** The English translation of a product. Where the canonical values are English, it exists if the store has a local title. */
 const englishOf = (
   handle: string,
   { text, title }: { readonly text: string; readonly title: string },
   isLocal: boolean
-) =>
-  Tongues.englishProducts[handle] ??
-  (!isLocal || Tongues.notInEnglish.includes(handle)
-    ? undefined
-    : { title, text, ...(handle in Tongues.oldEnglish && { madeFrom: Tongues.oldEnglish[handle] ?? "" }) })
+): TranslatedText | undefined => {
+  const { missing, outdatedSources, products } = translations.english
+  const madeFrom = outdatedSources[handle]
+  return (
+    products[handle] ??
+    (!isLocal || missing.includes(handle) ? undefined : { title, text, ...(madeFrom !== undefined && { madeFrom }) })
+  )
+}
 
 const isAccepted = (handle: string, stores: ReadonlyArray<StoreName>, name: StoreName) =>
   stores.includes(name) && firstPublishOf(handle, name) === "accepted"
@@ -420,11 +215,11 @@ const productTranslationsOf = (stores: DemoStores, store: Store, name: StoreName
         platformIdOf("product", idsOf(stores).entity("product", handle)),
         store,
         { ...productValues(product), ...local },
-        name === "europe" ? Tongues.germanProducts[handle] : englishOf(handle, product, "title" in local)
+        name === "europe" ? translations.german.products[handle] : englishOf(handle, product, "title" in local)
       )
     })
 
-/** Collections are published where they have members. */
+/** The published collections of a store: those with members. */
 const collectionsOn = (name: StoreName) =>
   collections.filter(({ members, stores }) => members.length > 0 && stores.includes(name))
 
@@ -435,7 +230,7 @@ const collectionTranslationsOf = (stores: DemoStores, store: Store, name: StoreN
       platformIdOf("collection", idsOf(stores).entity("collection", collection.handle)),
       store,
       collectionValues(collection),
-      (name === "europe" ? Tongues.germanCollections : Tongues.englishCollections)[collection.handle]
+      translations[name === "europe" ? "german" : "english"].collections[collection.handle]
     )
   )
 
@@ -445,9 +240,7 @@ const named = ([china, europe, gulf]: DemoStores): ReadonlyArray<readonly [Store
   ["gulf", gulf]
 ]
 
-const ownerTypes: ReadonlyArray<OwnerType> = ["product", "variant", "collection", "media", "market", "shop"]
-
-/** What each shop of the demo has beside its catalog, by the names of its sections. */
+/** The parts of each shop beside its catalog, by section. */
 export const demoSections = (
   stores: DemoStores,
   platformIdOf: PlatformIdOf
@@ -457,10 +250,18 @@ export const demoSections = (
     sections: {
       markets: marketsOf(store, name),
       ...Object.fromEntries(
-        ownerTypes.map((ownerType) => [`metafield-definitions/${ownerType}`, metafieldDefinitionsOf(name, ownerType)])
+        OwnerType.literals.map((ownerType) => [
+          `metafield-definitions/${ownerType}`,
+          metafieldDefinitionsOf(name, ownerType)
+        ])
       ),
       "metaobject-definitions": metaobjectDefinitionsOf(name),
-      ...Object.fromEntries(metaobjectTypes.map((type) => [`metaobject-entries/${type}`, entriesOf(name, type)])),
+      ...Object.fromEntries(
+        Object.entries(shops.metaobjects).map(([type, metaobject]) => [
+          `metaobject-entries/${type}`,
+          entriesOf(name, type, metaobject)
+        ])
+      ),
       "translations/product": productTranslationsOf(stores, store, name, platformIdOf),
       "translations/collection": collectionTranslationsOf(stores, store, name, platformIdOf)
     }
