@@ -9,8 +9,8 @@ import { demoPlatformId } from "./DemoRecords.ts"
 import { DemoShops } from "./DemoShops.ts"
 
 /**
- * Puts into the demo's shops what they have beside their catalogs, and brings it here as a refresh would, once their products
- * are there. In the caller's transaction, for whoever acts.
+ * Writes the markets, definitions and translations of the demo's shops, and mirrors them as a refresh does. Runs in the
+ * caller's transaction, after the products were created.
  */
 export const makeDemoMirror = Effect.gen(function* () {
   const drafts = yield* DraftsRepo

@@ -233,11 +233,11 @@ const ruleIssues = (rules: CompletenessRules): ReadonlyArray<Issue> =>
     completenessLevels.flatMap((level) => {
       const fields = rules[kind][level]
       const path = `${kind}.${level}`
-      if (fields.length > maxRuleFields) return [{ path, message: `names more than ${maxRuleFields} fields` }]
+      if (fields.length > maxRuleFields) return [{ path, message: `has more than ${maxRuleFields} fields` }]
       return fields.flatMap((field, index): ReadonlyArray<Issue> => {
-        if (fields.indexOf(field) < index) return [{ path, message: `${field} is named twice` }]
+        if (fields.indexOf(field) < index) return [{ path, message: `${field} is listed twice` }]
         if (level === "recommended" && rules[kind].required.includes(field))
-          return [{ path, message: `${field} is required already` }]
+          return [{ path, message: `${field} is already required` }]
         // Rules may name a metafield before it has a definition.
         if (Object.hasOwn(builtInFields[kind], field) || isMetafieldKey(field)) return []
         const message = keyMisfit(kind, field, builtInKeyRules)

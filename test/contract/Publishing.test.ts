@@ -533,7 +533,7 @@ for (const engine of serviceEngines) {
               attempts: most,
               error: {
                 code: "PLATFORM_UNAVAILABLE",
-                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 12 times."
+                message: "The store's platform cannot be reached: it reports an internal error. Tried 12 times."
               }
             })
             assert.deepStrictEqual(
@@ -598,7 +598,7 @@ for (const engine of serviceEngines) {
               attempts: 7,
               error: {
                 code: "PLATFORM_UNAVAILABLE",
-                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 4 times."
+                message: "The store's platform cannot be reached: it reports an internal error. Tried 4 times."
               }
             })
             assert.deepStrictEqual(

@@ -182,11 +182,11 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
 
     for (const [fault, operation, message] of [
       ["refused", "RunBulk", "The store's platform refuses to be read (ACCESS_DENIED): Access denied for field."],
-      ["html", "BulkState", "The store's platform cannot be reached: its answer makes no sense."],
+      ["html", "BulkState", "The store's platform cannot be reached: its answer is not valid."],
       ["half", "BulkState", "The store's platform cannot be reached: the connection failed."],
-      ["half", "BulkFile", "The store's platform cannot be reached: its answer makes no sense."],
+      ["half", "BulkFile", "The store's platform cannot be reached: its answer is not valid."],
       // What it leaves out is not taken for gone.
-      ["short", "BulkFile", "The store's platform cannot be reached: its answer makes no sense."]
+      ["short", "BulkFile", "The store's platform cannot be reached: its answer is not valid."]
     ] as const)
       it.effect(
         `fails with one reason when the platform does (${operation}: ${fault}), and nothing is half-written`,

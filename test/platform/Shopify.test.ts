@@ -30,7 +30,7 @@ const unavailable = (reason: string, why: string) => ({
 const unknown = (reason: string, why: string) => ({
   _tag: "PlatformOutcomeUnknown",
   reason,
-  message: `The store's platform was asked to take the values, and ${why}: whether it took them is to be read back.`
+  message: `The values were sent to the store's platform, but ${why}: whether it accepted them is not known yet.`
 })
 const refusal = (code: string, message: string) => ({ _tag: "PlatformRefused", code, message, field: null })
 
@@ -38,9 +38,9 @@ const why = {
   throttled: "it asks for fewer requests",
   timeout: "it did not answer in time",
   transport: "the connection failed",
-  server: "it reports a failure of its own",
-  nonsense: "its answer makes no sense",
-  suspended: "it failed several times in a row and is left alone for a moment"
+  server: "it reports an internal error",
+  nonsense: "its answer is not valid",
+  suspended: "it failed several times in a row, so calls are paused for a moment"
 }
 
 describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {

@@ -26,8 +26,8 @@ const open = (sealed: Uint8Array, of = owner) =>
 const whyNot = (sealed: Uint8Array, of = owner) => Effect.map(Effect.flip(open(sealed, of)), ({ message }) => message)
 
 const unreadable = (why: string) =>
-  `The store's access token cannot be decrypted: ${why}. Bring back the key it was linked under, or link the store again with its token.`
-const otherKey = unreadable("SECRET_KEY is not the key that it was kept under")
+  `The store's access token cannot be decrypted: ${why}. Restore that key, or link the store again with its token.`
+const otherKey = unreadable("SECRET_KEY is not the key that it was encrypted with")
 
 describe("a secret", () => {
   it.effect("comes back as it was, and nothing of it is in what is kept", () =>
@@ -67,7 +67,7 @@ describe("a secret", () => {
       for (const length of [1, 5, 20, sealed.length - 1])
         assert.strictEqual(yield* whyNot(sealed.subarray(0, length)), otherKey)
       for (const odd of [new Uint8Array(0), Buffer.concat([Buffer.of(2), sealed.subarray(1)])])
-        assert.strictEqual(yield* whyNot(odd), unreadable("it was kept by a newer version of this service"))
+        assert.strictEqual(yield* whyNot(odd), unreadable("it was encrypted by a newer version of this service"))
     }).pipe(Effect.provide(box))
   )
 
@@ -86,7 +86,7 @@ describe("a secret", () => {
   it.effect("is refused where there is no key, by the name of the setting", () =>
     Effect.gen(function* () {
       const message =
-        "SECRET_KEY: is not set, so the token of a store cannot be kept; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+        "SECRET_KEY: is not set, so the token of a store cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
       const { ready } = yield* SecretBox
       assert.strictEqual((yield* Effect.flip(ready)).message, message)
       assert.strictEqual((yield* Effect.flip(seal)).message, message)
@@ -120,12 +120,12 @@ describe("a key in a file", () => {
       writeFileSync(path, "nonsense\n")
       assert.strictEqual(
         yield* Effect.provide(whyNot(kept[0] ?? assert.fail()), here),
-        unreadable(`${path} holds no key of 32 bytes in base64`)
+        unreadable(`${path} does not contain a key of 32 bytes in base64`)
       )
       // What is there is somebody's: it is not written over.
       assert.strictEqual(
         (yield* Effect.provide(Effect.flip(seal), here)).message,
-        `DATA_DIR: ${path} holds no key of 32 bytes in base64`
+        `DATA_DIR: ${path} does not contain a key of 32 bytes in base64`
       )
       assert.strictEqual(readFileSync(path, "utf8"), "nonsense\n")
     })

@@ -17,7 +17,7 @@ export const makeThrottle = (permits: number): Effect.Effect<Throttle> =>
   Effect.map(Effect.makeSemaphore(permits), (permits) => ({
     permits,
     budget: null,
-    breaker: Pacing.untroubled,
+    breaker: Pacing.noFailures,
     costs: new Map()
   }))
 
@@ -51,20 +51,21 @@ export const recordCost = (throttle: Throttle, document: string, { extensions }:
       }
   })
 
-/** Fails at once while the breaker is closed, and tells the breaker how the call ended. */
+/** Makes the call unless the breaker has paused calls, and reports its end to the breaker. */
 export const throughBreaker = <A>(throttle: Throttle, call: Effect.Effect<A, NoAnswer | PlatformRefused>) =>
   Effect.gen(function* () {
     const now = yield* monotonicMillis
-    if (!Pacing.isOpen(throttle.breaker, now)) return yield* new NoAnswer({ reason: "suspended", isHarmless: true })
+    if (!Pacing.allowsCalls(throttle.breaker, now))
+      return yield* new NoAnswer({ reason: "suspended", isHarmless: true })
     throttle.breaker = Pacing.afterStart(throttle.breaker, now)
     return yield* Effect.tapBoth(call, {
-      onSuccess: () => Effect.sync(() => (throttle.breaker = Pacing.untroubled)),
+      onSuccess: () => Effect.sync(() => (throttle.breaker = Pacing.noFailures)),
       onFailure: (failure) =>
         Effect.map(monotonicMillis, (then) => {
           // A store that refuses or throttles is available.
           throttle.breaker =
             failure._tag === "PlatformRefused" || failure.reason === "throttled"
-              ? Pacing.untroubled
+              ? Pacing.noFailures
               : Pacing.afterFailure(throttle.breaker, then)
         })
     })
