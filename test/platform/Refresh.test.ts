@@ -84,7 +84,7 @@ const firstProduct = (shop: ShopifyShop) => {
 
 describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${products} products from Shopify`, () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("has all of them, and the next one writes nothing", () =>
+    it.effect("imports all products, and the next refresh writes nothing", () =>
       Effect.gen(function* () {
         const { accountId, actor } = yield* aMerchant
         const shop = (yield* ShopifyTestServer).open(token)
@@ -140,7 +140,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
       })
     )
 
-    it.effect("takes what somebody edited there, asks where both did, and unlinks what is gone", () =>
+    it.effect("takes edits of the store, reports conflicts, and unlinks deleted records", () =>
       Effect.gen(function* () {
         const { actor } = yield* aMerchant
         const shop = (yield* ShopifyTestServer).open(token)

@@ -30,7 +30,7 @@ const unreadable = (why: string) =>
 const otherKey = unreadable("SECRET_KEY is not the key that it was encrypted with")
 
 describe("a secret", () => {
-  it.effect("comes back as it was, and nothing of it is in what is kept", () =>
+  it.effect("is decrypted unchanged, and the sealed bytes contain no part of it", () =>
     Effect.gen(function* () {
       const sealed = Buffer.from(yield* seal)
       assert.strictEqual(yield* open(sealed), secret)
@@ -39,14 +39,14 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("is kept differently each time", () =>
+  it.effect("is sealed differently each time", () =>
     Effect.gen(function* () {
       const kept = yield* Effect.replicateEffect(seal, 200)
       assert.strictEqual(new Set(kept.map((sealed) => Buffer.from(sealed).toString("hex").slice(2, 26))).size, 200)
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("opens for its own account and store alone", () =>
+  it.effect("is decrypted only for its own account and store", () =>
     Effect.gen(function* () {
       const sealed = yield* seal
       const other = crypto.randomUUID()
@@ -55,7 +55,7 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("does not open when any byte of it was changed, or its end is missing", () =>
+  it.effect("is not decrypted if a byte was changed or its end is missing", () =>
     Effect.gen(function* () {
       const sealed = Buffer.from(yield* seal)
       assert.isAbove(sealed.length, 60)
@@ -71,7 +71,7 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("opens under its own key alone, however that is written", () =>
+  it.effect("is decrypted only with its own key, in base64 or hexadecimal", () =>
     Effect.gen(function* () {
       const sealed = yield* Effect.provide(seal, box)
       assert.strictEqual(yield* Effect.provide(open(sealed), setting(key.toString("hex").toUpperCase())), secret)
@@ -83,7 +83,7 @@ describe("a secret", () => {
     })
   )
 
-  it.effect("is refused where there is no key, by the name of the setting", () =>
+  it.effect("is refused without a key, and the message names the setting", () =>
     Effect.gen(function* () {
       const message =
         "SECRET_KEY: is not set, so the token of a store cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
@@ -95,7 +95,7 @@ describe("a secret", () => {
 })
 
 describe("a key in a file", () => {
-  it.effect("is made when it is needed, once, and for its owner's eyes only", () =>
+  it.effect("is created once, when it is needed, readable only by its owner", () =>
     Effect.gen(function* () {
       const place = mkdtempSync(join(folder, "data-"))
       const path = join(place, "secret.key")
@@ -131,7 +131,7 @@ describe("a key in a file", () => {
     })
   )
 
-  it.effect("that cannot be made is said by name", () =>
+  it.effect("is named in the message if it cannot be created", () =>
     Effect.gen(function* () {
       const path = join(folder, "nowhere", "secret.key")
       assert.strictEqual(
