@@ -259,10 +259,7 @@ for (const engine of serviceEngines) {
               [{ ...good, value: "a\u0000b" }, misfit("value: must not contain U+0000")],
               [{ ...good, value: "\ud800" }, misfit("value: must not contain lone surrogates")],
               [{ ...good, value: "" }, misfit("value: must not be empty: it needs more than white space")],
-              [
-                { ...good, value: " \u3000" },
-                misfit("value: must not be empty: it needs more than white space")
-              ],
+              [{ ...good, value: " \u3000" }, misfit("value: must not be empty: it needs more than white space")],
               [
                 { ...good, field: "description_html", value: "<p>&nbsp;</p>" },
                 misfit("value: must not be empty: it needs text or an image")
