@@ -404,27 +404,25 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect(
-        "collections send their members; variants and members of products that are not live are refused by name",
-        () =>
-          inShop((shop) =>
-            Effect.gen(function* () {
-              const { collection, product, small, store } = shop
-              assert.strictEqual(
-                yield* refusal(ask(small, store)),
-                `entity_id: its product ${product} is not live on this store: publish the product first`
-              )
-              assert.strictEqual(
-                yield* refusal(ask(collection, store)),
-                `members: product ${product} is not live on this store: publish it first, or take it out of the collection`
-              )
-              assert.deepStrictEqual(yield* stateOf(collection, store), [true, "never_published"])
-              yield* publish(product, store)
-              yield* publish(collection, store)
-              assert.deepStrictEqual((yield* liveOf(shop, collection))?.members, [demoPlatformId("product", product)])
-              assert.deepStrictEqual(yield* stateOf(collection, store), [false, "published"])
-            })
-          )
+      it.effect("collections send their members; variants and members whose product is not live are refused", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, product, small, store } = shop
+            assert.strictEqual(
+              yield* refusal(ask(small, store)),
+              `entity_id: its product ${product} is not live on this store: publish the product first`
+            )
+            assert.strictEqual(
+              yield* refusal(ask(collection, store)),
+              `members: product ${product} is not live on this store: publish it first, or take it out of the collection`
+            )
+            assert.deepStrictEqual(yield* stateOf(collection, store), [true, "never_published"])
+            yield* publish(product, store)
+            yield* publish(collection, store)
+            assert.deepStrictEqual((yield* liveOf(shop, collection))?.members, [demoPlatformId("product", product)])
+            assert.deepStrictEqual(yield* stateOf(collection, store), [false, "published"])
+          })
+        )
       )
 
       it.effect("unknown entities, stores without a platform and outdated revisions are refused", () =>
@@ -505,50 +503,46 @@ for (const engine of serviceEngines) {
           )
       )
 
-      it.effect(
-        "a failed version is sent even if its draft was undone, because the state of the store is unknown",
-        () =>
-          inShop((shop) =>
-            Effect.gen(function* () {
-              const { product, store } = shop
-              yield* publish(product, store)
-              yield* fail(shop, "refuse")
-              yield* set(product, { title: "Tent 2" })
-              yield* publish(product, store)
-              yield* set(product, { title: "Tent" })
-              yield* mend(shop)
-              assert.deepStrictEqual(yield* stateOf(product, store), [false, "failed"])
-              assert.strictEqual((yield* publish(product, store)).state, "published")
-              assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
-            })
-          )
+      it.effect("a failed version is sent even if its draft was undone: the state of the store is unknown", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* publish(product, store)
+            yield* fail(shop, "refuse")
+            yield* set(product, { title: "Tent 2" })
+            yield* publish(product, store)
+            yield* set(product, { title: "Tent" })
+            yield* mend(shop)
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "failed"])
+            assert.strictEqual((yield* publish(product, store)).state, "published")
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
       )
 
-      it.effect(
-        "a failing platform is tried again up to the limit, then the publication fails with the number of attempts",
-        () =>
-          inShop((shop) =>
-            Effect.gen(function* () {
-              const { product, store } = shop
-              yield* fail(shop, "error")
-              const record = yield* publish(product, store)
-              // The first attempt pushes; each further one reads back first, and that fails too.
-              const most = defaultPublishingOptions.mostPushes + defaultPublishingOptions.mostReadings
-              assert.deepInclude(record, {
-                state: "failed",
-                attempts: most,
-                error: {
-                  code: "PLATFORM_UNAVAILABLE",
-                  message: "The store's platform cannot be reached: it reports an internal error. Tried 12 times."
-                }
-              })
-              assert.deepStrictEqual(
-                yield* outcomes(record.id),
-                Array.from({ length: most }, () => ["unavailable", "server"])
-              )
-              assert.strictEqual(yield* effects(shop), 0)
+      it.effect("after the last attempt on a failing platform the publication fails, with the number of attempts", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* fail(shop, "error")
+            const record = yield* publish(product, store)
+            // The first attempt pushes; each further one reads back first, and that fails too.
+            const most = defaultPublishingOptions.mostPushes + defaultPublishingOptions.mostReadings
+            assert.deepInclude(record, {
+              state: "failed",
+              attempts: most,
+              error: {
+                code: "PLATFORM_UNAVAILABLE",
+                message: "The store's platform cannot be reached: it reports an internal error. Tried 12 times."
+              }
             })
-          )
+            assert.deepStrictEqual(
+              yield* outcomes(record.id),
+              Array.from({ length: most }, () => ["unavailable", "server"])
+            )
+            assert.strictEqual(yield* effects(shop), 0)
+          })
+        )
       )
 
       it.effect("a publication whose process dies each time fails in the end", () =>

@@ -95,25 +95,23 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       ["refused", refusal("ACCESS_DENIED", "Access denied for field."), 0]
     ]
     for (const [fault, outcome, made] of writes)
-      it.effect(
-        `a write with the fault ${fault} is sent once and fails with a typed error; repeating it has one effect`,
-        () =>
-          Effect.gen(function* () {
-            const { publish, readBack } = yield* PlatformClient
-            const shop = yield* open
-            const publication = aProduct()
-            const products = () => shop.shop.made.filter((kind) => kind === "Product").length
-            shop.script("SetProduct", fault)
-            assert.deepEqual(told(yield* Effect.flip(publish(shop.store, publication))), outcome as never)
-            assert.lengthOf(
-              shop.asked().filter((name) => name === "SetProduct"),
-              1
-            )
-            assert.strictEqual(products(), made)
-            const { platformIds } = yield* publish(shop.store, publication)
-            assert.strictEqual(products(), 1)
-            assert.deepStrictEqual(yield* readBack(shop.store, publication), Option.some({ platformIds }))
-          })
+      it.effect(`a write with the fault ${fault} is sent once and fails typed; sent again, it has one effect`, () =>
+        Effect.gen(function* () {
+          const { publish, readBack } = yield* PlatformClient
+          const shop = yield* open
+          const publication = aProduct()
+          const products = () => shop.shop.made.filter((kind) => kind === "Product").length
+          shop.script("SetProduct", fault)
+          assert.deepEqual(told(yield* Effect.flip(publish(shop.store, publication))), outcome as never)
+          assert.lengthOf(
+            shop.asked().filter((name) => name === "SetProduct"),
+            1
+          )
+          assert.strictEqual(products(), made)
+          const { platformIds } = yield* publish(shop.store, publication)
+          assert.strictEqual(products(), 1)
+          assert.deepStrictEqual(yield* readBack(shop.store, publication), Option.some({ platformIds }))
+        })
       )
 
     it.effect("a throttled write had no effect and is sent again", () =>
