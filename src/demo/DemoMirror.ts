@@ -4,8 +4,8 @@ import { type AccountId, ImportId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 import type { DemoStores } from "./DemoCatalog.ts"
-import { demoSections } from "./DemoOperations.ts"
 import { demoPlatformId } from "./DemoRecords.ts"
+import { demoSections } from "./DemoSections.ts"
 import { DemoShops } from "./DemoShops.ts"
 
 /**

@@ -37,37 +37,37 @@ export type PlatformIdOf = (kind: EntityKind, entityId: EntityId) => string
 const at = (text: string) => Timestamp.make(`2026-${text}:00.000000Z`)
 
 const marketsOf = (store: Store, name: StoreName): ReadonlyArray<PlatformMarket> =>
-  Object.entries(shops.markets[name]).map(([handle, line]) => {
-    const [default_locale = store.primary_locale, ...alternate_locales] = line.locales
+  Object.entries(shops.markets[name]).map(([handle, market]) => {
+    const [default_locale = store.primary_locale, ...alternate_locales] = market.locales
     return {
       handle,
       type: "region",
       platform_id: `demo://market/${handle}`,
-      name: line.name,
-      status: line.status ?? "active",
-      currency: line.currency === store.currency ? null : line.currency,
-      regions: Object.entries(line.regions).map(([code, name]) => ({ code, name })),
+      name: market.name,
+      status: market.status ?? "active",
+      currency: market.currency === store.currency ? null : market.currency,
+      regions: Object.entries(market.regions).map(([code, name]) => ({ code, name })),
       web_presences: [
         {
           platform_id: `demo://web-presence/${handle}`,
           domain: store.domain,
-          subfolder_suffix: line.currency === store.currency ? null : handle,
+          subfolder_suffix: market.currency === store.currency ? null : handle,
           default_locale,
           alternate_locales
         }
       ],
       catalogs:
-        line.priceChange === undefined
+        market.priceChange === undefined
           ? []
           : [
               {
                 id: `demo://catalog/${handle}`,
-                title: `Prices: ${line.name}`,
-                status: line.status ?? "active",
-                currency: line.currency,
+                title: `Prices: ${market.name}`,
+                status: market.status ?? "active",
+                currency: market.currency,
                 price_adjustment: {
-                  type: line.priceChange > 0 ? "percentage_increase" : "percentage_decrease",
-                  value: Math.abs(line.priceChange)
+                  type: market.priceChange > 0 ? "percentage_increase" : "percentage_decrease",
+                  value: Math.abs(market.priceChange)
                 }
               }
             ]
@@ -75,7 +75,7 @@ const marketsOf = (store: Store, name: StoreName): ReadonlyArray<PlatformMarket>
   })
 
 const metafieldDefinitionsOf = (name: StoreName, ownerType: OwnerType): ReadonlyArray<PlatformMetafieldDefinition> =>
-  Object.entries(shops.metafields[ownerType]).flatMap(([path, line]) => {
+  Object.entries(shops.metafields[ownerType]).flatMap(([path, metafield]) => {
     const [namespace = "", key = ""] = path.split(".")
     const count =
       ownerType === "product"
@@ -88,10 +88,10 @@ const metafieldDefinitionsOf = (name: StoreName, ownerType: OwnerType): Readonly
             owner_type: ownerType,
             namespace,
             key,
-            name: line.name,
-            description: line.description,
-            type: line.type ?? metafieldTypes[path] ?? "single_line_text_field",
-            validations: line.validations ?? [],
+            name: metafield.name,
+            description: metafield.description,
+            type: metafield.type ?? metafieldTypes[path] ?? "single_line_text_field",
+            validations: metafield.validations ?? [],
             platform_id: `demo://metafield-definition/${ownerType}/${path}`,
             metafields_count: count
           }
