@@ -16,13 +16,13 @@ import { acceptedRecords, awaited, withNames } from "./DemoShopRecords.ts"
 import { DemoShops } from "./DemoShops.ts"
 
 /**
- * An account to walk through: three stores, a catalog of the project's own making and a key that opens it. Its shops hold
- * what their stores are said to have accepted; what is pending is asked for, and published once somebody works.
+ * A demo account: three stores, a catalog and an API key. Its shops have the values that the stores have accepted. Pending
+ * versions get publish requests, which workers run later.
  */
 export class Demo extends Context.Tag("catalog/Demo")<
   Demo,
   {
-    /** Makes another demo account. It is there as a whole, or, whatever interrupts this, not at all. */
+    /** Creates another demo account in one transaction. */
     readonly create: Effect.Effect<{
       readonly account: { readonly id: AccountId; readonly name: string }
       readonly key: CreatedKey
@@ -48,7 +48,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
           const account = yield* accounts.create("Demo: Tarn & Tern")
           const linked = demoStores(account.id)
           yield* Effect.forEach(linked, (store) => stores.link(account.id, store), { discard: true })
-          // Linking shows in every answer that lists stores, and stamps no entity.
+          // Answers that list stores change although no entity does.
           yield* drafts.raise(account.id)
           const content = withNames(demoChanges(linked))
           const owners = [...new Set(content.flat().flatMap(ownersOf))]
@@ -87,7 +87,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
           })
           return { account, key }
         }).pipe(
-          // The content is the project's own: a change that cannot hold is a mistake in it.
+          // The content is part of the project, so an invalid change is a defect.
           Effect.orDie,
           transaction.run,
           Effect.withSpan("Demo.create")

@@ -4,10 +4,16 @@ import type { PlannedDrop } from "../drops/Drop.ts"
 import { type AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { plusMicros, type Timestamp } from "../model/Timestamp.ts"
-import { families, type ProductFamily, type StoreName } from "./DemoProducts.ts"
-import * as Stories from "./DemoStories.ts"
-import { localValues } from "./DemoTranslations.ts"
-import { localPrice, variantValues } from "./DemoVariants.ts"
+import {
+  type Edit,
+  type FirstPublish,
+  families,
+  type ProductFamily,
+  type StoreName,
+  stories,
+  type Values
+} from "./DemoContent.ts"
+import { localPrice, localValues, variantValues } from "./DemoVariants.ts"
 
 /** The stores of the demo, by domain. */
 export type DemoStores = readonly [china: Store, europe: Store, gulf: Store]
@@ -25,10 +31,7 @@ const uuidOf = (namespace: string, name: string): string => {
   return hash.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
 }
 
-/**
- * The three stores of a demo account, all on the demo platform. Ids and domains come from the account's id: they are
- * the same however often they are asked for, and no two accounts share one.
- */
+/** The three stores of a demo account. Ids and domains are derived from the account's id, so no two accounts share one. */
 export const demoStores = (accountId: AccountId): DemoStores => {
   const store = (slug: StoreName, name: string, primary_locale: string, other: string, currency: string): Store => ({
     id: StoreId.make(uuidOf(accountId, `store/${slug}`)),
@@ -49,13 +52,12 @@ export const demoStores = (accountId: AccountId): DemoStores => {
 }
 
 type Changes = ReadonlyArray<CatalogChange>
-type Values = Readonly<Record<string, string | null>>
 
-/** What the tables call things, as ids of one account. */
+/** The ids of one account by the names in the content. */
 export interface Ids {
   readonly entity: (kind: "product" | "variant" | "media" | "collection", name: string) => EntityId
   readonly store: (name: StoreName) => StoreId
-  /** In the order in which answers list them. */
+  /** In the order of answers. */
   readonly stores: (names: ReadonlyArray<StoreName>) => ReadonlyArray<StoreId>
 }
 
@@ -81,30 +83,30 @@ export interface DemoProduct {
   readonly text: string
   readonly family: ProductFamily
   readonly stores: ReadonlyArray<StoreName>
-  /** Their names end in their place: `kestrel-20/0`. */
+  /** The name is the product's handle and the variant's position: `kestrel-20/0`. */
   readonly variants: ReadonlyArray<{ readonly name: string; readonly values: Values }>
   readonly gallery: ReadonlyArray<DemoMedia>
 }
 
 const galleryOf = (handle: string, alt: string, own: ReadonlyArray<StoreName>): ReadonlyArray<DemoMedia> =>
-  Stories.withoutGallery.includes(handle)
+  stories.withoutGallery.includes(handle)
     ? []
     : [
         {
           file: `${handle}.jpg`,
           mimeType: "image/jpeg",
-          alt: Stories.withoutAlt.includes(handle) ? "" : alt,
+          alt: stories.withoutAlt.includes(handle) ? "" : alt,
           stores: own
         },
-        ...Object.entries(Stories.moreMedia).flatMap(([file, [mimeType, alt, product, stores = own]]) =>
+        ...Object.entries(stories.moreMedia).flatMap(([file, { alt, mimeType, product, stores = own }]) =>
           product === handle ? [{ file, mimeType, alt, stores }] : []
         )
       ]
 
 export const products = families.flatMap((family, familyIndex) =>
-  Object.entries(family.products).map(([handle, line], index): DemoProduct => {
-    const [title, price, text, stores = family.stores] = line
-    const variants = Stories.withoutVariants.includes(handle)
+  Object.entries(family.products).map(([handle, product], index): DemoProduct => {
+    const { price, stores = family.stores, text, title } = product
+    const variants = stories.withoutVariants.includes(handle)
       ? []
       : variantValues(family, familyIndex + 1, index + 1, price)
     return {
@@ -115,20 +117,20 @@ export const products = families.flatMap((family, familyIndex) =>
       stores,
       variants: variants.map((values, place) => ({
         name: `${handle}/${place}`,
-        values: place === 0 ? { ...values, ...Stories.firstVariantGaps[handle] } : values
+        values: place === 0 ? { ...values, ...stories.firstVariantGaps[handle] } : values
       })),
       gallery: galleryOf(handle, `${title}, ${family.scene}`, stores)
     }
   })
 )
 
-/** How the first publish of a product went on a store. */
-export const firstPublishOf = (handle: string, store: StoreName): Stories.FirstPublish["outcome"] | "accepted" => {
-  const { outcome, stores } = Stories.firstPublishes[handle] ?? { outcome: "accepted" }
+/** The outcome of a product's first publish to a store. */
+export const firstPublishOf = (handle: string, store: StoreName): FirstPublish["outcome"] | "accepted" => {
+  const { outcome, stores } = stories.firstPublishes[handle] ?? { outcome: "accepted" }
   return stores === undefined || stores.includes(store) ? outcome : "accepted"
 }
 
-export const collections = Object.entries(Stories.collections).map(([handle, [title, text, tag, stores]]) => ({
+export const collections = Object.entries(stories.collections).map(([handle, { stores, tag, text, title }]) => ({
   handle,
   title,
   text,
@@ -142,8 +144,8 @@ export const collections = Object.entries(Stories.collections).map(([handle, [ti
     .map((product) => product.handle)
 }))
 
-const unusedMedia = Object.entries(Stories.moreMedia).flatMap(
-  ([file, [mimeType, alt, product]]): ReadonlyArray<DemoMedia> =>
+const unusedMedia = Object.entries(stories.moreMedia).flatMap(
+  ([file, { alt, mimeType, product }]): ReadonlyArray<DemoMedia> =>
     product === null ? [{ file, mimeType, alt, stores: ["europe"] }] : []
 )
 
@@ -177,7 +179,7 @@ const createMedia = (ids: Ids, { alt, file, mimeType, stores }: DemoMedia, index
   return [CatalogChange.CreateEntity({ id, kind: "media", parentId: null, values }), ...addToStores(ids, id, stores)]
 }
 
-/** Types of metafields that are no line of text. */
+/** Types of metafields that are not single-line texts. */
 export const metafieldTypes: Readonly<Record<string, string>> = {
   "specs.fabric_weight_gsm": "number_decimal",
   "specs.season": "number_integer",
@@ -185,7 +187,7 @@ export const metafieldTypes: Readonly<Record<string, string>> = {
   "specs.pages": "number_integer"
 }
 
-/** The canonical values of a product, as it is made. */
+/** The canonical values of a new product. */
 export const productValues = ({ family, handle, text, title }: DemoProduct): Values => {
   const options = Object.entries(family.options).map(([name, values]) => ({ name, values }))
   return {
@@ -200,7 +202,7 @@ export const productValues = ({ family, handle, text, title }: DemoProduct): Val
     seo_title: `${title} | ${family.vendor}`,
     seo_description: text,
     ...family.metafields,
-    ...Stories.productGaps[handle]
+    ...stories.productGaps[handle]
   }
 }
 
@@ -224,7 +226,7 @@ const createProduct = (ids: Ids, product: DemoProduct): Changes => {
         CatalogChange.CreateEntity({ id: variantId, kind: "variant", parentId: id, values }),
         ...addToStores(ids, variantId, stores),
         ...stores.flatMap((store) => override(ids, variantId, store, { price: localPrice(store, values.price) })),
-        // The picture of a product shows its first variant.
+        // The first picture of a product shows its first variant.
         show(ids, variantId, place === 0 ? gallery.slice(0, 1) : [])
       ]
     })
@@ -241,6 +243,12 @@ export const collectionValues = ({ handle, text, title }: (typeof collections)[n
   seo_description: text
 })
 
+const setMembers = (ids: Ids, handle: string, members: ReadonlyArray<string>): CatalogChange =>
+  CatalogChange.SetMembers({
+    collectionId: ids.entity("collection", handle),
+    productIds: members.map((member) => ids.entity("product", member))
+  })
+
 const createCollection = (ids: Ids, collection: (typeof collections)[number]) => {
   const { banner, handle, members, stores } = collection
   const id = ids.entity("collection", handle)
@@ -249,7 +257,7 @@ const createCollection = (ids: Ids, collection: (typeof collections)[number]) =>
     CatalogChange.CreateEntity({ id, kind: "collection", parentId: null, values }),
     ...addToStores(ids, id, stores),
     show(ids, id, [banner]),
-    CatalogChange.SetMembers({ collectionId: id, productIds: members.map((member) => ids.entity("product", member)) })
+    setMembers(ids, handle, members)
   ]
 }
 
@@ -261,9 +269,9 @@ const publish = (
 ): Changes => {
   const version = { entityId, storeId: ids.store(store) }
   switch (outcome) {
-    case "not asked":
+    case "not requested":
       return []
-    case "asked":
+    case "requested":
       return [CatalogChange.AskPublish(version)]
     case "accepted":
       return [CatalogChange.AcceptPublish(version)]
@@ -272,7 +280,7 @@ const publish = (
   }
 }
 
-/** A product's first publish carries its variants and its gallery on that store: all of them share its outcome. */
+/** The first publish of a product includes its variants and its gallery on the store, so they have the same outcome. */
 const publishProduct = (ids: Ids, { gallery, handle, stores, variants }: DemoProduct): Changes =>
   stores.flatMap((store) =>
     [
@@ -291,7 +299,7 @@ const publishCollection = (ids: Ids, { banner, handle, members, stores }: (typeo
         )
       )
 
-const edit = (ids: Ids, { of, product, store, values }: Stories.Edit): Changes => {
+const edit = (ids: Ids, { of, product, store, values }: Edit): Changes => {
   const entityId = of === "variant" ? ids.entity("variant", `${product}/0`) : ids.entity("product", product)
   return store === undefined
     ? [CatalogChange.SetAttributes({ entityId, values })]
@@ -299,8 +307,8 @@ const edit = (ids: Ids, { of, product, store, values }: Stories.Edit): Changes =
 }
 
 /**
- * The demo's catalog as lists of changes, each a transaction of its own or all of them one: media, products,
- * collections, first publishes, and what was edited and published since. The same stores always give the same changes.
+ * The demo's catalog as lists of changes: media, products, collections, first publishes, and later edits and publishes. The
+ * same stores always give the same changes.
  */
 export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
   const ids = idsOf(stores)
@@ -318,20 +326,16 @@ export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
       ...collections.flatMap((collection) => publishCollection(ids, collection))
     ],
     [
-      ...Stories.edits.flatMap((change) => edit(ids, change)),
-      ...Object.entries(Stories.laterAlts).map(([file, alt]) =>
+      ...stories.edits.flatMap((change) => edit(ids, change)),
+      ...Object.entries(stories.laterAlts).map(([file, alt]) =>
         CatalogChange.SetAttributes({ entityId: ids.entity("media", file), values: { alt } })
       ),
-      ...collections
-        .filter(({ handle }) => handle in Stories.laterMembers)
-        .map(({ handle, members }) =>
-          CatalogChange.SetMembers({
-            collectionId: ids.entity("collection", handle),
-            productIds: [...members, ...(Stories.laterMembers[handle] ?? [])].map((each) => ids.entity("product", each))
-          })
-        ),
-      ...Stories.laterPublishes.flatMap(({ error, product, stores: asked }) =>
-        asked.flatMap((store) => publish(ids, ids.entity("product", product), store, error ?? "asked"))
+      ...collections.flatMap(({ handle, members }) => {
+        const added = stories.laterMembers[handle]
+        return added === undefined ? [] : [setMembers(ids, handle, [...members, ...added])]
+      }),
+      ...stories.laterPublishes.flatMap(({ error, product, stores: names }) =>
+        names.flatMap((store) => publish(ids, ids.entity("product", product), store, error ?? "requested"))
       )
     ]
   ]
@@ -339,14 +343,14 @@ export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
 
 const dayMicros = 86_400_000_000
 
-/** A drop of the demo. `isOver`: it came and went, as a drop leaves things. */
+/** A drop of the demo. `isOver`: it has ended and its changes were reverted. */
 export interface DemoDrop {
   readonly id: DropId
   readonly planned: PlannedDrop
   readonly isOver: boolean
 }
 
-/** One that is over, and one that is far ahead, of products that their store has accepted. */
+/** One drop that is over and one that is far ahead. Their products were accepted by the store. */
 export const demoDrops = (stores: DemoStores, now: Timestamp): ReadonlyArray<DemoDrop> => {
   const { entity, store } = idsOf(stores)
   const days = (count: number) => plusMicros(now, count * dayMicros)

@@ -9,14 +9,14 @@ import { StoresRepo } from "../stores/StoresRepo.ts"
 import { demoShopOf } from "./DemoFailures.ts"
 import { DemoShops } from "./DemoShops.ts"
 
-/** Works in the shops behind demo stores as somebody there would: to see what a refresh makes of it. */
+/** Edits records in the shops of demo stores, to try a refresh. */
 export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
   DemoEdits,
   {
     /**
-     * Changes one value of an entity in the store's shop, and nothing here; `""` empties it. What it was there. NotFound: the
-     * shop holds no record of the entity. ValidationFailed: no such store, not one of the demo platform, or a key or value
-     * that no draft could have either.
+     * Changes one value of an entity in the store's shop, not here; `""` empties it. Returns the old value. NotFound: the shop
+     * has no record of the entity. ValidationFailed: there is no such store, it is not on the demo platform, or the key or
+     * value would not be valid in a draft.
      */
     readonly edit: (
       domain: string,

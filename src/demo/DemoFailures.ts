@@ -2,15 +2,16 @@ import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
-import { type DemoFailure, DemoShops } from "./DemoShops.ts"
+import type { DemoFailure } from "./DemoShop.ts"
+import { DemoShops } from "./DemoShops.ts"
 
-/** Breaks the shops behind demo stores, and mends them: to see what becomes of a publish. */
+/** Makes the shops of demo stores fail, to try what publishing does. */
 export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
   DemoFailures,
   {
-    /** From now on the store's shop fails so. ValidationFailed: no such store, or not one of the demo platform. */
+    /** Sets a failure of the store's shop. ValidationFailed: there is no such store, or it is not on the demo platform. */
     readonly fail: (domain: string, failure: DemoFailure) => Effect.Effect<void, ValidationFailed, CurrentActor>
-    /** Ends every failure of the store's shop. ValidationFailed: as for `fail`. */
+    /** Ends all failures of the store's shop. ValidationFailed: as for `fail`. */
     readonly mend: (domain: string) => Effect.Effect<void, ValidationFailed, CurrentActor>
   }
 >() {
@@ -26,7 +27,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
         fail: Effect.fn("DemoFailures.fail")(function* (domain, failure) {
           if (failure.percent < 1 || failure.percent > 100)
             return yield* ValidationFailed.at("percent", "must be a whole number, 1 to 100")
-          if (failure.delayMillis < 0 || failure.delayMillis > mostDelayMillis)
+          if (failure.delayMillis < 0 || failure.delayMillis > maxDelayMillis)
             return yield* ValidationFailed.at("delay", "must be 0 to 3600 seconds")
           yield* shops.fail(yield* shopOf(domain), failure)
         }),
@@ -38,7 +39,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
   )
 }
 
-/** The shop behind a demo store of whoever asks. ValidationFailed: no such store, or not one of the demo platform. */
+/** The shop of a demo store by its domain. ValidationFailed as for `fail`. `what` completes the message. */
 export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (given: string) =>
   Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
@@ -51,4 +52,4 @@ export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (given: 
     return { accountId, storeId: store.id }
   })
 
-const mostDelayMillis = 3_600_000
+const maxDelayMillis = 3_600_000

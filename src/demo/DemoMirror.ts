@@ -4,13 +4,13 @@ import { type AccountId, ImportId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 import type { DemoStores } from "./DemoCatalog.ts"
-import { demoSections } from "./DemoOperations.ts"
 import { demoPlatformId } from "./DemoRecords.ts"
+import { demoSections } from "./DemoSections.ts"
 import { DemoShops } from "./DemoShops.ts"
 
 /**
- * Puts into the demo's shops what they have beside their catalogs, and brings it here as a refresh would, once their products
- * are there. In the caller's transaction, for whoever acts.
+ * Writes the markets, definitions and translations of the demo's shops, and mirrors them as a refresh does. Runs in the
+ * caller's transaction, after the products were created.
  */
 export const makeDemoMirror = Effect.gen(function* () {
   const drafts = yield* DraftsRepo

@@ -11,7 +11,8 @@ import { layerOfflinePlatforms } from "../platform/Platforms.ts"
 import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
 import { PlatformTranslations } from "../platform/Translation.ts"
 import { refusalOf } from "./DemoRecords.ts"
-import { type DemoFailure, DemoShops } from "./DemoShops.ts"
+import type { DemoFailure } from "./DemoShop.ts"
+import { DemoShops } from "./DemoShops.ts"
 
 const liveLimit = "5 seconds"
 const callLimit = "30 seconds"
@@ -22,7 +23,7 @@ const refused = new PlatformRefused({
   field: null
 })
 
-/** What a demo shop's publications are: one where everything published is sold, and one for the counter. */
+/** The sales channels of a demo shop. Everything published is on the first one. */
 const channels: ReadonlyArray<SalesChannel> = [
   {
     id: "demo://publication/online-store",
@@ -50,11 +51,11 @@ const onChannel = ({ auto_publish, id, name }: SalesChannel): EntityChannel => (
   state: auto_publish ? "published" : "unpublished"
 })
 
-/** The demo's own commerce platform: a shop in tables, which fails when it is told to. */
+/** The commerce platform of the demo. Its shops are in tables and fail on command. */
 export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, DemoShops> = Effect.map(
   DemoShops,
   (shops) => {
-    /** The failures that this call meets: each in its share of the calls. */
+    /** The failures of this call, drawn by their percentages. */
     const met = (store: PlatformStore) =>
       Effect.flatMap(
         shops.failures(store),
@@ -64,7 +65,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
     const find = (failures: ReadonlyArray<DemoFailure>, kind: DemoFailure["kind"]) =>
       failures.find((failure) => failure.kind === kind)
 
-    /** Late, failing or refusing before anything is done. */
+    /** Delays, fails or refuses a call before anything is done. */
     const meet = (failures: ReadonlyArray<DemoFailure>) =>
       Effect.gen(function* () {
         yield* Effect.sleep(find(failures, "delay")?.delayMillis ?? 0)
@@ -134,5 +135,5 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
   }
 )
 
-/** Stores on the demo platform alone: no request leaves the process. */
+/** Only the demo platform. No request leaves the process. */
 export const layerDemoPlatforms = layerOfflinePlatforms(makeDemoPlatform)

@@ -4,24 +4,24 @@ import { PlatformRefused } from "../platform/PlatformErrors.ts"
 import type { PlatformRecord } from "../platform/PlatformRecord.ts"
 import type { Publication, Published, PublishedEntity } from "../platform/Publication.ts"
 
-/** A record and, of a variant, its place among those of its product; null: where it is, a new one last. */
+/** A record, and the position of a variant in its product. Null: unchanged; a new variant is last. */
 export interface DemoRecord extends PlatformRecord {
   readonly position: number | null
 }
 
-/** What a publication does to a shop. */
+/** The effect of a publication on a shop. */
 export interface DemoEffect {
-  /** Written whole, whatever was there. */
+  /** Records that are inserted or overwritten. */
   readonly written: ReadonlyArray<DemoRecord>
-  /** Written where they are missing; of those that are there only the place is. */
+  /** Records that are inserted if they are missing. Of existing ones only the position is written. */
   readonly placed: ReadonlyArray<DemoRecord>
   readonly published: Published
 }
 
-/** What a shop of the demo calls an entity: the same however often it is published. */
+/** The id of an entity in a demo shop. It does not change. */
 export const demoPlatformId = (kind: EntityKind, entityId: EntityId): string => `demo://${kind}/${entityId}`
 
-const held = (attributes: Attributes): Attributes =>
+const withoutEmptyValues = (attributes: Attributes): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, { value }]) => value !== ""))
 
 const recordOf = (
@@ -33,7 +33,7 @@ const recordOf = (
   platformId: platformId ?? demoPlatformId(kind, entityId),
   entityId,
   parentId: null,
-  attributes: held(attributes),
+  attributes: withoutEmptyValues(attributes),
   media: [],
   members: [],
   position: null,
@@ -77,7 +77,7 @@ export const effectOf = (publication: Publication): DemoEffect => {
   }
 }
 
-/** Why the demo's platform does not take a publication, in the words of the one it stands for; null: it does. */
+/** The demo platform's refusal of a publication, in Shopify's words; null: it accepts the publication. */
 export const refusalOf = (publication: Publication): PlatformRefused | null =>
   (publication._tag === "Product" || publication._tag === "Collection") &&
   valueOf(publication.attributes, "title").trim() === ""

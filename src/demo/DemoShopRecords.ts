@@ -8,7 +8,7 @@ type Aggregates = ReadonlyMap<EntityId, Aggregate>
 const accepted = ({ versions }: Aggregate, storeId: StoreId) =>
   versions.find((version) => version.storeId === storeId)?.accepted ?? null
 
-/** What a shop of the demo holds when it has taken what its store is said to have accepted, and nothing else. */
+/** The records of a demo shop that has exactly the values that its store has accepted. */
 export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): ReadonlyArray<DemoRecord> => {
   const nameOf = (id: EntityId) => {
     const aggregate = aggregates.get(id)
@@ -35,7 +35,7 @@ export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): Reado
   })
 }
 
-/** The demo's changes, with what its shops call everything that they accept. */
+/** The demo's changes, with the shops' ids of accepted entities. */
 export const withNames = (
   changes: ReadonlyArray<ReadonlyArray<CatalogChange>>
 ): ReadonlyArray<ReadonlyArray<CatalogChange>> => {
@@ -52,7 +52,7 @@ export const withNames = (
   )
 }
 
-/** The publishes that were asked for and have no outcome yet; variants and media go with their product. */
+/** The pending products and collections. Variants and media are published with their product. */
 export const awaited = (
   aggregates: Aggregates
 ): ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }> =>

@@ -1,7 +1,8 @@
 import { Effect, Layer, Option, Ref, Stream } from "effect"
 import type { Published } from "../platform/Publication.ts"
 import { type DemoEffect, type DemoRecord, effectOf, pullOrder } from "./DemoRecords.ts"
-import { type DemoFailure, type DemoShop, DemoShops } from "./DemoShops.ts"
+import type { DemoFailure, DemoShop } from "./DemoShop.ts"
+import { DemoShops } from "./DemoShops.ts"
 
 /** The in-memory layer for unit tests. It passes the same suite as `layer`. */
 export const layerDemoShopsMemory = Layer.effect(

@@ -3,7 +3,7 @@ import { Users } from "../access/Users.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { Demo } from "./Demo.ts"
 
-/** Makes another demo account, and somebody who signs in to it. Apart from Demo: users are kept in a database only. */
+/** Creates another demo account with a user. Separate from Demo, because users exist only in a database. */
 export const makeDemoWithUser = Effect.map(Effect.all([Demo, Users, Transaction]), ([demo, users, transaction]) =>
   Effect.gen(function* () {
     const created = yield* demo.create

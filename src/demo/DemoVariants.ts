@@ -1,6 +1,4 @@
-import type { ProductFamily, StoreName } from "./DemoProducts.ts"
-
-type Values = Readonly<Record<string, string | null>>
+import { type ProductFamily, type StoreName, translations, type Values } from "./DemoContent.ts"
 
 /** All combinations of one choice from each list, the last list varying fastest. */
 const combinations = (lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<ReadonlyArray<string>> =>
@@ -11,7 +9,7 @@ const combinations = (lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArra
 
 const twoDigits = (number: number) => String(number).padStart(2, "0")
 
-/** An EAN-13 of the range that shops may use within their own walls (20 to 29): nobody else's. */
+/** An EAN-13 from the range for internal use (20 to 29), which no other product has. */
 const barcodeOf = (...numbers: ReadonlyArray<number>) => {
   const digits = `2900${numbers.map(twoDigits).join("")}00`
   const sum = [...digits].reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0)
@@ -24,7 +22,7 @@ const skuPart = (choice: string, index: number) =>
     .slice(0, 3)
     .toUpperCase() || String(index + 1)
 
-/** The values of a product's variants; `familyNumber` and `number` are its place in the table, from 1. */
+/** The values of a product's variants. `familyNumber` and `number` are its position in the content, from 1. */
 export const variantValues = (
   family: ProductFamily,
   familyNumber: number,
@@ -52,9 +50,21 @@ export const variantValues = (
   })
 }
 
-/** What a store asks for a price in euros, in its own currency and as round as prices are there; null: the same. */
+/** A price in a store's currency, rounded as is usual there; null: the price in euros. */
 export const localPrice = (store: StoreName, price: string | null | undefined): string | null => {
   const euros = Number(price ?? Number.NaN)
   if (Number.isNaN(euros) || store === "europe") return null
   return (store === "gulf" ? Math.ceil((euros * 4.2) / 5) * 5 : Math.ceil((euros * 7.8) / 10) * 10 - 1).toFixed(2)
+}
+
+/** The local values of a product on a store; null: the canonical value. */
+export const localValues = (handle: string, store: StoreName) => {
+  const { text, title, vendor } = translations.local
+  const localText = (texts: typeof title) => (store === "europe" ? null : (texts[handle]?.[store] ?? null))
+  const description = localText(text)
+  return {
+    title: localText(title),
+    vendor: localText(vendor),
+    description_html: description === null ? null : `<p>${description}</p>`
+  }
 }

@@ -29,15 +29,15 @@ import {
   isPerStore,
   type StructureRules
 } from "./Health.ts"
-import { HealthRepo } from "./HealthRepo.ts"
+import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
 
-/** Scans of this process at once: each keeps a connection busy for as long as it takes. */
-const mostScansAtOnce = 2
+/** Concurrent scans in this process. Each keeps a connection for its whole time. */
+const maxScans = 2
 
-/** Most fields that a level of the rules names. */
-const mostRuleFields = 50
+/** Limit of the fields of one level of the rules. */
+const maxRuleFields = 50
 
-/** What of a section's rows is asked for. */
+/** A page of a section's issues. */
 export interface IssuesQuery {
   readonly section: HealthSection
   /** From 1. */
@@ -45,11 +45,11 @@ export interface IssuesQuery {
   /** 1 to 100. */
   readonly page_size: number
   readonly store_id?: StoreId | undefined
-  /** Narrows the translation sections; of the others it is passed over. */
+  /** Filters the translation sections. Other sections ignore it. */
   readonly locale?: string | undefined
 }
 
-/** Rules of divergence and structure, those that are to change. */
+/** The rules of divergence and structure to change. */
 export interface CheckChanges {
   readonly divergence?: Partial<DivergenceRules> | undefined
   readonly structure?: Partial<StructureRules> | undefined
@@ -61,18 +61,16 @@ interface ScanWork {
   readonly storeId: StoreId | null
 }
 
-/** The quality of the catalog of whoever asks: scanned when somebody says so, read from the last scan otherwise. */
+/** The quality of the caller's catalog. It is scanned on request and otherwise read from the last scan. */
 export class DataHealth extends Context.Tag("catalog/DataHealth")<
   DataHealth,
   {
-    /**
-     * Every dimension's last snapshot, of the account or of a store. Never scans. NotFound: no such store is linked.
-     */
+    /** The last snapshot of every dimension, of the account or of a store. Never scans. NotFound: no such store is linked. */
     readonly overview: (storeId?: StoreId) => Effect.Effect<JsonText<HealthOverview>, NotFound, CurrentActor>
     /**
-     * Scans a dimension and answers its snapshot. The scan began after this was called: it sees whatever the caller wrote
-     * before. Callers that come while one runs share the next. A store where the dimension has none of its own is passed
-     * over. NotFound: no such store is linked.
+     * Scans a dimension and returns its snapshot. The scan begins after the call, so it sees all earlier writes of the
+     * caller. Callers that arrive during a scan share the next one. In dimensions without snapshots per store, the whole
+     * account is scanned. NotFound: no such store is linked.
      */
     readonly scan: (
       dimension: HealthDimension,
@@ -80,26 +78,25 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
     ) => Effect.Effect<JsonText<HealthSnapshot>, NotFound, CurrentActor>
     /** A page of a section as of its last scan. Never scans. NotFound: no such store is linked. */
     readonly issues: (query: IssuesQuery) => Effect.Effect<HealthIssuePage, NotFound, CurrentActor>
-    /** Rows that all pages of a section deliver together, as of its last scan. Never scans. NotFound as for `issues`. */
+    /** The number of issues on all pages of a section, as of its last scan. Never scans. NotFound as for `issues`. */
     readonly countIssues: (
       query: Omit<IssuesQuery, "page" | "page_size">
     ) => Effect.Effect<number, NotFound, CurrentActor>
-    /** The fields that are looked at for completeness, and the rules of divergence and structure. */
     readonly rules: Effect.Effect<HealthRules, never, CurrentActor>
     /**
-     * Other rules, from the next scan on. ValidationFailed: a key that is no attribute of its kind, one that is named twice,
-     * or both required and recommended, or more than 50 of a level.
+     * Replaces the rules; the next scan uses them. ValidationFailed: a key is not an attribute of its kind, or is listed
+     * twice, or is both required and recommended; or a level has more than 50 fields.
      */
     readonly setRules: (rules: HealthRules) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
     /**
-     * Other rules for one kind; a level that is left out, and all other kinds, stay as they are at the moment of writing.
-     * Answers the rules of all kinds. ValidationFailed as for `setRules`.
+     * Changes the rules of one kind. Omitted levels and other kinds keep their rules. Returns the rules of all kinds.
+     * ValidationFailed as for `setRules`.
      */
     readonly changeRules: (
       kind: EntityKind,
       levels: Partial<FieldsToFill>
     ) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
-    /** Other rules of divergence and structure; a rule that is left out stays as it is at the moment of writing. */
+    /** Changes the rules of divergence and structure. Omitted rules stay the same. */
     readonly changeChecks: (changes: CheckChanges) => Effect.Effect<HealthRules, never, CurrentActor>
   }
 >() {
@@ -110,20 +107,18 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       const drafts = yield* DraftsRepo
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
-      const permits = yield* Effect.makeSemaphore(mostScansAtOnce)
+      const permits = yield* Effect.makeSemaphore(maxScans)
 
-      const raise = (accountId: AccountId) => drafts.raise(accountId)
-
-      /** One transaction; whoever else scans the dimension is not waited for with a connection in hand. */
+      /** Does nothing if another process scans the dimension now: waiting for it would occupy a connection. */
       const attempt = ({ accountId, dimension, storeId }: ScanWork, newest: number) =>
         transaction
           .run(
             Effect.gen(function* () {
-              const isMine = yield* repo.tryLock(accountId, dimension)
+              const isLocked = yield* repo.tryLock(accountId, dimension)
               const last = yield* repo.lastRun(accountId, dimension, storeId)
-              if (!isMine || last > newest) return last
+              if (!isLocked || last > newest) return last
               const run = yield* repo.scan(accountId, dimension, storeId)
-              yield* raise(accountId)
+              yield* drafts.raise(accountId)
               return run
             })
           )
@@ -142,7 +137,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       })
 
       const writeRules = (accountId: AccountId, rules: HealthRules) =>
-        repo.keepRules(accountId, rules).pipe(Effect.zipRight(raise(accountId)), Effect.as(rules))
+        repo.keepRules(accountId, rules).pipe(Effect.zipRight(drafts.raise(accountId)), Effect.as(rules))
 
       const keepRules = Effect.fnUntraced(function* (accountId: AccountId, rules: HealthRules) {
         const issues = ruleIssues(rules)
@@ -150,14 +145,13 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
         return yield* writeRules(accountId, rules)
       })
 
-      const textOf = (snapshots: ReadonlyMap<HealthDimension, string>, dimension: HealthDimension) =>
-        snapshots.get(dimension) ?? JSON.stringify({ dimension, scanned: false })
-
       return {
         overview: Effect.fnUntraced(function* (storeId) {
           const accountId = yield* mustBeLinked(storeId)
           const snapshots = yield* repo.snapshots(accountId, storeId ?? null)
-          const texts = HealthDimension.literals.map((dimension) => textOf(snapshots, dimension))
+          const texts = HealthDimension.literals.map(
+            (dimension) => snapshots.get(dimension) ?? JSON.stringify({ dimension, scanned: false })
+          )
           return new JsonText<HealthOverview>(`{"dimensions":[${texts.join(",")}]}`)
         }),
         scan: Effect.fn("DataHealth.scan")(function* (dimension, storeId) {
@@ -165,38 +159,14 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           const scope = isPerStore(dimension) ? (storeId ?? null) : null
           yield* scanned({ accountId, dimension, storeId: scope })
           const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
-          // Unlinked meanwhile.
+          // The store was unlinked during the scan.
           if (snapshot === undefined) return yield* new NotFound()
           return new JsonText<HealthSnapshot>(snapshot)
         }),
         issues: Effect.fn("DataHealth.issues")(function* ({ locale, page, page_size, section, store_id }) {
           const accountId = yield* mustBeLinked(store_id)
-          const found = yield* repo.issues(accountId, {
-            section,
-            page,
-            pageSize: page_size,
-            storeId: store_id ?? null,
-            locale: locale ?? null
-          })
-          return Option.match(found, {
-            onNone: (): HealthIssuePage => ({
-              section,
-              scanned: false,
-              data: [],
-              page,
-              has_next: false,
-              ...(section === "divergence" && { compared: 0 })
-            }),
-            onSome: ({ compared, hasNext, rows, scannedAt }): HealthIssuePage => ({
-              section,
-              scanned: true,
-              scanned_at: scannedAt,
-              data: dimensionOf(section) === "translations" ? rows.map(withAttributeKeys) : rows,
-              page,
-              has_next: hasNext,
-              ...(compared !== null && { compared })
-            })
-          })
+          const filter = { section, storeId: store_id ?? null, locale: locale ?? null }
+          return issuePage(section, page, yield* repo.issues(accountId, { ...filter, page, pageSize: page_size }))
         }),
         countIssues: Effect.fn("DataHealth.countIssues")(function* ({ locale, section, store_id }) {
           const accountId = yield* mustBeLinked(store_id)
@@ -232,6 +202,27 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
   )
 }
 
+const issuePage = (section: HealthSection, page: number, found: Option.Option<IssueRows>): HealthIssuePage =>
+  Option.match(found, {
+    onNone: () => ({
+      section,
+      scanned: false,
+      data: [],
+      page,
+      has_next: false,
+      ...(section === "divergence" && { compared: 0 })
+    }),
+    onSome: ({ compared, hasNext, rows, scannedAt }) => ({
+      section,
+      scanned: true,
+      scanned_at: scannedAt,
+      data: dimensionOf(section) === "translations" ? rows.map(withAttributeKeys) : rows,
+      page,
+      has_next: hasNext,
+      ...(compared !== null && { compared })
+    })
+  })
+
 const withAttributeKeys = (issue: HealthIssue): HealthIssue => ({
   ...issue,
   attribute_keys: issue.fields.map((field) => attributeKeyOf(issue.entity_type, field))
@@ -242,11 +233,11 @@ const ruleIssues = (rules: CompletenessRules): ReadonlyArray<Issue> =>
     completenessLevels.flatMap((level) => {
       const fields = rules[kind][level]
       const path = `${kind}.${level}`
-      if (fields.length > mostRuleFields) return [{ path, message: `names more than ${mostRuleFields} fields` }]
+      if (fields.length > maxRuleFields) return [{ path, message: `has more than ${maxRuleFields} fields` }]
       return fields.flatMap((field, index): ReadonlyArray<Issue> => {
-        if (fields.indexOf(field) < index) return [{ path, message: `${field} is named twice` }]
+        if (fields.indexOf(field) < index) return [{ path, message: `${field} is listed twice` }]
         if (level === "recommended" && rules[kind].required.includes(field))
-          return [{ path, message: `${field} is required already` }]
+          return [{ path, message: `${field} is already required` }]
         // Rules may name a metafield before it has a definition.
         if (Object.hasOwn(builtInFields[kind], field) || isMetafieldKey(field)) return []
         const message = keyMisfit(kind, field, builtInKeyRules)

@@ -4,7 +4,7 @@ import { type Attributes, EntityKind, typeOf } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
-/** What the quality of a catalog is looked at for, in the order in which answers list it. */
+/** The dimensions of catalog quality, in the order of answers. */
 export const HealthDimension = Schema.Literal(
   "sync",
   "completeness",
@@ -35,10 +35,10 @@ export const HealthSection = Schema.Literal(
 ).annotations({ identifier: "HealthSection" })
 export type HealthSection = typeof HealthSection.Type
 
-/** The dimension that a section belongs to: the first word of its name. */
+/** The dimension of a section: the first word of the section's name. */
 export const dimensionOf = (section: HealthSection): HealthDimension => {
   const found = HealthDimension.literals.find((dimension) => section.startsWith(dimension))
-  // Every name above begins with one.
+  // Every section's name begins with a dimension, so this default is never used.
   return found ?? "sync"
 }
 
@@ -46,20 +46,19 @@ export const dimensionOf = (section: HealthSection): HealthDimension => {
 export const sectionsOf = (dimension: HealthDimension): ReadonlyArray<HealthSection> =>
   HealthSection.literals.filter((section) => dimensionOf(section) === dimension)
 
-/** Whether a scan may be of one store alone, and each store has a snapshot of its own. */
+/** Whether each store has its own snapshot, so that one store can be scanned alone. */
 export const isPerStore = (dimension: HealthDimension): boolean =>
   dimension === "sync" || dimension === "completeness" || dimension === "translations"
 
 const fields = (description: string) => Schema.Array(Schema.String).annotations({ description })
 
-/** Of one kind of entity. */
+/** The fields of one kind of entity that are checked for completeness. */
 export const FieldsToFill = Schema.Struct({
-  required: fields("Fields without which an entity is not complete."),
-  recommended: fields("Fields that it should have.")
+  required: fields("Required fields. An entity is complete when none of them is empty."),
+  recommended: fields("Recommended fields.")
 })
 export type FieldsToFill = typeof FieldsToFill.Type
 
-/** The fields that are looked at for completeness, by kind of entity. */
 export const CompletenessRules = Schema.Struct({
   product: FieldsToFill,
   variant: FieldsToFill,
@@ -70,15 +69,14 @@ export type CompletenessRules = typeof CompletenessRules.Type
 
 export const StructureRules = Schema.Struct({
   zero_price: Schema.Literal("issue", "allowed").annotations({
-    description:
-      "Whether a price of 0 on an active product is an issue; `allowed` is for catalogs that give things away."
+    description: "Whether a price of 0 on an active product is an issue; `allowed` suits catalogs with free products."
   })
 }).annotations({ identifier: "StructureRules" })
 export type StructureRules = typeof StructureRules.Type
 
 const defaultStructure: StructureRules = { zero_price: "issue" }
 
-/** All rules of an account. Rules that were saved before divergence and structure had some get the defaults. */
+/** All rules of an account. Saved rules from before the rules of divergence and structure existed get the defaults. */
 export const HealthRules = Schema.Struct({
   ...CompletenessRules.fields,
   divergence: Schema.optionalWith(DivergenceRules, { default: () => defaultDivergence }),
@@ -86,7 +84,7 @@ export const HealthRules = Schema.Struct({
 }).annotations({ identifier: "HealthRules" })
 export type HealthRules = typeof HealthRules.Type
 
-/** Of an account that has none of its own. */
+/** The rules of an account that has not changed them. */
 export const defaultRules: HealthRules = {
   product: {
     required: ["title", "description_html", "vendor", "product_type"],
@@ -102,34 +100,34 @@ export const defaultRules: HealthRules = {
 export const completenessLevels = ["required", "recommended"] as const
 export type CompletenessLevel = (typeof completenessLevels)[number]
 
-/** The kinds of which the rules name a field at this level. */
+/** The kinds that have a field of this level. */
 export const kindsWith = (level: CompletenessLevel, rules: CompletenessRules): ReadonlyArray<EntityKind> =>
   EntityKind.literals.filter((kind) => rules[kind][level].length > 0)
 
 const count = (description: string) => Schema.Int.annotations({ description })
 
-/** What every result begins with. */
+/** The members of every result. */
 const head = {
   checked: count(
-    "Entities that were looked at: those of the kinds that the dimension is about that live on a store; for divergence on two, for sync on a store with a platform, for completeness those of kinds with a required field."
+    "Number of checked entities: those on a store, of the kinds of the dimension. Divergence: on two stores. Sync: on a store with a platform. Completeness: of kinds with a required field."
   ),
-  affected: count("Those of them with an issue; for completeness, with a required field empty."),
+  affected: count("Checked entities with an issue. Completeness: with an empty required field."),
   score: count("100 x (checked - affected) / checked, rounded down; 100 when nothing was checked."),
-  on_no_store: count("Entities of the same kinds that live on no store: they are not checked and have no issues."),
+  on_no_store: count("Entities of the same kinds on no store. They are not checked and have no issues."),
   by_store: Schema.Array(
     Schema.Struct({ store_id: StoreId, checked: Schema.Int, affected: Schema.Int }).annotations({
-      description: "Entities that live on the store, and those with an issue there."
+      description: "Checked entities on the store, and those with an issue there."
     })
   ).annotations({ description: "By domain." }),
   by_field: Schema.Array(
-    Schema.Struct({ field: Schema.String, affected: count("Entities with an issue that names the field.") })
-  ).annotations({ description: "In the order in which fields are defined, metafields by key." }),
+    Schema.Struct({ field: Schema.String, affected: count("Entities with an issue in the field.") })
+  ).annotations({ description: "In definition order, then metafields by key." }),
   by_section: Schema.Array(
-    Schema.Struct({ section: HealthSection, rows: count("Rows that the pages of the section deliver.") })
+    Schema.Struct({ section: HealthSection, rows: count("Number of issues on all pages of the section.") })
   )
 }
 
-/** A member that results of earlier versions lack: the last scan may be older than the program. */
+/** A member that results of earlier versions of the service do not have. */
 const addedLater = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const entitiesIn = (section: HealthSection) => count(`Entities in ${section}.`)
@@ -149,13 +147,13 @@ const CompletenessResult = Schema.Struct({
     Schema.Array(
       Schema.Struct({
         level: Schema.Literal(...completenessLevels),
-        checked: count("Entities of the kinds with a field of this level that live on a store."),
-        affected: count("Those of them with such a field empty."),
-        score: count("As above, of this level.")
+        checked: count("Entities on a store, of the kinds with a field of this level."),
+        affected: count("Checked entities with an empty field of this level."),
+        score: count("100 x (checked - affected) / checked of this level, rounded down.")
       })
     )
-  ).annotations({ description: "First `required`, which is the score of the dimension, then `recommended`." }),
-  rules: CompletenessRules.annotations({ description: "The rules that the scan went by." })
+  ).annotations({ description: "First `required`, whose score is the score of the dimension, then `recommended`." }),
+  rules: CompletenessRules.annotations({ description: "The rules at the time of the scan." })
 }).annotations({ identifier: "CompletenessHealth" })
 
 const MediaResult = Schema.Struct({
@@ -163,7 +161,7 @@ const MediaResult = Schema.Struct({
   unused: entitiesIn("media-unused"),
   missing: entitiesIn("media-missing"),
   alt_missing: entitiesIn("media-alt-missing"),
-  unused_on_no_store: count("Files that nothing uses and that live on no store: no section lists them.")
+  unused_on_no_store: count("Unused files on no store. No section lists them.")
 }).annotations({ identifier: "MediaHealth" })
 
 const StructureResult = Schema.Struct({
@@ -172,13 +170,13 @@ const StructureResult = Schema.Struct({
   duplicate_sku: entitiesIn("structure-duplicate-sku"),
   empty_collection: entitiesIn("structure-empty-collection"),
   invalid_value: entitiesIn("structure-invalid-value"),
-  rules: addedLater(StructureRules).annotations({ description: "The rules that the scan went by." })
+  rules: addedLater(StructureRules).annotations({ description: "The rules at the time of the scan." })
 }).annotations({ identifier: "StructureHealth" })
 
 const DivergenceResult = Schema.Struct({
   ...head,
-  compared: count("Entities of all kinds on two or more stores: the same as `checked`."),
-  rules: addedLater(DivergenceRules).annotations({ description: "The rules that the scan went by." })
+  compared: count("Entities of all kinds on two or more stores. Equal to `checked`."),
+  rules: addedLater(DivergenceRules).annotations({ description: "The rules at the time of the scan." })
 }).annotations({ identifier: "DivergenceHealth" })
 
 const TranslationsResult = Schema.Struct({
@@ -186,11 +184,11 @@ const TranslationsResult = Schema.Struct({
   untranslated: entitiesIn("translations-untranslated"),
   outdated: entitiesIn("translations-outdated"),
   by_locale: Schema.Array(
-    Schema.Struct({ locale: Schema.String, affected: count("Entities with an issue in the language.") })
+    Schema.Struct({ locale: Schema.String, affected: count("Entities with an issue in the locale.") })
   ).annotations({ description: "By locale." })
 }).annotations({ identifier: "TranslationsHealth" })
 
-/** What a scan found, in numbers. Its members beside the common head depend on the dimension. */
+/** The numbers of a scan. Members beside the common ones depend on the dimension. */
 export const HealthResult = Schema.Union(
   SyncResult,
   CompletenessResult,
@@ -207,14 +205,16 @@ const snapshotOf = <Dimension extends HealthDimension, A, I>(dimension: Dimensio
     scanned: Schema.Literal(true),
     result,
     scanned_at: Timestamp,
-    as_of_version: count("The account's version that the scan read.")
+    as_of_version: count("The version of the account at the time of the scan.")
   })
 
-/** What is known of a dimension without looking: the numbers of its last scan, or that there was none. */
+/** The result of the last scan of a dimension, or that it was never scanned. */
 export const HealthSnapshot = Schema.Union(
   Schema.Struct({
     dimension: HealthDimension,
-    scanned: Schema.Literal(false).annotations({ description: "No scan has ever run; not the same as clean." })
+    scanned: Schema.Literal(false).annotations({
+      description: "The dimension was never scanned. This does not mean that it has no issues."
+    })
   }),
   snapshotOf("sync", SyncResult),
   snapshotOf("completeness", CompletenessResult),
@@ -226,17 +226,17 @@ export const HealthSnapshot = Schema.Union(
 export type HealthSnapshot = typeof HealthSnapshot.Type
 
 export const HealthOverview = Schema.Struct({
-  dimensions: Schema.Array(HealthSnapshot).annotations({ description: "All of them, always in the same order." })
+  dimensions: Schema.Array(HealthSnapshot).annotations({ description: "All dimensions, always in the same order." })
 }).annotations({ identifier: "HealthOverview" })
 export type HealthOverview = typeof HealthOverview.Type
 
-/** Most characters of a value that an issue shows. */
+/** Length at which an issue cuts a value. */
 export const mostShownCharacters = 200
 
 export const FieldValue = Schema.Struct({ field: Schema.String, value: Schema.String })
 export type FieldValue = typeof FieldValue.Type
 
-/** Most entities with the same SKU that an issue lists. */
+/** Limit of the variants with the same SKU in one issue. */
 export const maxDuplicates = 10
 
 /** Another variant with the same SKU. */
@@ -248,7 +248,7 @@ export const DuplicateVariant = Schema.Struct({
 }).annotations({ identifier: "DuplicateVariant" })
 export type DuplicateVariant = typeof DuplicateVariant.Type
 
-/** Why a value that fits its type is an issue all the same. */
+/** Why a value is an issue although it fits its type. */
 export const IssueReason = Schema.Struct({
   field: Schema.String,
   reason: Schema.Literal("zero_price").annotations({
@@ -257,7 +257,7 @@ export const IssueReason = Schema.Struct({
 }).annotations({ identifier: "IssueReason" })
 export type IssueReason = typeof IssueReason.Type
 
-/** One entity on one store, in a translation section in one language, and what is wrong with it. */
+/** The issues of one entity on one store; in a translation section also of one locale. */
 export const HealthIssue = Schema.Struct({
   entity_id: EntityId,
   entity_type: EntityKind,
@@ -268,29 +268,30 @@ export const HealthIssue = Schema.Struct({
   ),
   attribute_keys: Schema.optionalWith(Schema.Array(Schema.NullOr(Schema.String)), { exact: true }).annotations({
     description:
-      "In the translation sections, where `fields` are the platform's names: the attribute that each of them is, in the same order; null where it is none."
+      "In the translation sections, where `fields` are the platform's names: the attribute of each field, in the same order. Null: the field is not an attribute."
   }),
   locale: Schema.optionalWith(Schema.String, { exact: true }).annotations({
     description: "In the translation sections."
   }),
   values: Schema.optionalWith(Schema.Array(FieldValue), { exact: true }).annotations({
-    description: `In the section divergence: what the store says, cut at ${mostShownCharacters} characters.`
+    description: `In the section divergence: the store's values, cut at ${mostShownCharacters} characters.`
   }),
   sku: Schema.optionalWith(Schema.String, { exact: true }).annotations({
-    description: "Of a variant: its canonical SKU, at present; in the section structure-duplicate-sku as of the scan."
+    description:
+      "Of a variant: its current canonical SKU; in the section structure-duplicate-sku the SKU at the time of the scan."
   }),
   product_id: Schema.optionalWith(EntityId, { exact: true }).annotations({ description: "Of a variant." }),
   product_title: Schema.optionalWith(Schema.String, { exact: true }).annotations({
-    description: "Of a variant: the title of its product, at present."
+    description: "Of a variant: the current title of its product."
   }),
   duplicates: Schema.optionalWith(Schema.Array(DuplicateVariant), { exact: true }).annotations({
     description: `In the section structure-duplicate-sku: the other variants with this SKU by entity_id, at most ${maxDuplicates}.`
   }),
   duplicates_count: Schema.optionalWith(Schema.Int, { exact: true }).annotations({
-    description: "In the section structure-duplicate-sku: all other variants with this SKU."
+    description: "In the section structure-duplicate-sku: the number of other variants with this SKU."
   }),
   reasons: Schema.optionalWith(Schema.Array(IssueReason), { exact: true }).annotations({
-    description: "In the section structure-invalid-value: fields whose value fits its type, and why they are listed."
+    description: "In the section structure-invalid-value: the reason for fields whose value fits its type."
   })
 }).annotations({ identifier: "HealthIssue" })
 export type HealthIssue = typeof HealthIssue.Type
@@ -308,6 +309,6 @@ export const HealthIssuePage = Schema.Struct({
 }).annotations({ identifier: "HealthIssuePage" })
 export type HealthIssuePage = typeof HealthIssuePage.Type
 
-/** A field of a kind, with the type that its values have where no entity says otherwise. */
+/** The type of a field, from the entity's own values if they have it, else from the definition. */
 export const fieldType = (kind: EntityKind, field: string, layers: ReadonlyArray<Attributes> = []): string =>
   typeOf(kind, field, layers)

@@ -6,17 +6,15 @@ import { metafieldRules } from "../drafts/MirroredDefinitions.memory.ts"
 import { titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { KeyRules } from "../model/KeyRules.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
-import { fromMillis } from "../model/Timestamp.ts"
+import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { isOutdated } from "../platform/Translation.ts"
 import { noTranslations } from "../platform/Translations.memory.ts"
-import type { HealthRules } from "./Health.ts"
-import { defaultRules, dimensionOf, HealthDimension, type HealthIssue, isPerStore } from "./Health.ts"
+import { defaultRules, dimensionOf, HealthDimension, type HealthIssue, type HealthRules, isPerStore } from "./Health.ts"
+import type { Finding, ScannedCatalog } from "./HealthFindings.memory.ts"
 import { HealthRepo, type IssueFilter } from "./HealthRepo.ts"
-import type { ScannedSnapshot } from "./HealthScan.ts"
-import { type Finding, type ScannedCatalog, scan } from "./HealthScan.ts"
+import { type ScannedSnapshot, scan } from "./HealthScan.memory.ts"
 
-/** A scan that nothing has replaced yet. */
+/** The last scan of the account or of a store. */
 export interface MemorySnapshot extends ScannedSnapshot {
   readonly run: number
   readonly asOfVersion: number
@@ -24,7 +22,7 @@ export interface MemorySnapshot extends ScannedSnapshot {
 }
 
 export interface MemoryHealth {
-  /** null: the usual ones. */
+  /** null: the default rules. */
   readonly rules: HealthRules | null
   readonly snapshots: ReadonlyArray<MemorySnapshot>
 }
@@ -70,9 +68,9 @@ export const layerHealthRepoMemory = Layer.effect(
       Effect.map(accountOf(accountId), ({ health }) => health.rules ?? defaultRules)
     const change = (
       accountId: AccountId,
-      how: (health: MemoryAccount["health"]) => MemoryAccount["health"]
+      next: (health: MemoryAccount["health"]) => MemoryAccount["health"]
     ): Effect.Effect<void> =>
-      updateAccount(store, accountId, (account) => ({ ...account, health: how(account.health) }))
+      updateAccount(store, accountId, (account) => ({ ...account, health: next(account.health) }))
     return {
       ticket,
       tryLock: () => Effect.succeed(true),
@@ -172,7 +170,6 @@ const variantOf = (id: EntityId, entities: MemoryAccount["entities"]) => {
       }
 }
 
-/** An account as a scan reads it. */
 const scannedCatalog = (account: MemoryAccount): ScannedCatalog => {
   const { entities, health, mirroredTranslations, stores } = account
   const linked = linkedStores(account)

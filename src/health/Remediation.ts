@@ -21,36 +21,36 @@ import {
   type Remedy
 } from "./RemediationRules.ts"
 
-/** What became of a batch of fills. */
+/** The results of a batch of fills. */
 export interface Filled {
-  /** Fields that were written. */
+  /** Number of written fields. */
   readonly filled: number
   readonly results: ReadonlyArray<FillResult>
 }
 
-/** What became of a batch of reconciles. */
+/** The results of a batch of reconciles. */
 export interface Reconciled {
-  /** Store versions that were written, once for each operation that did. */
+  /** Number of written store versions, summed over the operations. */
   readonly patched: number
   readonly results: ReadonlyArray<ReconcileResult>
 }
 
 /**
- * Fixes of many drafts at once. A batch is one transaction: its entities are locked in the order of all writers, what each
- * operation takes for granted is looked at again under the locks, and all is written together or not at all. Nothing of it
- * reaches a store. PimLocked: an import of the account is under review or being applied.
+ * Repairs many drafts at once. A batch is one transaction: it locks its entities in the order of all writers, checks each
+ * operation again under the locks, and writes all changes or none. It publishes nothing. PimLocked: an import of the account
+ * is under review or being applied.
  */
 export class Remediation extends Context.Tag("catalog/Remediation")<
   Remediation,
   {
-    /** Fills fields, of a store or canonical, that are empty at the moment of writing; at most 500 operations, all of entities of one kind. */
+    /** Fills empty fields, canonical or of a store. At most 500 operations, all on one kind. */
     readonly fill: (
       kind: EntityKind,
       operations: ReadonlyArray<FillOperation>
     ) => Effect.Effect<Filled, PimLocked, CurrentActor>
     /**
-     * Makes fields equal across the stores of one language or currency that disagree at the moment of writing; at most 500
-     * operations, of one kind.
+     * Gives fields the same value on stores of one language or currency that disagree. At most 500 operations, all on one
+     * kind.
      */
     readonly reconcile: (
       kind: EntityKind,
@@ -68,7 +68,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
 
-      /** As a scan that begins now compares. */
+      /** The comparison of a divergence scan that begins now. */
       const comparison = Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         const linked = yield* stores.list(accountId)

@@ -16,21 +16,21 @@ import { isEmptyValue } from "../model/Emptiness.ts"
 import { EntityId, inAnyCase, nilUuid, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 
-/** Most operations of one batch. */
+/** Limit of the operations in one batch. */
 export const mostOperations = 500
 
-/** A value for a field that is empty, canonically or on a store. */
+/** A value for an empty field: the canonical one, or a store's. */
 export const FillOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
-    description: "Without it: the canonical value."
+    description: "Omitted: the canonical value."
   }),
   field: Schema.String,
-  value: Schema.String.annotations({ description: "What to write; it must not be empty." })
+  value: Schema.String.annotations({ description: "The new value. It must not be empty." })
 }).annotations({ identifier: "FillOperation" })
 export type FillOperation = typeof FillOperation.Type
 
-/** A field to make equal on an entity's stores, to the value of one of them or to another one. */
+/** Gives the stores of an entity the same value in one field: the value of one store, or a new one. */
 export const ReconcileOperation = Schema.Struct({
   entity_id: inAnyCase(EntityId),
   field: Schema.String,
@@ -38,10 +38,10 @@ export const ReconcileOperation = Schema.Struct({
     description: "The store whose value the others adopt. Exactly one of this and `value`."
   }),
   value: Schema.optionalWith(Schema.String, { exact: true }).annotations({
-    description: "The value that they adopt; it may be empty. Exactly one of this and `winner_store_id`."
+    description: "The value that all stores adopt; it may be empty. Exactly one of this and `winner_store_id`."
   }),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
-    description: "Narrows a `value` to one store."
+    description: "Limits `value` to one store."
   })
 })
   .pipe(
@@ -49,29 +49,29 @@ export const ReconcileOperation = Schema.Struct({
       if ((winner_store_id === undefined) === (value === undefined))
         return { path: ["winner_store_id"], message: "give exactly one of winner_store_id and value" }
       return store_id !== undefined && value === undefined
-        ? { path: ["store_id"], message: "narrows a value only: leave it out with winner_store_id" }
+        ? { path: ["store_id"], message: "only limits a value: leave it out with winner_store_id" }
         : true
     })
   )
   .annotations({ identifier: "ReconcileOperation" })
 export type ReconcileOperation = typeof ReconcileOperation.Type
 
-/** Why one operation of a batch could not be done; the others are not touched by it. */
+/** Why one operation of a batch failed. The other operations are not affected. */
 const OperationError = Schema.Struct({
   code: Schema.Literal("not_found", "validation_failed"),
   message: Schema.String.annotations({ description: "For people; its wording may change." })
 }).annotations({ identifier: "OperationError" })
 type OperationError = typeof OperationError.Type
 
-const error = Schema.optionalWith(OperationError, { exact: true }).annotations({ description: "Where `ok` is false." })
+const error = Schema.optionalWith(OperationError, { exact: true }).annotations({ description: "Set if `ok` is false." })
 
 export const FillResult = Schema.Struct({
   entity_id: EntityId,
   store_id: Schema.NullOr(StoreId).annotations({ description: "As in the operation; null: the canonical value." }),
   field: Schema.String,
-  ok: Schema.Boolean.annotations({ description: "Whether the operation could be carried out." }),
+  ok: Schema.Boolean.annotations({ description: "Whether the operation succeeded." }),
   filled: Schema.Boolean.annotations({
-    description: "Whether it wrote: false, with `ok` true, where the field was not empty any more."
+    description: "Whether it wrote the value. False with `ok` true: the field was no longer empty."
   }),
   error
 }).annotations({ identifier: "FillResult" })
@@ -81,23 +81,23 @@ export const ReconcileResult = Schema.Struct({
   entity_id: EntityId,
   store_id: StoreId.annotations({
     description:
-      "The narrowing store, else the winner, else the first (by id) that the entity lives on; the nil UUID where there is none."
+      "`store_id` of the operation, else the winner, else the first store of the entity by id, else the nil UUID."
   }),
-  ok: Schema.Boolean.annotations({ description: "Whether the operation could be carried out." }),
+  ok: Schema.Boolean.annotations({ description: "Whether the operation succeeded." }),
   patched_store_ids: Schema.Array(StoreId).annotations({
     description: "The stores whose version was written, by domain."
   }),
   unchanged: Schema.optionalWith(Schema.Literal(true), { exact: true }).annotations({
-    description: "Where `ok` is true and nothing was written: the stores agree already."
+    description: "Set if `ok` is true and nothing was written, because the stores already agree."
   }),
   error
 }).annotations({ identifier: "ReconcileResult" })
 export type ReconcileResult = typeof ReconcileResult.Type
 
-/** What a batch writes, and what became of each operation. */
+/** The changes of a batch, and the results of its operations. */
 export interface Remedy<Result> {
   readonly changes: ReadonlyArray<CatalogChange>
-  /** `results[i]` answers `operations[i]`. */
+  /** In the order of the operations. */
   readonly results: ReadonlyArray<Result>
 }
 
@@ -107,7 +107,7 @@ const misfit = (path: string, message: string): OperationError => ({
   message: `${path}: ${message}`
 })
 
-/** What is wrong with a field, or with a value for it; undefined: nothing. */
+/** The error of a field or its value; undefined: none. */
 const misfitIn = (
   kind: EntityKind,
   key: string,
@@ -119,7 +119,7 @@ const misfitIn = (
   return wrong === undefined ? undefined : misfit(wrong.at, wrong.message)
 }
 
-/** The entities of a batch as its operations find and leave them. */
+/** The entities of a batch with the changes of its earlier operations. */
 class Working {
   private readonly kind: EntityKind
   private readonly rules: KeyRules
@@ -141,7 +141,7 @@ class Working {
     return this.rules.typeOf(this.kind, key, layersOf(aggregate)) ?? singleLineText
   }
 
-  /** Writes a store's own value; null returns to the canonical one. */
+  /** Writes a store's override. Null removes it, so the canonical value applies. */
   write(aggregate: Aggregate, { overrides, storeId }: VersionState, key: string, value: string | null): void {
     const { [key]: _, ...others } = overrides
     const next = value === null ? others : { ...others, [key]: { value, type: this.typeOf(aggregate, key) } }
@@ -166,14 +166,14 @@ class Working {
     }))
   }
 
-  private update(aggregate: Aggregate, how: (current: Aggregate) => Aggregate): void {
-    this.aggregates.set(aggregate.id, how(this.aggregates.get(aggregate.id) ?? aggregate))
+  private update(aggregate: Aggregate, change: (current: Aggregate) => Aggregate): void {
+    this.aggregates.set(aggregate.id, change(this.aggregates.get(aggregate.id) ?? aggregate))
   }
 }
 
 /**
- * Fills what is empty at the moment of writing: on a store as its override, without a store the canonical value. A field that
- * is filled stays as it is (`ok`, not `filled`). A later operation sees what an earlier one did.
+ * Fills fields that are empty now: on a store as its override, without a store the canonical value. A field that is not empty
+ * stays as it is (`ok`, not `filled`). An operation sees the changes of earlier ones.
  */
 export const decideFills =
   (kind: EntityKind, operations: ReadonlyArray<FillOperation>, rules: KeyRules) =>
@@ -199,8 +199,7 @@ export const decideFills =
     return { changes: working.changes, results }
   }
 
-const emptyHint = (type: string) =>
-  type === "html" ? "text or an image is needed" : "something else than white space is needed"
+const emptyHint = (type: string) => (type === "html" ? "it needs text or an image" : "it needs more than white space")
 
 const nowhere = StoreId.make(nilUuid)
 
@@ -208,13 +207,13 @@ const severalGroups = (by: ComparedBy) =>
   misfit("value", `the stores disagree in more than one ${by}; name the store to write, or one winner for each ${by}`)
 
 /**
- * Makes a field equal on the stores that disagree about it at the moment of writing, as a scan of divergence finds them: texts
- * within a language, prices within a currency. A winner's value goes to the stores of its own group only, so that no text
- * reaches a store of another language. A value without a store is written where one group disagrees; where several do, it
- * would fit one of them at most and is refused.
+ * Gives a field the same value on the stores that disagree about it now, by the rules of a divergence scan: texts within a
+ * language, prices within a currency. A winner's value goes only to stores of its own group, so no text reaches a store of
+ * another language. A value without a store is written if one group disagrees. If several groups disagree it is refused,
+ * because it fits at most one of them.
  *
- * A store whose value is that already is left alone; one whose new value is the canonical one inherits it again. A later
- * operation sees what an earlier one did.
+ * Stores that have the value already are not written. A store whose new value is the canonical one loses its override. An
+ * operation sees the changes of earlier ones.
  */
 export const decideReconciles =
   (kind: EntityKind, operations: ReadonlyArray<ReconcileOperation>, rules: KeyRules, comparison: Comparison) =>

@@ -38,7 +38,7 @@ const catalog = {
   price_adjustment: Schema.NullOr(PriceAdjustment)
 }
 
-/** A market as one store has it. `handle` names it across stores; `type` is the platform's word in lower case. */
+/** A market of one store. Markets with the same `handle` are one market. `type` is the platform's type in lower case. */
 export const PlatformMarket = Schema.Struct({
   handle: Schema.String,
   type: Schema.String,
@@ -48,15 +48,15 @@ export const PlatformMarket = Schema.Struct({
 export type PlatformMarket = typeof PlatformMarket.Type
 
 /**
- * A market: those of the account's stores that have the same handle. Its name and type are those of the first of its stores, by
- * domain; it is active when it is active on any of them.
+ * A market: the stores' markets with the same handle. Its name and type come from the first store by domain. It is active if
+ * it is active on any store.
  */
 export const Market = Schema.Struct({
   id: RecordId,
-  handle: Schema.String.annotations({ description: "Names the market across stores." }),
-  name: Schema.String.annotations({ description: "As the first of its stores calls it." }),
-  status: MarketStatus.annotations({ description: "Active when it is active on any of its stores." }),
-  type: Schema.String.annotations({ description: "The platform's word in lower case, for example `region`." }),
+  handle: Schema.String.annotations({ description: "The same for the market on all stores." }),
+  name: Schema.String.annotations({ description: "The name on the first of its stores, by domain." }),
+  status: MarketStatus.annotations({ description: "Active if the market is active on any of its stores." }),
+  type: Schema.String.annotations({ description: "The platform's type in lower case, for example `region`." }),
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, ...onStore })),
   catalogs: Schema.Array(Schema.Struct({ store_id: StoreId, ...catalog }))
 }).annotations({ identifier: "Market" })

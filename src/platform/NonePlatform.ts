@@ -8,7 +8,7 @@ const refused = new PlatformRefused({
   field: null
 })
 
-/** Stores of platform `none`: they have no channels and nothing to mirror, and take nothing. */
+/** Stores of platform `none`. They have no channels and nothing to mirror, and refuse every other call. */
 export const nonePlatform: PlatformClient["Type"] = {
   verify: () => refused,
   pull: () => Stream.fail(refused),

@@ -15,61 +15,60 @@ import type { Publication, Published, PublishedEntity } from "./Publication.ts"
 import type { EntityChannel, SalesChannel } from "./SalesChannel.ts"
 import type { PlatformTranslations } from "./Translation.ts"
 
-/** A store as its platform is asked for it. */
+/** A store in a call to its platform. */
 export interface PlatformStore {
   readonly accountId: AccountId
   readonly storeId: StoreId
   readonly domain: string
   readonly platform: Platform
-  /** Opens the store; null on platforms that need none. */
+  /** The access token; null on platforms without tokens. */
   readonly token: Redacted.Redacted | null
 }
 
-/** What a store says about itself. */
+/** A store's own data on its platform. */
 export interface StoreFacts {
   readonly domain: string
   readonly name: string
   readonly primaryLocale: string
-  /** The main one first. */
+  /** The main locale first. */
   readonly locales: ReadonlyArray<string>
   /** ISO 4217 code. */
   readonly currency: string
 }
 
 /**
- * The commerce platforms that stores live on. Every call is paced and limited by store: one that hangs costs no other
- * store anything. Throttling, failures of the platform and of the connection are tried again within the call's time;
- * a write only where it certainly had no effect.
+ * The commerce platforms of stores. Calls are paced and limited per store, so a hanging store does not slow down others.
+ * Throttled and failed calls are repeated within the call's time limit, writes only if they certainly had no effect.
  */
 export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
   PlatformClient,
   {
-    /** Reads what the store is, and so whether its token opens it: PlatformRefused when it does not. */
+    /** Reads the store's own data. PlatformRefused: the store does not accept the token. */
     readonly verify: (store: PlatformStore) => Effect.Effect<StoreFacts, PlatformReadError>
-    /** The whole catalog: media first, then every product followed by its variants, then collections. */
+    /** The whole catalog: media, then each product followed by its variants, then collections. */
     readonly pull: (store: PlatformStore) => Stream.Stream<PlatformRecord, PlatformReadError>
     /**
-     * Makes the store hold what the publication says. However often it is repeated with the same key, its effect is
-     * there once. After PlatformOutcomeUnknown `readBack` says what became of it.
+     * Writes the values of a publication to the store. Repeating it with the same key has no further effect. After
+     * PlatformOutcomeUnknown, `readBack` tells whether the store has the values.
      */
     readonly publish: (store: PlatformStore, publication: Publication) => Effect.Effect<Published, PlatformWriteError>
-    /** Whether the store took the publication. None: it did not, and publishing it again is safe. */
+    /** Reads whether the store has the values of a publication. None: it has not, and publishing again is safe. */
     readonly readBack: (
       store: PlatformStore,
       publication: Publication
     ) => Effect.Effect<Option.Option<Published>, PlatformReadError>
     /**
-     * What the store holds of an entity now, as `pull` would say it: known by `platformId` or by the entity that it was
-     * published from. None: it has no such record.
+     * The store's record of an entity, as `pull` returns it. It is found by `platformId` or by our id. None: the store has no
+     * such record.
      */
     readonly find: (
       store: PlatformStore,
       kind: EntityKind,
       entity: PublishedEntity
     ) => Effect.Effect<Option.Option<PlatformRecord>, PlatformReadError>
-    /** Live: within 5 s. */
+    /** A live read, within 5 s. */
     readonly salesChannels: (store: PlatformStore) => Effect.Effect<ReadonlyArray<SalesChannel>, PlatformReadError>
-    /** Every channel of the store and whether the entity is on it. Live: within 5 s. */
+    /** All channels of the store, and whether the entity is on each. A live read, within 5 s. */
     readonly entityChannels: (
       store: PlatformStore,
       platformId: string
@@ -87,7 +86,7 @@ export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
       store: PlatformStore,
       type: string
     ) => Stream.Stream<PlatformMetaobjectEntry, PlatformReadError>
-    /** Of products or of collections, in each language of the store but its main one. */
+    /** Translations of products or collections, in all locales of the store except the main one. */
     readonly translations: (
       store: PlatformStore,
       kind: "product" | "collection"

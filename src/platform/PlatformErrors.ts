@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 
 /**
- * Why a platform gave no usable answer. `suspended`: it failed so often in a row that it is not asked for a while;
- * `nonsense`: HTML, half a body, or JSON of another shape than was promised.
+ * Why a platform gave no usable answer. `suspended`: it failed so often in a row that calls are paused. `nonsense`: HTML, an
+ * incomplete body, or unexpected JSON.
  */
 export const PlatformFailure = Schema.Literal("throttled", "timeout", "transport", "server", "nonsense", "suspended")
 export type PlatformFailure = typeof PlatformFailure.Type
@@ -11,12 +11,12 @@ const failures: Readonly<Record<PlatformFailure, string>> = {
   throttled: "it asks for fewer requests",
   timeout: "it did not answer in time",
   transport: "the connection failed",
-  server: "it reports a failure of its own",
-  nonsense: "its answer makes no sense",
-  suspended: "it failed several times in a row and is left alone for a moment"
+  server: "it reports an internal error",
+  nonsense: "its answer is not valid",
+  suspended: "it failed several times in a row, so calls are paused for a moment"
 }
 
-/** The store's platform cannot be used at the moment, and nothing was changed there. */
+/** The store's platform cannot be used now. Nothing was changed there. */
 export class PlatformUnavailable extends Schema.TaggedError<PlatformUnavailable>()("PlatformUnavailable", {
   reason: PlatformFailure
 }) {
@@ -25,34 +25,32 @@ export class PlatformUnavailable extends Schema.TaggedError<PlatformUnavailable>
   }
 }
 
-/** The platform understood, and said no. Nothing that it refused was changed there. */
+/** The platform refused the call. Nothing was changed there. */
 export class PlatformRefused extends Schema.TaggedError<PlatformRefused>()("PlatformRefused", {
   /** The platform's own code, in capitals. */
   code: Schema.String,
-  /** What the platform says about it, one line. */
+  /** The platform's message, one line. */
   message: Schema.String,
-  /** What of the input it is about, as a path; null: not about a part of it. */
+  /** The path of the refused input; null: the refusal is not about a part of the input. */
   field: Schema.NullOr(Schema.String)
 }) {}
 
-/** A write was sent and no usable answer came: whether the platform took it must be read back. */
+/** A write was sent without a usable answer. Whether the platform accepted it must be read back. */
 export class PlatformOutcomeUnknown extends Schema.TaggedError<PlatformOutcomeUnknown>()("PlatformOutcomeUnknown", {
   reason: PlatformFailure
 }) {
   override get message() {
-    return `The store's platform was asked to take the values, and ${failures[this.reason]}: whether it took them is to be read back.`
+    return `The values were sent to the store's platform, but ${failures[this.reason]}: whether it accepted them is not known yet.`
   }
 }
 
-/** What a read of a platform can end in. */
 export const PlatformReadError = Schema.Union(PlatformUnavailable, PlatformRefused)
 export type PlatformReadError = typeof PlatformReadError.Type
 
-/** What a write to a platform can end in. */
 export const PlatformWriteError = Schema.Union(PlatformUnavailable, PlatformRefused, PlatformOutcomeUnknown)
 export type PlatformWriteError = typeof PlatformWriteError.Type
 
-/** Why a store could not be read, in one sentence for whoever asked for it. */
+/** One sentence for people: why a store could not be read. */
 export const whyUnread = (error: PlatformReadError): string =>
   error._tag === "PlatformUnavailable"
     ? error.message

@@ -6,7 +6,7 @@ import { PlatformClient } from "./PlatformClient.ts"
 import { defaultOptions } from "./shopify/Client.ts"
 import { makeShopifyPlatform } from "./shopify/ShopifyPlatform.ts"
 
-/** Asks each store's own platform. */
+/** Sends each call to the client of the store's platform. */
 export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Type"]>>): PlatformClient["Type"] => ({
   verify: (store) => clients[store.platform].verify(store),
   pull: (store) => clients[store.platform].pull(store),
@@ -22,7 +22,7 @@ export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Ty
   translations: (store, kind) => clients[store.platform].translations(store, kind)
 })
 
-/** The platforms in production: Shopify over HTTP, the demo platform that is given, and none. */
+/** The platforms in production: Shopify over HTTP, the given demo platform, and none. */
 export const layerPlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], never, R>) =>
   Layer.scoped(
     PlatformClient,
@@ -31,7 +31,7 @@ export const layerPlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], ne
     )
   ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
-/** The demo platform that is given, and none: no request leaves the process. A Shopify store is refused. */
+/** The given demo platform, and none. No request leaves the process. Calls to Shopify stores are refused. */
 export const layerOfflinePlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], never, R>) =>
   Layer.effect(
     PlatformClient,

@@ -2,39 +2,42 @@ import { Data } from "effect"
 import type { Attributes } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 
-/** An entity as a publication names it. */
+/** An entity of a publication. */
 export interface PublishedEntity {
   readonly entityId: EntityId
-  /** What the store calls it; null: it was never published there, or nobody remembers. */
+  /** The store's id of the entity; null: unknown, or never published there. */
   readonly platformId: string | null
-  /** Effective values. A built-in key that is absent is empty; a metafield that is present and `""` is taken away. */
+  /** Effective values. A missing built-in key is empty. A metafield with the value `""` is deleted. */
   readonly attributes: Attributes
 }
 
-interface Asked extends PublishedEntity {
-  /** The id of the ask: one for all attempts to carry it out. */
+interface Requested extends PublishedEntity {
+  /** The same for all attempts of a publication. */
   readonly key: string
 }
 
-/** What one ask brings to one store: an entity's values and the relationships that its kind publishes. */
+/** The values of an entity, and the relationships of its kind, for one store. */
 export type Publication = Data.TaggedEnum<{
   /**
-   * `media`: the whole gallery on that store, in order. `variants`: all of that store, in order; the first publish
-   * carries their values, a later one leaves those of variants that are there alone.
+   * `media`: the whole gallery on the store, in order. `variants`: all variants on the store, in order. Only the first publish
+   * writes the values of variants that the store has.
    */
-  Product: Asked & {
+  Product: Requested & {
     readonly variants: ReadonlyArray<PublishedEntity>
     readonly media: ReadonlyArray<PublishedEntity>
   }
-  /** `productPlatformId`: what the store calls the product, which is live there. */
-  Variant: Asked & { readonly productPlatformId: string }
-  /** `members`: what the store calls the collection's products, in order. */
-  Collection: Asked & { readonly members: ReadonlyArray<string> }
-  Media: Asked
+  /** `productPlatformId`: the store's id of the product, which is live there. */
+  Variant: Requested & { readonly productPlatformId: string }
+  /** `members`: the store's ids of the collection's products, in order. */
+  Collection: Requested & { readonly members: ReadonlyArray<string> }
+  Media: Requested
 }>
 export const Publication = Data.taggedEnum<Publication>()
+export type ProductPublication = Extract<Publication, { _tag: "Product" }>
+export type VariantPublication = Extract<Publication, { _tag: "Variant" }>
+export type CollectionPublication = Extract<Publication, { _tag: "Collection" }>
 
-/** What the store calls the entities that a publication brought there: the one that was asked for, and those it carried. */
+/** The store's ids of all entities of a publication. */
 export interface Published {
   readonly platformIds: ReadonlyMap<EntityId, string>
 }

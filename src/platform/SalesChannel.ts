@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { Timestamp } from "../model/Timestamp.ts"
 
-/** A place where a store sells: what the platform calls a publication. Ids are the platform's own. */
+/** A channel where a store sells. Shopify calls it a publication. Ids are the platform's own. */
 export const SalesChannel = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
   handle: Schema.String,
   catalog_kind: Schema.Literal("app", "market", "company_location", "none"),
-  auto_publish: Schema.Boolean.annotations({ description: "New products appear there by themselves." }),
+  auto_publish: Schema.Boolean.annotations({ description: "New products are published there automatically." }),
   supports_future_publishing: Schema.Boolean
 }).annotations({ identifier: "SalesChannel" })
 export type SalesChannel = typeof SalesChannel.Type
@@ -17,7 +17,9 @@ export const EntityChannel = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
   is_published: Schema.Boolean,
-  publish_date: Schema.NullOr(Timestamp).annotations({ description: "When it was, or will be, published there." }),
+  publish_date: Schema.NullOr(Timestamp).annotations({
+    description: "When the entity was or will be published there."
+  }),
   state: Schema.Literal("published", "scheduled", "unpublished")
 }).annotations({ identifier: "EntityChannel" })
 export type EntityChannel = typeof EntityChannel.Type

@@ -8,26 +8,26 @@ import { Timestamp } from "../model/Timestamp.ts"
 export const TranslatedKind = Schema.Literal("product", "collection")
 export type TranslatedKind = typeof TranslatedKind.Type
 
-/** Our keys of fields that platforms call otherwise. */
+/** Our keys of fields that have another name on platforms. */
 const attributeKeys: ReadonlyMap<string, string> = new Map([
   ["body_html", "description_html"],
   ["meta_title", "seo_title"],
   ["meta_description", "seo_description"]
 ])
 
-/** Our key of a field, by the platform's name of it; null: it is no attribute of the kind. */
+/** Our key of a field, by the platform's name; null: the field is not an attribute of the kind. */
 export const attributeKeyOf = (kind: EntityKind, key: string): string | null => {
   const ours = attributeKeys.get(key) ?? key
   return Object.hasOwn(builtInFields[kind], ours) || isMetafieldKey(ours) ? ours : null
 }
 
-/** A value in another language. `outdated`: the source's digest is not the one the translation was made from. */
+/** A value in another language. `outdated`: its source has changed since it was translated. */
 export const Translation = Schema.Struct({
   key: Schema.String,
   value: Schema.String,
   outdated: Schema.Boolean,
   source_digest: Schema.NullOr(Schema.String).annotations({
-    description: "Digest of the source that it was made from; null where the platform does not keep it."
+    description: "Digest of the translated source; null if the platform does not store it."
   }),
   updated_at: Schema.NullOr(Timestamp)
 })
@@ -47,10 +47,10 @@ const field = {
 
 const PlatformTranslatableField = Schema.Struct(field)
 
-/** A field of an entity that can be translated, and what it says in the main language of these stores. */
+/** A translatable field of an entity, with its value in the main language of these stores. */
 export const TranslatableField = Schema.Struct({
   ...field,
-  store_ids: Schema.Array(StoreId).annotations({ description: "The stores whose source this is, by domain." })
+  store_ids: Schema.Array(StoreId).annotations({ description: "The stores with this source, by domain." })
 })
 export type TranslatableField = typeof TranslatableField.Type
 
@@ -61,7 +61,7 @@ export const Translations = Schema.Struct({
 })
 export type Translations = typeof Translations.Type
 
-/** What the stores of an entity say about it in other languages than their main one. */
+/** The translations of an entity on its stores. */
 export interface EntityTranslations {
   /** By locale, then by the stores' domains, then by key. */
   readonly data: ReadonlyArray<Translations>
@@ -70,28 +70,28 @@ export interface EntityTranslations {
 }
 
 const AttributeKey = Schema.NullOr(Schema.String).annotations({
-  description: "The attribute that the field is, as entities list it; null where it is none."
+  description: "The key of the field among the attributes of entities; null: the field is not an attribute."
 })
 
-/** A translation as answers give it. */
+/** A translation in answers. */
 const KeyedTranslation = Schema.Struct({
   ...Translation.fields,
   attribute_key: AttributeKey
 }).annotations({ identifier: "Translation" })
 
-/** A translatable field as answers give it. */
+/** A translatable field in answers. */
 export const KeyedTranslatableField = Schema.Struct({
   ...TranslatableField.fields,
   attribute_key: AttributeKey
 }).annotations({ identifier: "TranslatableField" })
 
-/** Translations as answers give them. */
+/** Translations in answers. */
 export const KeyedTranslations = Schema.Struct({
   locale: Schema.String,
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(KeyedTranslation) }))
 }).annotations({ identifier: "Translations" })
 
-/** `EntityTranslations` with our keys beside the platforms'. */
+/** `EntityTranslations` with attribute keys. */
 export interface KeyedEntityTranslations {
   readonly data: ReadonlyArray<typeof KeyedTranslations.Type>
   readonly translatable_fields: ReadonlyArray<typeof KeyedTranslatableField.Type>
@@ -114,7 +114,7 @@ export const withAttributeKeys = (
   }
 }
 
-/** What one store says about one product or collection in one other language. */
+/** The translation of one product or collection on one store into one locale. */
 export const PlatformTranslations = Schema.Struct({
   kind: TranslatedKind,
   platform_id: Schema.String,
@@ -124,6 +124,6 @@ export const PlatformTranslations = Schema.Struct({
 })
 export type PlatformTranslations = typeof PlatformTranslations.Type
 
-/** Whether the source is not the one that a translation was made from; where one of the digests is not known, as its platform says. */
+/** Whether the source has changed since it was translated. If a digest is unknown, the platform's own answer counts. */
 export const isOutdated = ({ outdated, source_digest }: Translation, digest: string | null): boolean =>
   source_digest !== null && digest !== null ? source_digest !== digest : outdated

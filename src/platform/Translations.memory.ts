@@ -10,7 +10,7 @@ export interface MemoryMirrorField {
 export interface MemoryMirrorTranslation {
   readonly entityId: EntityId
   readonly locale: string
-  /** `digest`: of its source as it is now. */
+  /** `digest`: of the current source. */
   readonly translation: Translation & { readonly digest: string | null }
 }
 
@@ -24,7 +24,7 @@ export const noTranslations: MemoryTranslations = { fields: new Map(), translati
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** By store; those of unlinked stores are kept and not seen. */
+    /** By store, including unlinked stores. */
     readonly mirroredTranslations: ReadonlyMap<StoreId, MemoryTranslations>
   }
 }

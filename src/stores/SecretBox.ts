@@ -4,36 +4,36 @@ import { Context, Data, Effect, Layer, Option, Predicate, Redacted } from "effec
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 
-/** Where the key is that secrets are encrypted under. */
+/** The source of the key that encrypts secrets. */
 export type SecretKey =
-  /** Nowhere: nothing that is secret can be kept. */
+  /** No key: secrets cannot be saved. */
   | { readonly _tag: "None" }
   /** A setting: 32 bytes in base64 or hexadecimal. */
   | { readonly _tag: "Setting"; readonly key: Redacted.Redacted }
-  /** A file beside the embedded database, which is made when the first secret is kept. */
+  /** A file beside the embedded database. It is created with the first secret. */
   | { readonly _tag: "File"; readonly path: string }
 
-/** Which key this process uses; none, unless where layers meet says otherwise. */
+/** The key source of this process. */
 export class SecretKeySource extends Context.Reference<SecretKeySource>()("catalog/SecretKeySource", {
   defaultValue: (): SecretKey => ({ _tag: "None" })
 }) {}
 
-/** Whose secret it is. Moved to another account or store it opens no more. */
+/** The owner of a secret. The secret cannot be decrypted for another owner. */
 export interface SecretOwner {
   readonly accountId: AccountId
   readonly storeId: StoreId
 }
 
-/** A secret that is kept and cannot be read any more. `message` says why, and the way out. */
+/** A saved secret cannot be decrypted. `message` says why and what to do. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 
 const keyBytes = 32
 const nonceBytes = 12
 const tagBytes = 16
-/** The first byte of what is kept: how it was encrypted. */
+/** The first byte of a sealed secret: the version of its format. */
 const version = 1
 
-/** The bytes of a key as a person writes it; none where it is no key. */
+/** The bytes of a key in base64 or hexadecimal; none: it is not a key. */
 export const secretKeyBytes = (text: string): Option.Option<Buffer> =>
   /^[0-9a-fA-F]{64}$/.test(text)
     ? Option.some(Buffer.from(text, "hex"))
@@ -60,14 +60,14 @@ const decrypted = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
   return decipher.update(sealed.subarray(1 + nonceBytes + tagBytes), undefined, "utf8") + decipher.final("utf8")
 }
 
-/** Work on files; fails with Node's code of what went wrong. */
+/** A file operation. Fails with Node's error code. */
 const onFiles = <A>(work: () => Promise<A>): Effect.Effect<A, string> =>
   Effect.tryPromise({
     try: work,
     catch: (cause) => (Predicate.hasProperty(cause, "code") ? String(cause.code) : "unknown error")
   })
 
-/** The key in a file; none: there is no such file. Fails with what is wrong with it. */
+/** The key in a file; none: the file does not exist. Fails with a message. */
 const readKey = (path: string): Effect.Effect<Option.Option<Buffer>, string> =>
   Effect.gen(function* () {
     const text = yield* onFiles(() => readFile(path, "utf8")).pipe(
@@ -80,10 +80,10 @@ const readKey = (path: string): Effect.Effect<Option.Option<Buffer>, string> =>
     )
     if (text === null) return Option.none()
     const key = secretKeyBytes(text.trim())
-    return Option.isSome(key) ? key : yield* Effect.fail(`${path} holds no key of 32 bytes in base64`)
+    return Option.isSome(key) ? key : yield* Effect.fail(`${path} does not contain a key of 32 bytes in base64`)
   })
 
-/** Makes the file whole or not at all; who comes second finds the first one's. Fails with what is wrong. */
+/** Creates the key file atomically. If another process creates it first, that file stays. Fails with a message. */
 const makeKey = (path: string): Effect.Effect<void, string> =>
   Effect.gen(function* () {
     const draft = `${path}.${randomUUID()}`
@@ -98,17 +98,15 @@ const makeKey = (path: string): Effect.Effect<void, string> =>
     )
   }).pipe(Effect.mapError((code) => `${path} cannot be written (${code})`))
 
-/**
- * Keeps what opens the platforms of stores: encrypted at rest (AES-256-GCM), each secret bound to its account and store.
- */
+/** Encrypts the tokens of stores (AES-256-GCM). Each secret is bound to its account and store. */
 export class SecretBox extends Context.Tag("catalog/SecretBox")<
   SecretBox,
   {
-    /** Whether secrets can be kept, and from now on they can. ValidationFailed names the setting that is missing or at fault. */
+    /** Makes sure that there is a key. ValidationFailed names the setting that is missing or wrong. */
     readonly ready: Effect.Effect<void, ValidationFailed>
-    /** What may be stored in place of a secret. ValidationFailed: as for `ready`. */
+    /** Encrypts a secret. ValidationFailed: as for `ready`. */
     readonly seal: (secret: Redacted.Redacted, owner: SecretOwner) => Effect.Effect<Uint8Array, ValidationFailed>
-    /** The secret. SecretUnreadable: there is no key, it is another, or what was stored is another owner's or was changed. */
+    /** Decrypts a secret. SecretUnreadable: the key is missing or different, or the secret was changed or has another owner. */
     readonly open: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<Redacted.Redacted, SecretUnreadable>
   }
 >() {
@@ -118,7 +116,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
       const source = yield* SecretKeySource
       const name = source._tag === "File" ? source.path : "SECRET_KEY"
 
-      /** The key there is; none: a setting that is not set, or a file that was not made. */
+      /** The existing key; none: the setting is not set, or the file was not created yet. */
       const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
         ? readKey(source.path)
         : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))
@@ -129,13 +127,13 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
         if (source._tag !== "File") return yield* Effect.fail(null)
         yield* makeKey(source.path)
         const made = yield* readKey(source.path)
-        return Option.isSome(made) ? made.value : yield* Effect.fail(`${source.path} is gone`)
+        return Option.isSome(made) ? made.value : yield* Effect.fail(`${source.path} has disappeared`)
       }).pipe(
         Effect.mapError((why) =>
           why === null
             ? ValidationFailed.at(
                 "SECRET_KEY",
-                "is not set, so the token of a store cannot be kept; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+                "is not set, so the token of a store cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
               )
             : ValidationFailed.at("DATA_DIR", why)
         )
@@ -143,7 +141,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
 
       const unreadable = (why: string) =>
         new SecretUnreadable({
-          message: `The store's access token cannot be decrypted: ${why}. Bring back the key it was linked under, or link the store again with its token.`
+          message: `The store's access token cannot be decrypted: ${why}. Restore that key, or link the store again with its token.`
         })
 
       return {
@@ -155,10 +153,10 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
             if (Option.isNone(found))
               return yield* unreadable(source._tag === "File" ? `there is no ${name}` : `${name} is not set`)
             const bytes = Buffer.from(sealed)
-            if (bytes[0] !== version) return yield* unreadable("it was kept by a newer version of this service")
+            if (bytes[0] !== version) return yield* unreadable("it was encrypted by a newer version of this service")
             return yield* Effect.try({
               try: () => Redacted.make(decrypted(found.value, bytes, owner)),
-              catch: () => unreadable(`${name} is not the key that it was kept under`)
+              catch: () => unreadable(`${name} is not the key that it was encrypted with`)
             })
           })
       }

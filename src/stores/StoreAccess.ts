@@ -10,16 +10,16 @@ const closed = (code: string, message: string) => new PlatformRefused({ code, me
 
 const noToken = closed(
   "NO_ACCESS_TOKEN",
-  "No access token is kept for the store: link it again with `catalog store link --platform shopify --token-file FILE`."
+  "The store has no saved access token: link it again with `catalog store link --platform shopify --token-file FILE`."
 )
 
-/** What a store's platform is asked with. */
+/** Opens stores for calls to their platforms. */
 export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
   StoreAccess,
   {
     /**
-     * A linked store with what opens it. NotFound: the account has no such store. PlatformRefused: what opens it cannot be
-     * read any more.
+     * A linked store with its token. NotFound: the account has no such store. PlatformRefused: the token is missing or
+     * cannot be decrypted.
      */
     readonly open: (accountId: AccountId, storeId: StoreId) => Effect.Effect<PlatformStore, NotFound | PlatformRefused>
   }

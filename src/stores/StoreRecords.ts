@@ -9,13 +9,13 @@ import type { PlatformReadError } from "../platform/PlatformErrors.ts"
 import type { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { StoreAccess } from "./StoreAccess.ts"
 
-/** What stores themselves hold: their platforms are asked each time, and nothing is kept of what they say. */
+/** Reads records from the stores' platforms. Nothing is stored. */
 export class StoreRecords extends Context.Tag("catalog/StoreRecords")<
   StoreRecords,
   {
     /**
-     * What the store holds of an entity now, whether or not the entity is on that store here. None: nothing. NotFound: no
-     * such entity or store, and nobody was asked. PlatformReadError: the platform gave no usable answer.
+     * The store's record of an entity, even if the entity is not on that store here. None: the store has no record. NotFound:
+     * no such entity or store; the platform was not called. PlatformReadError: the platform gave no usable answer.
      */
     readonly find: (
       id: EntityId,

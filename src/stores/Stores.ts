@@ -18,58 +18,57 @@ import { StoresRepo } from "./StoresRepo.ts"
 import { UnlinkHook } from "./UnlinkHook.ts"
 
 /**
- * A store to be linked. What is not given is as it was when the store was linked before, else the default; a Shopify store
- * says itself what it is called, and its languages and currency.
+ * A store to link. Omitted members keep their value from when the store was linked before, else they get the default. The
+ * name, languages and currency of a Shopify store are read from the store.
  */
 export interface NewStore {
   readonly domain: string
-  /** The domain when it is blank. */
+  /** If blank: the domain. */
   readonly name?: string | undefined
-  /** `none` by default. */
+  /** Default: `none`. */
   readonly platform?: string | undefined
-  /** `en` by default. */
+  /** Default: `en`. */
   readonly primaryLocale?: string | undefined
-  /** `USD` by default. */
+  /** Default: `USD`. */
   readonly currency?: string | undefined
-  /** An Admin API access token, of a Shopify store and no other. */
+  /** An Admin API access token. Only for Shopify stores. */
   readonly token?: Redacted.Redacted | undefined
 }
 
-/** A store that was linked or unlinked, and how many entities have a version on it. */
+/** A store that was linked or unlinked. `entities`: number of entities with a version on it. */
 export interface StoreChange {
   readonly store: Store
   readonly entities: number
 }
 
-/** Products and collections, with the variants of the former, that are derived together. */
+/** Products and collections that are derived in one step, with the variants of the products. */
 const ownersAtOnce = 100
 
-/** The stores linked to the account of whoever asks. */
+/** The linked stores of the caller's account. */
 export class Stores extends Context.Tag("catalog/Stores")<
   Stores,
   {
     /** By domain. */
     readonly list: Effect.Effect<ReadonlyArray<Store>, never, CurrentActor>
-    /** How many versions of each linked store stand where with its publishes; of a store without one nothing. */
+    /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
     /**
-     * Links a store. One that was linked before has its id and its versions again, as they were left. A Shopify store is
-     * asked first, with its token: nothing is written, and nothing told of who has it, before it has answered. Linking one
-     * that is linked replaces its token, or makes of a store known by its files one that is asked.
+     * Links a store. A store that was linked before gets its former id and versions back. A Shopify store is first called
+     * with its token: until it has answered, nothing is written and the caller does not learn which account has the store.
+     * Linking a linked Shopify store replaces its token. A linked store without a platform can become a Shopify store.
      *
-     * ValidationFailed: a domain, name, language or currency that is none, a domain that is linked already, or is another account's, a platform that cannot be linked,
-     * a token that is missing or cannot be kept (SECRET_KEY). PimLocked: it was linked before, and an import of the account is
-     * under review or being applied. PlatformRefused: the store does not accept the token. PlatformUnavailable: it gave no
-     * usable answer.
+     * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
+     * account, an unknown platform, or a token that is missing or cannot be saved (SECRET_KEY). PimLocked: the store was
+     * linked before, and an import of the account is under review or being applied. PlatformRefused: the store does not
+     * accept the token. PlatformUnavailable: it gave no usable answer.
      */
     readonly link: (
       store: NewStore
     ) => Effect.Effect<StoreChange, ValidationFailed | PimLocked | PlatformReadError, CurrentActor>
     /**
-     * Takes a store out of every answer, as a whole: no reader sees some of its versions without the others. They are kept
-     * for when its domain is linked again. No entity takes a new place in the change order. The account's writers wait
-     * until it is done: some seconds for 100,000 entities. Then dimensions of data health that were scanned are scanned again
-     * without it.
+     * Removes a store from all answers at once: no reader sees only some of its versions. The versions are kept and come back
+     * when the domain is linked again. No entity changes its place in the change order. The account's writers wait
+     * meanwhile: some seconds for 100,000 entities. Afterwards the scanned dimensions of data health are scanned again.
      *
      * ValidationFailed: no store of this domain is linked. PimLocked: an import of the account is under review or being
      * applied.
@@ -88,7 +87,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const transaction = yield* Transaction
       const { onUnlinked } = yield* UnlinkHook
 
-      /** Brings what is derived of a store's entities up to date; answers how many there are. */
+      /** Derives roll-ups and search texts of a store's entities again. Returns the number of entities. */
       const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
         const { entities, stale } = yield* repo.refresh(accountId, id)
         yield* Effect.forEach(
@@ -104,8 +103,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       /**
-       * One transaction, which holds the lock that every writer of the account shares: none of them reads the store as linked
-       * and writes after it is not, and a reader sees the store whole or not at all. What dies with the process never was.
+       * One transaction under the exclusive import lock, which every writer of the account shares. So no writer reads the store
+       * as linked and writes after it was unlinked, and readers see all of the store's versions or none.
        */
       const change = <E>(
         accountId: AccountId,
@@ -129,7 +128,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
           )
           .pipe(asBackground)
 
-      /** Asks the store with its token, then links it under what it says of itself. */
+      /** Reads the store's name, languages and currency with its token, then links it. */
       const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
         const token = yield* tokenOf(given)
         yield* secrets.ready
@@ -173,7 +172,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
           return yield* change(accountId, (isLocked) =>
             Effect.gen(function* () {
               const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-              if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is linked already`)
+              if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
               if (known !== undefined && isLocked) return yield* new PimLocked()
               const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
               yield* repo.link(accountId, store)
@@ -216,7 +215,7 @@ const newStore = (id: StoreId, domain: string): Store => ({
   last_imported_at: null
 })
 
-/** A store with what is given for it; its main language stands first among its languages. */
+/** The store with the given values. Its main language is the first of its languages. */
 const storeOf = (given: NewStore & { readonly platform: Store["platform"] | undefined }, before: Store): Store => ({
   ...before,
   name: given.name?.trim() || before.name,
@@ -226,7 +225,7 @@ const storeOf = (given: NewStore & { readonly platform: Store["platform"] | unde
   currency: given.currency ?? before.currency
 })
 
-/** A Shopify store with what it says about itself. */
+/** A Shopify store with the values that were read from it. */
 const shopOf = ({ currency, locales, name, primaryLocale }: StoreFacts, before: Store): Store => ({
   ...before,
   name: name.trim() || before.name,
@@ -236,18 +235,18 @@ const shopOf = ({ currency, locales, name, primaryLocale }: StoreFacts, before: 
   currency
 })
 
-/** Text that a database can hold. */
+/** Whether the database can store the values. */
 const isSensible = ({ currency, domain, locales, name, primaryLocale }: StoreFacts) =>
   isDomain(canonical(domain)) &&
   [currency, name, primaryLocale, ...locales].every((text) => text.isWellFormed() && !text.includes("\u0000")) &&
   [currency, primaryLocale, ...locales].every((text) => text !== "")
 
-/** The one address of a Shopify store that its Admin API answers at, and the only one that may get its token. */
+/** Whether this is the address of a Shopify store's Admin API. The token is sent to no other address. */
 const isShopify = (domain: string) => /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/.test(domain)
 
 const isPlatform = (text: string): text is Platform => Platform.literals.some((literal) => literal === text)
 
-/** The platform that a store is to be linked on: the one that is given, else the one that it had. */
+/** The given platform, else the former platform of the store. */
 const platformOf = (
   { platform: given, token }: NewStore,
   domain: string,
@@ -260,13 +259,14 @@ const platformOf = (
     return isShopify(domain)
       ? Either.right(platform)
       : refused("domain", "must be the store's address on Shopify, such as tarn-and-tern.myshopify.com")
-  if (token !== undefined) return refused("token", "opens only a store that is linked on the platform shopify")
-  // What the demo calls its records must never be asked of Shopify.
-  if (platform === "demo" && isShopify(domain)) return refused("domain", "is Shopify's: a demo store needs another")
+  if (token !== undefined) return refused("token", "is only for stores on the platform shopify")
+  // Ids of demo records must never be sent to Shopify.
+  if (platform === "demo" && isShopify(domain))
+    return refused("domain", "belongs to Shopify: a demo store needs another one")
   return Either.right(platform)
 }
 
-/** What a person says of a store, where it can be so. */
+/** Checks the values that a person gives for a store. */
 const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<void, ValidationFailed> => {
   const misnomer = name === undefined || name.trim() === "" ? undefined : misnomerOf(name.trim())
   const issues = [
@@ -281,19 +281,19 @@ const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<vo
   return issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
 }
 
-/** The token of a Shopify store, of which nothing else is to be given. */
+/** The token of a Shopify store. Its other values are read from the store, so they must not be given. */
 const tokenOf = ({ currency, name, primaryLocale, token }: NewStore) => {
   const refused = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
-  const told = Object.entries({ name, locale: primaryLocale, currency }).find(([, value]) => value !== undefined)
-  if (told !== undefined) return refused(told[0], "comes from the shop itself: leave it out")
-  if (token === undefined) return refused("token", "is needed: an Admin API access token of the store")
-  // It goes out as a header.
+  const redundant = Object.entries({ name, locale: primaryLocale, currency }).find(([, value]) => value !== undefined)
+  if (redundant !== undefined) return refused(redundant[0], "is read from the store itself: leave it out")
+  if (token === undefined) return refused("token", "is required: an Admin API access token of the store")
+  // The token is sent as a header.
   return /^[\x21-\x7e]{1,1024}$/.test(Redacted.value(token))
     ? Either.right(token)
     : refused("token", "must be one word of at most 1024 visible ASCII characters")
 }
 
-/** Labels of letters, digits and inner hyphens, two at least (RFC 1123). */
+/** At least two labels of letters, digits and inner hyphens (RFC 1123). */
 const isDomain = (text: string) =>
   text.length <= 253 &&
   text.split(".").length >= 2 &&

@@ -47,14 +47,14 @@ describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
         const link = ["store", "link", domain, "--platform", "shopify"]
         const refused = (rule: string) => ({ code: 1, stdout: "", stderr: `${rule}\n` })
         const noKey = refused(
-          "SECRET_KEY: is not set, so the token of a store cannot be kept; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+          "SECRET_KEY: is not set, so the token of a store cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
         )
         assert.deepStrictEqual(yield* run(...link, "--token-file", file("token", `${token}\n`)), noKey)
         assert.deepStrictEqual(yield* Effect.promise(() => piped([...link, "--token-file", "-"], env, token)), noKey)
 
         assert.deepStrictEqual(
           yield* run(...link),
-          refused("--token-file: is needed: an Admin API access token of the store")
+          refused("--token-file: is required: an Admin API access token of the store")
         )
         const missing = join(folder, "nowhere")
         const directory = join(folder, "directory")
@@ -76,11 +76,11 @@ describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
           )
         assert.deepStrictEqual(
           yield* run(...link, "--name", "Tern", "--token-file", file("token", token)),
-          refused("--name: comes from the shop itself: leave it out")
+          refused("--name: is read from the store itself: leave it out")
         )
         assert.deepStrictEqual(
           yield* run("store", "link", domain, "--token-file", file("token", token)),
-          refused("--token-file: opens only a store that is linked on the platform shopify")
+          refused("--token-file: is only for stores on the platform shopify")
         )
         assert.deepStrictEqual(
           yield* run("store", "link", "x.example", "--platform", "woo"),

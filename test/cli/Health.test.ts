@@ -143,8 +143,8 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
           ["health", "rules", "set", "media", "--required", "colour"],
           "media required: is an unknown key of a media file; the allowed keys are alt; a new metafield needs a definition first"
         ],
-        [["health", "rules", "set", "media", "--required", "url,url"], "media required: url is named twice"],
-        [["health", "rules", "set", "media", "--recommended", "alt,url"], "media recommended: url is required already"]
+        [["health", "rules", "set", "media", "--required", "url,url"], "media required: url is listed twice"],
+        [["health", "rules", "set", "media", "--recommended", "alt,url"], "media recommended: url is already required"]
       ]
       for (const [args, message] of refused)
         assert.deepStrictEqual(yield* run(...args), { code: 1, stdout: "", stderr: `${message}\n` })

@@ -41,7 +41,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         )
         assert.strictEqual(
           yield* refusal("store", "link", "shop.example.com"),
-          "domain: shop.example.com is linked already"
+          "domain: shop.example.com is already linked"
         )
         assert.strictEqual(
           yield* refusal("store", "link", "x.example", "--platform", "shopify"),

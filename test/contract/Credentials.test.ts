@@ -171,7 +171,7 @@ for (const engine of all) {
             // Without the platform's name too: it is known.
             assert.strictEqual(
               yield* refusal(link({ domain })),
-              "token: is needed: an Admin API access token of the store"
+              "token: is required: an Admin API access token of the store"
             )
             assert.deepStrictEqual(yield* linking(first), { store, entities: 1 })
             assert.strictEqual(yield* kept(accountId, store.id), first)
@@ -209,10 +209,10 @@ for (const engine of all) {
             const server = yield* ShopifyTestServer
             const { list } = yield* Stores
             for (const [fault, why] of [
-              ["html", "its answer makes no sense"],
-              ["odd", "its answer makes no sense"],
+              ["html", "its answer is not valid"],
+              ["odd", "its answer is not valid"],
               ["half", "the connection failed"],
-              ["server", "it reports a failure of its own"]
+              ["server", "it reports an internal error"]
             ] as const) {
               const token = yield* aToken
               server.script(token, "Verify", fault, 99)
@@ -248,15 +248,15 @@ for (const engine of all) {
             ] as const)
               assert.strictEqual(
                 yield* refusal(linking(token, more)),
-                `${flag}: comes from the shop itself: leave it out`
+                `${flag}: is read from the store itself: leave it out`
               )
             assert.strictEqual(
               yield* refusal(linking(token, { platform: "none" })),
-              "token: opens only a store that is linked on the platform shopify"
+              "token: is only for stores on the platform shopify"
             )
             assert.strictEqual(
               yield* refusal(linking(undefined, { platform: "demo" })),
-              "domain: is Shopify's: a demo store needs another"
+              "domain: belongs to Shopify: a demo store needs another one"
             )
             assert.strictEqual(
               yield* refusal(linking(undefined, { platform: "woo" })),
@@ -281,7 +281,7 @@ for (const engine of all) {
             assert.deepInclude(asked.store, { id: store.id, platform: "shopify", name: "Tern & Daughters" })
             assert.strictEqual(
               yield* refusal(link({ domain, platform: "none" })),
-              `domain: ${domain} is linked already`
+              `domain: ${domain} is already linked`
             )
           })
         ).pipe(Effect.asVoid)
@@ -323,7 +323,7 @@ for (const engine of all) {
               _tag: "PlatformRefused",
               code: "ACCESS_TOKEN_UNREADABLE",
               message:
-                "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was kept under. Bring back the key it was linked under, or link the store again with its token."
+                "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was encrypted with. Restore that key, or link the store again with its token."
             })
             yield* unlink(domain)
             assert.isTrue(Option.isNone(yield* stores.credential(accountId, store.id)))

@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Duration, Effect, Layer, Stream } from "effect"
 import { demoPlatformId } from "../../src/demo/DemoRecords.ts"
-import { type DemoFailure, DemoShops } from "../../src/demo/DemoShops.ts"
+import type { DemoFailure } from "../../src/demo/DemoShop.ts"
+import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
@@ -121,7 +122,7 @@ const claimAndDie = (leaseSeconds: number, ...only: ReadonlyArray<PublicationId>
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`publishing on ${engine.name}`, () => {
     layer(Quick.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
-      it.effect("a product's first publish carries its variants and media, which take its outcome", () =>
+      it.effect("the first publish of a product includes its variants and media, which get the same outcome", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, large, picture, product, small, store } = shop
@@ -160,7 +161,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a later publish brings the product alone; its variants' drafts stay drafts", () =>
+      it.effect("a later publish sends only the product; drafts of its variants stay drafts", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, small, store } = shop
@@ -179,7 +180,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a variant that came after its product's first publish is published by itself, then placed", () =>
+      it.effect("a variant added after the first publish is published alone, then put in its position", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { large, product, small, store } = shop
@@ -205,7 +206,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what is edited after the ask stays a draft", () =>
+      it.effect("edits after the request stay drafts", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, small, store } = shop
@@ -222,7 +223,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("the same asked again joins, a newer one queues behind it and never comes first", () =>
+      it.effect("an equal request joins the open one; a newer request runs after it", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -253,7 +254,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("while a newer ask waits the state stays pending, whatever became of the older one", () =>
+      it.effect("the state stays pending while a newer request is open, for every outcome of the older one", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, small, store } = shop
@@ -270,7 +271,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("nothing to publish is said, and changes nothing", () =>
+      it.effect("a request with nothing to publish says so and changes nothing", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -314,7 +315,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a metafield that is gone is taken away", () =>
+      it.effect("a deleted metafield is deleted on the store", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -338,7 +339,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("all that waits is asked for: products first, then what needs them", () =>
+      it.effect("all unpublished drafts are requested: products first, then entities that refer to them", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, collection, files, other, picture, product, store } = shop
@@ -403,7 +404,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("collections bring their members; variants and members of what is not live are refused by name", () =>
+      it.effect("collections send their members; variants and members whose product is not live are refused", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { collection, product, small, store } = shop
@@ -424,7 +425,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what is not there, what has no platform and what has moved on is refused", () =>
+      it.effect("unknown entities, stores without a platform and outdated revisions are refused", () =>
         inShop(({ files, other, picture, product, store }) =>
           Effect.gen(function* () {
             const theirs = yield* aShop
@@ -453,7 +454,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("while an import is under review nothing is asked for or begun, and what is under way ends", () =>
+      it.effect("during the review of an import no request or attempt starts, and running attempts end", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, product, store } = shop
@@ -502,7 +503,7 @@ for (const engine of serviceEngines) {
           )
       )
 
-      it.effect("a failed version whose draft was undone is sent all the same: nobody knows what the store has", () =>
+      it.effect("a failed version is sent even if its draft was undone: the state of the store is unknown", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -519,7 +520,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a platform that fails is tried again so often, then it is failed and says so", () =>
+      it.effect("after the last attempt on a failing platform the publication fails, with the number of attempts", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -532,7 +533,7 @@ for (const engine of serviceEngines) {
               attempts: most,
               error: {
                 code: "PLATFORM_UNAVAILABLE",
-                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 12 times."
+                message: "The store's platform cannot be reached: it reports an internal error. Tried 12 times."
               }
             })
             assert.deepStrictEqual(
@@ -544,7 +545,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what kills every process that carries it out is given up", () =>
+      it.effect("a publication whose process dies each time fails in the end", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, small, store } = shop
@@ -577,7 +578,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("attempts whose process died are not counted as attempts that the store failed", () =>
+      it.effect("attempts whose process died do not count as failures of the store", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -597,7 +598,7 @@ for (const engine of serviceEngines) {
               attempts: 7,
               error: {
                 code: "PLATFORM_UNAVAILABLE",
-                message: "The store's platform cannot be reached: it reports a failure of its own. Tried 4 times."
+                message: "The store's platform cannot be reached: it reports an internal error. Tried 4 times."
               }
             })
             assert.deepStrictEqual(
@@ -608,7 +609,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a lost answer is read back: one effect, published", () =>
+      it.effect("after a lost answer the store is read back: one effect, published", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -620,7 +621,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what a process that is gone had under way is taken over when its lease ran out", () =>
+      it.effect("publications of a dead process are taken over after their lease", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -649,7 +650,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a process that is told to stop gives back what it has under way, and that does not count", () =>
+      it.effect("a stopping process gives back its publications, and these attempts do not count", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, product, store } = shop
@@ -677,7 +678,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("of one store so many are under way, and of all together so many, each store in its turn", () =>
+      it.effect("limits concurrent publications per store and in total, and takes stores in turn", () =>
         Effect.gen(function* () {
           const shops = yield* Effect.replicateEffect(aShop, 2)
           const ids = new Map<PublicationId, StoreId>()
@@ -700,7 +701,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("a push of accepted values and a few others leaves drafts drafts", () =>
+      it.effect("publishing values over the accepted ones leaves drafts unpublished", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -729,7 +730,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what waits on an unlinked store goes on when the store is linked again", () =>
+      it.effect("publications to an unlinked store continue when the store is linked again", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -743,7 +744,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what was taken off its store before its turn is failed", () =>
+      it.effect("a publication fails if its entity was removed from the store before its turn", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, small, store } = shop
@@ -761,7 +762,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("workers carry out what was asked before they came, versions without an ask, and what comes", () =>
+      it.effect("workers run earlier requests, pending versions without a request, and new requests", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { collection, product, small, store } = shop
@@ -786,7 +787,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("two who ask at once share one publication", () =>
+      it.effect("two concurrent requests share one publication", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
@@ -805,7 +806,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("lists entities whose last publish failed, newest first, until somebody asks again", () =>
+      it.effect("lists entities whose last publish failed, newest first, until the next request", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { collection, picture, product, store } = shop
@@ -848,7 +849,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("one account sees nothing of another's publications", () =>
+      it.effect("an account does not see publications of another account", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const theirs = yield* aShop

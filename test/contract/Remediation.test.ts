@@ -258,14 +258,11 @@ for (const engine of serviceEngines) {
               [{ ...good, value: "a\nb" }, misfit("value: must be one line of text")],
               [{ ...good, value: "a\u0000b" }, misfit("value: must not contain U+0000")],
               [{ ...good, value: "\ud800" }, misfit("value: must not contain lone surrogates")],
-              [{ ...good, value: "" }, misfit("value: must not be empty: something else than white space is needed")],
-              [
-                { ...good, value: " \u3000" },
-                misfit("value: must not be empty: something else than white space is needed")
-              ],
+              [{ ...good, value: "" }, misfit("value: must not be empty: it needs more than white space")],
+              [{ ...good, value: " \u3000" }, misfit("value: must not be empty: it needs more than white space")],
               [
                 { ...good, field: "description_html", value: "<p>&nbsp;</p>" },
-                misfit("value: must not be empty: text or an image is needed")
+                misfit("value: must not be empty: it needs text or an image")
               ]
             ]
             const { filled, results } = yield* fill("product", [...cases.map(([operation]) => operation), good])

@@ -268,7 +268,7 @@ for (const engine of serviceEngines) {
               Effect.map(Effect.flip(refused), (error) => error.message)
             assert.strictEqual(
               yield* message(link({ domain: "Shop.example" })),
-              "domain: shop.example is linked already"
+              "domain: shop.example is already linked"
             )
             const unknown = "domain: no store gone.example is linked; see `catalog store list`"
             assert.strictEqual(yield* message(unlink("gone.example")), unknown)

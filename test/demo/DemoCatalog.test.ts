@@ -70,7 +70,7 @@ const atLeast = (count: number, found: ReadonlyArray<unknown>, what: string) =>
   assert.isAtLeast(found.length, count, what)
 
 describe("demo catalog", () => {
-  it("is the same for the same account and shares nothing with another", () => {
+  it("is the same for the same account and shares no id with another", () => {
     assert.deepStrictEqual(demoStores(accountId), stores)
     assert.deepStrictEqual(demoChanges(stores), demoChanges(demoStores(accountId)))
     const other = demoStores(AccountId.make("00000000-7d4e-4b6a-9c2d-0a1b2c3d4e5f"))
@@ -83,7 +83,7 @@ describe("demo catalog", () => {
     )
   })
 
-  it("has three stores on the demo platform, whose domains carry eight characters of the account's id", () => {
+  it("has three stores on the demo platform, with eight characters of the account's id in their domains", () => {
     assert.lengthOf(stores, 3)
     for (const { domain, last_imported_at, platform } of stores) {
       assert.strictEqual(platform, "demo")
@@ -99,7 +99,7 @@ describe("demo catalog", () => {
   })
 
   layer(Applied.layer)((it) => {
-    it.effect("has enough of everything", () =>
+    it.effect("has enough entities of every kind", () =>
       Effect.map(Applied, ({ of }) => {
         assert.isAtLeast(of("product").length, 60)
         assert.isAtMost(of("product").length, 200)
@@ -113,7 +113,7 @@ describe("demo catalog", () => {
       })
     )
 
-    it.effect("has every publish state on two products, drafts and overrides", () =>
+    it.effect("has two products in every publish state, drafts and overrides", () =>
       Effect.map(Applied, ({ all, of }) => {
         for (const status of PublishStatus.literals)
           atLeast(
@@ -140,7 +140,7 @@ describe("demo catalog", () => {
       })
     )
 
-    it.effect("has every product on a store, two on one only", () =>
+    it.effect("has every product on a store, two of them on only one", () =>
       Effect.map(Applied, ({ all, of }) => {
         assert.deepStrictEqual(
           all.filter(({ storeIds }) => storeIds.length === 0),
@@ -159,7 +159,7 @@ describe("demo catalog", () => {
       })
     )
 
-    it.effect("publishes nothing whose parts are not on the store", () =>
+    it.effect("publishes no entity whose parts are not on the store", () =>
       Effect.map(Applied, ({ all }) => {
         const byId = new Map(all.map((aggregate) => [aggregate.id, aggregate]))
         for (const { versions } of all)
@@ -171,7 +171,7 @@ describe("demo catalog", () => {
       })
     )
 
-    it.effect("differs between stores and speaks several scripts", () =>
+    it.effect("differs between stores and uses several scripts", () =>
       Effect.map(Applied, ({ all, of }) => {
         atLeast(3, differing(of("product"), "title"), "titles that differ")
         atLeast(3, differing(of("product"), "vendor"), "vendors that differ")
@@ -190,7 +190,7 @@ describe("demo catalog", () => {
       })
     )
 
-    it.effect("gives every dimension of data health something to find", () =>
+    it.effect("has issues for every dimension of data health", () =>
       Effect.map(Applied, ({ all, of }) => {
         const required = ["title", "description_html", "vendor", "product_type"]
         atLeast(
@@ -268,7 +268,7 @@ const walk = Effect.fnUntraced(
 for (const engine of serviceEngines.filter(({ name }) => name !== "memory")) {
   describe.skipIf(engine.absent)(`demo catalog on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("reads as on the memory twin", () =>
+      it.effect("reads the same as in memory", () =>
         Effect.gen(function* () {
           const walks = Effect.forEach(["product", "variant", "collection", "media"] as const, walk)
           yield* applied
@@ -283,7 +283,7 @@ for (const engine of serviceEngines.filter(({ name }) => name !== "memory")) {
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`Demo on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("leaves nothing when it does not come to its end", () =>
+      it.effect("writes nothing if it fails midway", () =>
         Effect.gen(function* () {
           const withoutKeys = Demo.layer.pipe(
             Layer.provide(Layer.mock(ApiKeys, { create: () => Effect.dieMessage("killed") }))
@@ -297,7 +297,7 @@ for (const engine of serviceEngines) {
         })
       )
 
-      it.effect("makes an account that its key opens, and another one when asked again", () =>
+      it.effect("creates an account with a valid key, and another one the next time", () =>
         Effect.gen(function* () {
           const demo = yield* Demo
           const { account, key } = yield* demo.create

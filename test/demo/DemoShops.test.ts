@@ -92,7 +92,7 @@ const nameOf = (id: EntityId, storeId: StoreId) => `${id} ${storeId}`
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`the demo's shops on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("hold what their stores accepted; what is pending is published once somebody works", () =>
+      it.effect("have the values that their stores accepted, and workers publish pending versions", () =>
         Effect.gen(function* () {
           const { id } = (yield* (yield* Demo).create).account
           const before = yield* differences(id)

@@ -14,7 +14,7 @@ import {
   sectionsOf
 } from "../../src/health/Health.ts"
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
-import { scan } from "../../src/health/HealthScan.ts"
+import { scan } from "../../src/health/HealthScan.memory.ts"
 import { EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { builtInKeyRules } from "../../src/model/KeyRules.ts"

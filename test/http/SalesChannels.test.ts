@@ -145,7 +145,7 @@ describe("live reads", () => {
         const known = () => ask(target, { token: shop.token, headers: { "if-none-match": etag } })
         assert.strictEqual((yield* known()).status, 304)
         yield* shops.fail(named, { kind: "error", percent: 100, delayMillis: 0 })
-        const failure = cannotBeReached("it reports a failure of its own")
+        const failure = cannotBeReached("it reports an internal error")
         for (const answer of [yield* ofStore(), yield* known(), yield* of("product"), yield* of("variant")])
           assertRefusal(answer, failure)
         yield* shops.mend(named)
@@ -275,11 +275,11 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
     )
 
     const faults: ReadonlyArray<readonly [Fault, string]> = [
-      ["html", "its answer makes no sense"],
-      ["odd", "its answer makes no sense"],
+      ["html", "its answer is not valid"],
+      ["odd", "its answer is not valid"],
       ["half", "the connection failed"],
       ["cut", "the connection failed"],
-      ["server", "it reports a failure of its own"],
+      ["server", "it reports an internal error"],
       ["hang", "it did not answer in time"]
     ]
     for (const [fault, why] of faults)
@@ -312,7 +312,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
           assertRefusal(
             yield* ofStore(),
             failed(
-              "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was kept under. Bring back the key it was linked under, or link the store again with its token."
+              "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was encrypted with. Restore that key, or link the store again with its token."
             )
           )
         })

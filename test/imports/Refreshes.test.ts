@@ -657,7 +657,7 @@ for (const engine of engines)
                 return error
               })
             yield* shops.fail(shop, { kind: "error", percent: 100, delayMillis: 0 })
-            yield* failing("The store's platform cannot be reached: it reports a failure of its own.")
+            yield* failing("The store's platform cannot be reached: it reports an internal error.")
             yield* shops.mend(shop)
             yield* shops.fail(shop, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* failing(
@@ -683,7 +683,7 @@ for (const engine of engines)
             yield* put("orphan.example", [held("variant", "orphan/1", { sku: "o" }, { parentId: "orphan/0" })])
             assert.strictEqual(
               yield* refusal("orphan.example"),
-              "The store's platform cannot be reached: its answer makes no sense."
+              "The store's platform cannot be reached: its answer is not valid."
             )
             const [left, right] = [
               yield* anEntity("product", { title: "L" }),

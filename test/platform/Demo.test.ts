@@ -34,7 +34,7 @@ const market = {
 for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...demoEngines]) {
   describe.skipIf(engine.absent)(`a demo shop on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("has the effect of a key once, however many publish with it at once", () =>
+      it.effect("applies concurrent publications with the same key once", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -76,7 +76,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("a key that was carried out changes nothing, even after a newer one", () =>
+      it.effect("repeating an applied key changes nothing, even after a newer key", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const store = yield* (yield* PlatformShops).open
@@ -94,7 +94,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("refuses when it is told to, says why, and takes what comes after it is mended", () =>
+      it.effect("refuses on command with a reason, and accepts publications again after mend", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -116,7 +116,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("fails in so many of a hundred calls", () =>
+      it.effect("fails in the given percentage of calls", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -131,7 +131,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("is walked to its end, a page at a time", () =>
+      it.effect("reads all pages of a pull", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -142,7 +142,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
-      it.effect("has what lies beside its catalog; another shape is nonsense", () =>
+      it.effect("reads sections, and fails with `nonsense` on items of another shape", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient
           const shops = yield* DemoShops
@@ -162,7 +162,7 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
 }
 
 layer(demoMemory)("a demo shop that answers late", (it) => {
-  it.effect("lets a live read go after 5 s, and leaves a publish unknown after 30 s", () =>
+  it.effect("ends a live read after 5 s, and a publish as unknown after 30 s", () =>
     Effect.gen(function* () {
       const client = yield* PlatformClient
       const shops = yield* DemoShops
@@ -182,7 +182,7 @@ layer(demoMemory)("a demo shop that answers late", (it) => {
 })
 
 layer(Layer.empty)("a store of platform none", (it) => {
-  it.effect("has no channels and nothing to mirror, and takes nothing", () =>
+  it.effect("has no channels and nothing to mirror, and refuses publications", () =>
     Effect.gen(function* () {
       const store = aStore("none")
       const refusal = {

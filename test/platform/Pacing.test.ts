@@ -8,7 +8,7 @@ import { aStore } from "./PlatformShops.ts"
 const budget: Pacing.Budget = { maximum: 1000, available: 40, restorePerSecond: 50, atMillis: 0 }
 
 describe("pacing by the throttle status", () => {
-  it("waits until the points are back, and never for more than there can be", () => {
+  it("waits until the points are restored, at most for the maximum", () => {
     assert.strictEqual(Pacing.waitMillis(budget, 40, 0), 0)
     assert.strictEqual(Pacing.waitMillis(budget, 140, 0), 2_000)
     assert.strictEqual(Pacing.waitMillis(budget, 140, 500), 1_500)
@@ -16,7 +16,7 @@ describe("pacing by the throttle status", () => {
     assert.strictEqual(Pacing.waitMillis(budget, 9_999, 60_000), 0)
   })
 
-  it("counts what is under way", () => {
+  it("counts open calls", () => {
     const after = Pacing.spent(Pacing.spent(budget, 40, 0), 40, 0)
     assert.strictEqual(Pacing.waitMillis(after, 10, 0), 1_000)
   })
@@ -55,8 +55,8 @@ const good = (available = 2_000) =>
 const Empty = Schema.Struct({})
 const store = aStore("shopify", "secret")
 
-describe("a line to a store", () => {
-  it.scoped("is paced by what its last answer left", () =>
+describe("calls to a store", () => {
+  it.scoped("are paced by the budget of the last answer", () =>
     Effect.gen(function* () {
       const { askedAt, client } = yield* scripted(() => good(0))
       yield* client.read(store, "query A { shop { id } }", Empty)
@@ -69,7 +69,7 @@ describe("a line to a store", () => {
     })
   )
 
-  it.scoped("carries four calls at a time; one to another store does not wait for them", () =>
+  it.scoped("run four at a time, without delaying another store", () =>
     Effect.gen(function* () {
       const { askedAt, client } = yield* scripted((call) => (call <= 4 ? "never" : good()))
       const hanging = yield* Effect.forEach(Array.from({ length: 6 }), () =>
@@ -84,7 +84,7 @@ describe("a line to a store", () => {
     })
   )
 
-  it.scoped("gives a call up at its limit: unknown when it was sent, harmless while it waits for its turn", () =>
+  it.scoped("end at the time limit: as unknown if sent, as unavailable while waiting", () =>
     Effect.gen(function* () {
       const { askedAt, client } = yield* scripted(() => "never")
       const write = () => Effect.fork(Effect.flip(client.write(store, "mutation M { x }", Empty, {})))
@@ -106,7 +106,7 @@ describe("a line to a store", () => {
     })
   )
 
-  it.scoped("rests after ten failures in a row, then is tried by one call", () =>
+  it.scoped("pause after ten failures in a row, then continue with one call", () =>
     Effect.gen(function* () {
       const { askedAt, client } = yield* scripted((call) => (call <= 11 ? new Response("<html>") : good()))
       const ask = Effect.either(client.read(store, "query A { shop { id } }", Empty))

@@ -84,7 +84,7 @@ const firstProduct = (shop: ShopifyShop) => {
 
 describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${products} products from Shopify`, () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("has all of them, and the next one writes nothing", () =>
+    it.effect("imports all products, and the next refresh writes nothing", () =>
       Effect.gen(function* () {
         const { accountId, actor } = yield* aMerchant
         const shop = (yield* ShopifyTestServer).open(token)
@@ -140,7 +140,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
       })
     )
 
-    it.effect("takes what somebody edited there, asks where both did, and unlinks what is gone", () =>
+    it.effect("takes edits of the store, reports conflicts, and unlinks deleted records", () =>
       Effect.gen(function* () {
         const { actor } = yield* aMerchant
         const shop = (yield* ShopifyTestServer).open(token)
@@ -182,11 +182,11 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
 
     for (const [fault, operation, message] of [
       ["refused", "RunBulk", "The store's platform refuses to be read (ACCESS_DENIED): Access denied for field."],
-      ["html", "BulkState", "The store's platform cannot be reached: its answer makes no sense."],
+      ["html", "BulkState", "The store's platform cannot be reached: its answer is not valid."],
       ["half", "BulkState", "The store's platform cannot be reached: the connection failed."],
-      ["half", "BulkFile", "The store's platform cannot be reached: its answer makes no sense."],
+      ["half", "BulkFile", "The store's platform cannot be reached: its answer is not valid."],
       // What it leaves out is not taken for gone.
-      ["short", "BulkFile", "The store's platform cannot be reached: its answer makes no sense."]
+      ["short", "BulkFile", "The store's platform cannot be reached: its answer is not valid."]
     ] as const)
       it.effect(
         `fails with one reason when the platform does (${operation}: ${fault}), and nothing is half-written`,

@@ -30,7 +30,7 @@ const unavailable = (reason: string, why: string) => ({
 const unknown = (reason: string, why: string) => ({
   _tag: "PlatformOutcomeUnknown",
   reason,
-  message: `The store's platform was asked to take the values, and ${why}: whether it took them is to be read back.`
+  message: `The values were sent to the store's platform, but ${why}: whether it accepted them is not known yet.`
 })
 const refusal = (code: string, message: string) => ({ _tag: "PlatformRefused", code, message, field: null })
 
@@ -38,9 +38,9 @@ const why = {
   throttled: "it asks for fewer requests",
   timeout: "it did not answer in time",
   transport: "the connection failed",
-  server: "it reports a failure of its own",
-  nonsense: "its answer makes no sense",
-  suspended: "it failed several times in a row and is left alone for a moment"
+  server: "it reports an internal error",
+  nonsense: "its answer is not valid",
+  suspended: "it failed several times in a row, so calls are paused for a moment"
 }
 
 describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
@@ -58,7 +58,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       ["frozen", 1, refusal("SHOP_FROZEN", "The store is frozen until its bill is paid."), 1]
     ]
     for (const [fault, times, outcome, asked] of reads)
-      it.effect(`a read that meets ${fault} is asked ${asked} times and ends typed`, () =>
+      it.effect(`a read with the fault ${fault} is sent ${asked} times and fails with a typed error`, () =>
         Effect.gen(function* () {
           const { verify } = yield* PlatformClient
           const shop = yield* open
@@ -69,7 +69,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       )
 
     for (const fault of ["throttled", "busy", "server", "internal", "cut", "lost", "half"] as const)
-      it.effect(`a read gets over one ${fault}`, () =>
+      it.effect(`a read is repeated after one ${fault}`, () =>
         Effect.gen(function* () {
           const { verify } = yield* PlatformClient
           const shop = yield* open
@@ -95,7 +95,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       ["refused", refusal("ACCESS_DENIED", "Access denied for field."), 0]
     ]
     for (const [fault, outcome, made] of writes)
-      it.effect(`a write that meets ${fault} is sent once and ends typed; again, it is there once`, () =>
+      it.effect(`a write with the fault ${fault} is sent once and fails typed; sent again, it has one effect`, () =>
         Effect.gen(function* () {
           const { publish, readBack } = yield* PlatformClient
           const shop = yield* open
@@ -127,7 +127,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("a read that fails after a write was taken leaves the outcome unknown", () =>
+    it.effect("a read that fails after a successful write makes the outcome unknown", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const shop = yield* open
@@ -140,7 +140,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("a token that opens nothing is refused, and is in no error", () =>
+    it.effect("an invalid token is refused, and no error contains it", () =>
       Effect.gen(function* () {
         const { publish, verify } = yield* PlatformClient
         const store = aStore("shopify", "shpat_0123456789")
@@ -163,7 +163,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("a product of the shop is adopted by SKU, and nothing it has is lost", () =>
+    it.effect("a product of the shop is matched by SKU and keeps its other data", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const { shop, store } = yield* open
@@ -198,7 +198,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("a product that is unlisted is so in the shop, and is read as such", () =>
+    it.effect("an unlisted product is written and read as unlisted", () =>
       Effect.gen(function* () {
         const { publish, pull, readBack } = yield* PlatformClient
         const { shop, store } = yield* open
@@ -220,7 +220,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("a product that was published from another entity is not adopted", () =>
+    it.effect("a product that was published from another entity is not matched", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const { shop, store } = yield* open
@@ -231,7 +231,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("pages of every list are walked to their end", () =>
+    it.effect("all pages of every list are read", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
         const { asked, shop, store } = yield* open
@@ -305,7 +305,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("definitions, entries and translations are read as the domain writes them", () =>
+    it.effect("definitions, entries and translations are converted to our types", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
         const { shop, store } = yield* open
@@ -421,7 +421,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("channels of the store, and whether an entity is on them", () =>
+    it.effect("reads the channels of the store, and whether an entity is on them", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
         const { shop, store } = yield* open

@@ -9,7 +9,7 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
   it("is written for the version whose introspection is pinned", () => assert.strictEqual(apiVersion, "2026-07"))
 
   for (const [name, text] of Object.entries(documents)) {
-    it(`${name} is valid, whole, and uses nothing deprecated`, () => {
+    it(`${name} is valid and complete, and uses nothing deprecated`, () => {
       if (adminSchema === undefined) return assert.fail("no schema")
       const document = parse(text)
       assert.deepStrictEqual(
@@ -20,7 +20,7 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
     })
   }
 
-  it("declares its variables with types that exist, optional ones only where pages begin", () => {
+  it("declares variables of existing types, optional only for page positions", () => {
     if (adminSchema === undefined) return assert.fail("no schema")
     const schema = adminSchema
     const optional = new Set<string>()
@@ -49,7 +49,7 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
     ])
   })
 
-  it("the check finds what does not fit", () => {
+  it("the check finds invalid documents", () => {
     if (adminSchema === undefined) return assert.fail("no schema")
     assert.deepStrictEqual(
       validate(adminSchema, parse("query Bad($id: Int!) { product(id: $id) { titel } }")).map(({ message }) => message),

@@ -26,11 +26,11 @@ const open = (sealed: Uint8Array, of = owner) =>
 const whyNot = (sealed: Uint8Array, of = owner) => Effect.map(Effect.flip(open(sealed, of)), ({ message }) => message)
 
 const unreadable = (why: string) =>
-  `The store's access token cannot be decrypted: ${why}. Bring back the key it was linked under, or link the store again with its token.`
-const otherKey = unreadable("SECRET_KEY is not the key that it was kept under")
+  `The store's access token cannot be decrypted: ${why}. Restore that key, or link the store again with its token.`
+const otherKey = unreadable("SECRET_KEY is not the key that it was encrypted with")
 
 describe("a secret", () => {
-  it.effect("comes back as it was, and nothing of it is in what is kept", () =>
+  it.effect("is decrypted unchanged, and the sealed bytes contain no part of it", () =>
     Effect.gen(function* () {
       const sealed = Buffer.from(yield* seal)
       assert.strictEqual(yield* open(sealed), secret)
@@ -39,14 +39,14 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("is kept differently each time", () =>
+  it.effect("is sealed differently each time", () =>
     Effect.gen(function* () {
       const kept = yield* Effect.replicateEffect(seal, 200)
       assert.strictEqual(new Set(kept.map((sealed) => Buffer.from(sealed).toString("hex").slice(2, 26))).size, 200)
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("opens for its own account and store alone", () =>
+  it.effect("is decrypted only for its own account and store", () =>
     Effect.gen(function* () {
       const sealed = yield* seal
       const other = crypto.randomUUID()
@@ -55,7 +55,7 @@ describe("a secret", () => {
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("does not open when any byte of it was changed, or its end is missing", () =>
+  it.effect("is not decrypted if a byte was changed or its end is missing", () =>
     Effect.gen(function* () {
       const sealed = Buffer.from(yield* seal)
       assert.isAbove(sealed.length, 60)
@@ -67,11 +67,11 @@ describe("a secret", () => {
       for (const length of [1, 5, 20, sealed.length - 1])
         assert.strictEqual(yield* whyNot(sealed.subarray(0, length)), otherKey)
       for (const odd of [new Uint8Array(0), Buffer.concat([Buffer.of(2), sealed.subarray(1)])])
-        assert.strictEqual(yield* whyNot(odd), unreadable("it was kept by a newer version of this service"))
+        assert.strictEqual(yield* whyNot(odd), unreadable("it was encrypted by a newer version of this service"))
     }).pipe(Effect.provide(box))
   )
 
-  it.effect("opens under its own key alone, however that is written", () =>
+  it.effect("is decrypted only with its own key, in base64 or hexadecimal", () =>
     Effect.gen(function* () {
       const sealed = yield* Effect.provide(seal, box)
       assert.strictEqual(yield* Effect.provide(open(sealed), setting(key.toString("hex").toUpperCase())), secret)
@@ -83,10 +83,10 @@ describe("a secret", () => {
     })
   )
 
-  it.effect("is refused where there is no key, by the name of the setting", () =>
+  it.effect("is refused without a key, and the message names the setting", () =>
     Effect.gen(function* () {
       const message =
-        "SECRET_KEY: is not set, so the token of a store cannot be kept; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
+        "SECRET_KEY: is not set, so the token of a store cannot be saved; set it to 32 bytes in base64, for example from `openssl rand -base64 32`, the same for every process on this database"
       const { ready } = yield* SecretBox
       assert.strictEqual((yield* Effect.flip(ready)).message, message)
       assert.strictEqual((yield* Effect.flip(seal)).message, message)
@@ -95,7 +95,7 @@ describe("a secret", () => {
 })
 
 describe("a key in a file", () => {
-  it.effect("is made when it is needed, once, and for its owner's eyes only", () =>
+  it.effect("is created once, when it is needed, readable only by its owner", () =>
     Effect.gen(function* () {
       const place = mkdtempSync(join(folder, "data-"))
       const path = join(place, "secret.key")
@@ -120,18 +120,18 @@ describe("a key in a file", () => {
       writeFileSync(path, "nonsense\n")
       assert.strictEqual(
         yield* Effect.provide(whyNot(kept[0] ?? assert.fail()), here),
-        unreadable(`${path} holds no key of 32 bytes in base64`)
+        unreadable(`${path} does not contain a key of 32 bytes in base64`)
       )
       // What is there is somebody's: it is not written over.
       assert.strictEqual(
         (yield* Effect.provide(Effect.flip(seal), here)).message,
-        `DATA_DIR: ${path} holds no key of 32 bytes in base64`
+        `DATA_DIR: ${path} does not contain a key of 32 bytes in base64`
       )
       assert.strictEqual(readFileSync(path, "utf8"), "nonsense\n")
     })
   )
 
-  it.effect("that cannot be made is said by name", () =>
+  it.effect("is named in the message if it cannot be created", () =>
     Effect.gen(function* () {
       const path = join(folder, "nowhere", "secret.key")
       assert.strictEqual(

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What the documents are answered with: the parts that are read. */
+/** The parts of answers that are read. */
 
 const { Array: List, Boolean: Bool, NullOr, Number: Num, String: Str, Struct } = Schema
 
@@ -9,7 +9,7 @@ const nodes = <A, I>(node: Schema.Schema<A, I>) => Struct({ nodes: List(node) })
 const page = <A, I>(node: Schema.Schema<A, I>) =>
   Struct({ nodes: List(node), pageInfo: Struct({ hasNextPage: Bool, endCursor: NullOr(Str) }) })
 
-/** One page of a list, and where the next one begins. */
+/** One page of a list, and the position of the next page. */
 export interface Page<A> {
   readonly nodes: ReadonlyArray<A>
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
@@ -82,7 +82,7 @@ export type LiveCollection = typeof LiveCollection.Type
 
 const fileHead = { id: Str, alt: NullOr(Str), fileStatus: Str }
 
-/** A kind of file that is no media of the catalog comes as its name alone. */
+/** Files that are not media of the catalog have only a type name. */
 export const FileValues = Schema.Union(
   Struct({
     __typename: Schema.Literal("MediaImage"),
@@ -108,7 +108,7 @@ export const FileValues = Schema.Union(
 )
 export type FileValues = typeof FileValues.Type
 
-/** What was wrong with a write, by Shopify. */
+/** Shopify's errors of a write. */
 export const UserErrors = List(
   Struct({ field: NullOr(List(Str)), message: Str, code: Schema.optionalWith(NullOr(Str), { default: () => null }) })
 )

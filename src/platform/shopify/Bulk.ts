@@ -8,7 +8,7 @@ import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
 import { accepted } from "./Metafields.ts"
 
-/** One line of a bulk operation's file: a node, and the node that it hangs on. */
+/** One line of a bulk operation's file: a node, and its parent. */
 const Line = Schema.parseJson(
   Schema.Struct(
     { id: Schema.String, __parentId: Schema.optional(Schema.String) },
@@ -19,8 +19,8 @@ type Line = typeof Line.Type
 
 const nonsense = new PlatformUnavailable({ reason: "nonsense" })
 
-/** A line longer than any product: what comes is no list of records. */
-const longestLine = 16 * 1024 * 1024
+/** No record has a longer line. */
+const maxLineLength = 16 * 1024 * 1024
 
 const decode = <A, I>(schema: Schema.Schema<A, I>) => {
   const decodeEither = Schema.decodeUnknownEither(schema)
@@ -34,7 +34,7 @@ const decodeCollection = decode(Answers.CollectionValues)
 const decodeMetafield = decode(Answers.MetafieldValues)
 const decodeFile = decode(Answers.FileValues)
 
-/** What a root and everything under it, whose lines follow its own, say. */
+/** Converts a root node and the nodes under it. Their lines follow the line of the root. */
 type Reading = (lines: ReadonlyArray<Line>) => Either.Either<ReadonlyArray<PlatformRecord>, PlatformUnavailable>
 
 const metafieldsUnder = (lines: ReadonlyArray<Line>, id: string) =>
@@ -70,7 +70,7 @@ const readFile: Reading = ([root]) =>
 
 const running: ReadonlySet<string> = new Set(["CREATED", "RUNNING"])
 
-/** What a bulk operation wrote: a file, null where it found nothing, with so many roots. */
+/** The file of a bulk operation (null: no records), and its number of root nodes. */
 interface BulkResult {
   readonly url: string | null
   readonly roots: number
@@ -79,7 +79,7 @@ interface BulkResult {
 /** Runs a bulk operation to its end. */
 const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   Effect.gen(function* () {
-    // Started twice for want of an answer it costs the store work, and changes nothing there.
+    // `read` repeats failed calls: a second start changes nothing in the store.
     const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
     yield* accepted(bulkOperationRunQuery.userErrors)
     const id = bulkOperationRunQuery.bulkOperation?.id
@@ -101,7 +101,7 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
     }
   })
 
-/** The file, a root with its lines at a time: no more of it is held than one product, or one collection with its members. */
+/** The lines of the file, grouped by root. Only one group is in memory at a time. */
 const roots = (client: ShopifyClient, url: string) =>
   Stream.unwrapScoped(
     Effect.map(client.download(url), (response) => {
@@ -112,13 +112,13 @@ const roots = (client: ShopifyClient, url: string) =>
         Stream.decodeText(),
         Stream.splitLines,
         Stream.filter((line) => line !== ""),
-        Stream.mapEffect((line) => (line.length > longestLine ? Either.left(nonsense) : decodeLine(line))),
+        Stream.mapEffect((line) => (line.length > maxLineLength ? Either.left(nonsense) : decodeLine(line))),
         Stream.map(Option.some),
         Stream.concat(Stream.succeed(Option.none<Line>())),
         Stream.mapAccum(start, (held, next): readonly [Array<Line>, ReadonlyArray<Line>] => {
           const line = Option.getOrUndefined(next)
           if (line?.__parentId === undefined) return [line === undefined ? [] : [line], held]
-          // In place: a collection may have more members than could be copied for every one of them.
+          // In place, because copying for each member of a large collection takes too long.
           held.push(line)
           return [held, []]
         }),
@@ -136,7 +136,7 @@ const bulk = (
   Stream.unwrap(
     Effect.map(runBulk(client, store, query), ({ roots: expected, url }) => {
       let found = 0
-      // What is missing would be taken for gone from the store.
+      // An import would treat missing records as deleted from the store.
       const isWhole = Effect.suspend(() => (found < expected ? nonsense : Effect.void))
       const records =
         url === null
@@ -152,7 +152,7 @@ const bulk = (
     })
   )
 
-/** The whole catalog, by bulk operations: Shopify gathers it by itself, outside of what calls may cost. */
+/** The whole catalog, by bulk operations, which do not count against the budget of calls. */
 export const pull = (client: ShopifyClient, store: PlatformStore): Stream.Stream<PlatformRecord, PlatformReadError> =>
   bulk(client, store, Documents.bulkFiles, readFile).pipe(
     Stream.concat(bulk(client, store, Documents.bulkProducts, readProduct)),

@@ -1,29 +1,24 @@
-import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
-import { Data, Duration, Effect, Either, Predicate, Random, RcMap, Redacted, Schema, type Scope } from "effect"
+import { HttpClient, type HttpClientResponse } from "@effect/platform"
+import { Duration, Effect, Random, RcMap, Schema, type Scope } from "effect"
 import type { StoreId } from "../../model/Ids.ts"
 import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
-import {
-  type PlatformFailure,
-  PlatformOutcomeUnknown,
-  PlatformRefused,
-  PlatformUnavailable
-} from "../PlatformErrors.ts"
-import { apiVersion } from "./Documents.ts"
-import * as Pacing from "./Pacing.ts"
+import { PlatformOutcomeUnknown, type PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
+import { type Call, exchange, failureOf, NoAnswer } from "./Exchange.ts"
+import { makeThrottle, pace, recordCost, type Throttle, throughBreaker } from "./Throttle.ts"
 
 export interface ShopifyOptions {
-  /** Where the Admin API of a domain is, without a trailing slash. */
+  /** The origin of a domain's Admin API, without a trailing slash. */
   readonly originOf: (domain: string) => string
-  /** Calls to one store at a time. */
+  /** Concurrent calls to one store. */
   readonly permits: number
-  /** A live read, everything included. */
+  /** Time limit of a live read, with its repetitions. */
   readonly liveLimit: Duration.Duration
-  /** Any other call, its repetitions included. */
+  /** Time limit of any other call, with its repetitions. */
   readonly callLimit: Duration.Duration
-  /** The most that the first repetition is delayed by; each further one by twice as much. */
+  /** Maximal delay of the first repetition. It doubles with each further one. */
   readonly firstDelay: Duration.Duration
-  /** Between two looks at a bulk operation. */
+  /** Interval between two reads of a bulk operation's state. */
   readonly pollEvery: Duration.Duration
 }
 
@@ -36,125 +31,13 @@ export const defaultOptions: ShopifyOptions = {
   pollEvery: Duration.seconds(2)
 }
 
-/** No usable answer. `isHarmless`: the store certainly did nothing. Carries no cause: causes hold the request's token. */
-class NoAnswer extends Data.TaggedError("NoAnswer")<{
-  readonly reason: PlatformFailure
-  readonly isHarmless: boolean
-}> {}
-
 /** Repetitions after the first attempt. */
-const mostRepetitions = 4
+const maxRepetitions = 4
 
-/** What is asked of which store, over all repetitions. */
-interface Call {
-  readonly store: PlatformStore
-  readonly document: string
-  readonly variables: Readonly<Record<string, unknown>>
-  /** The bound that no repetition passes. */
-  readonly deadlineMillis: number
-  /** The request is out and no answer is in. */
-  isOut: boolean
-}
-
-/** What is kept of a store between calls. */
-interface Line {
-  readonly permits: Effect.Semaphore
-  budget: Pacing.Budget | null
-  breaker: Pacing.Breaker
-  /** What each document cost when it was last asked, in points. */
-  readonly costs: Map<string, number>
-}
-
-const ThrottleStatus = Schema.Struct({
-  maximumAvailable: Schema.Positive,
-  currentlyAvailable: Schema.Number,
-  restoreRate: Schema.Positive
-})
-
-const Answer = Schema.parseJson(
-  Schema.Struct({
-    data: Schema.optional(Schema.Unknown),
-    errors: Schema.optional(
-      Schema.Array(
-        Schema.Struct({
-          message: Schema.String,
-          extensions: Schema.optional(Schema.Struct({ code: Schema.optional(Schema.String) }))
-        })
-      )
-    ),
-    extensions: Schema.optional(
-      Schema.Struct({
-        cost: Schema.optional(
-          Schema.Struct({ requestedQueryCost: Schema.Number, throttleStatus: Schema.optional(ThrottleStatus) })
-        )
-      })
-    )
-  })
-)
-type Answer = typeof Answer.Type
-const decodeAnswer = Schema.decodeUnknownEither(Answer)
-
-/** Node's codes for connections that never came about: nothing was sent over them. */
-const neverConnected: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EHOSTDOWN"
-])
-
-const codesOf = (cause: unknown): ReadonlyArray<unknown> =>
-  !Predicate.isRecord(cause)
-    ? []
-    : [cause.code, ...codesOf(cause.cause), ...(cause instanceof AggregateError ? cause.errors.flatMap(codesOf) : [])]
-
-const isNeverSent = (error: HttpClientError.HttpClientError) =>
-  error._tag === "RequestError" &&
-  (error.reason !== "Transport" || codesOf(error.cause).some((code) => neverConnected.has(code)))
-
-const refused = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
-
-/** Statuses that say no for good, in our own words: bodies of proxies say nothing to a merchant. */
-const refusals: Readonly<Record<number, PlatformRefused>> = {
-  401: refused("UNAUTHORIZED", "The store does not accept the access token: it is wrong, or was revoked."),
-  402: refused("SHOP_FROZEN", "The store is frozen until its bill is paid."),
-  403: refused("FORBIDDEN", "The access token does not allow this."),
-  404: refused("SHOP_NOT_FOUND", "There is no such store on the platform."),
-  423: refused("SHOP_LOCKED", "The store is locked by its platform.")
-}
-
-const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
-
-/** The first line of what the platform says, no longer than a person reads. */
-const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().slice(0, 500)
-
-/** What a status and a body say; the data where they say something. */
-const read = (status: number, body: string): Either.Either<Answer, NoAnswer | PlatformRefused> => {
-  const refusal = refusals[status]
-  if (refusal !== undefined) return Either.left(refusal)
-  if (status === 429) return Either.left(new NoAnswer({ reason: "throttled", isHarmless: true }))
-  if (status >= 500) return Either.left(new NoAnswer({ reason: "server", isHarmless: false }))
-  const answer = Either.getOrNull(decodeAnswer(body))
-  if (answer === null || (answer.data === undefined && answer.errors === undefined))
-    return Either.left(new NoAnswer({ reason: "nonsense", isHarmless: false }))
-  return Either.right(answer)
-}
-
-/** What an answer without usable data means. */
-const failureOf = ({ errors = [] }: Answer): NoAnswer | PlatformRefused | null => {
-  const [first] = errors
-  if (first === undefined) return null
-  const code = first.extensions?.code ?? "GRAPHQL_ERROR"
-  if (code === "THROTTLED") return new NoAnswer({ reason: "throttled", isHarmless: true })
-  if (serverErrors.has(code)) return new NoAnswer({ reason: "server", isHarmless: false })
-  return refused(code, oneLine(first.message))
-}
-
-/** Asks the Admin API of stores, each over a line of its own: permits, pacing, breaker. */
+/** Calls the Admin API of stores. Each store has its own permits, budget and breaker. */
 export interface ShopifyClient {
   readonly options: ShopifyOptions
-  /** Reads, and repeats what failed: throttled, 5xx, broken connections. */
+  /** Reads. Repeats failed calls: throttled, 5xx, broken connections. */
   readonly read: <A, I>(
     store: PlatformStore,
     document: string,
@@ -162,127 +45,78 @@ export interface ShopifyClient {
     variables?: Readonly<Record<string, unknown>>,
     limit?: Duration.Duration
   ) => Effect.Effect<A, PlatformUnavailable | PlatformRefused>
-  /** Writes, and repeats only what certainly had no effect. */
+  /** Writes. Repeats only calls that certainly had no effect. */
   readonly write: <A, I>(
     store: PlatformStore,
     document: string,
     schema: Schema.Schema<A, I>,
     variables: Readonly<Record<string, unknown>>
   ) => Effect.Effect<A, PlatformUnavailable | PlatformRefused | PlatformOutcomeUnknown>
-  /** Opens a file that the platform wrote; its address is its own key, so no token goes with it. */
+  /** Opens a file that the platform wrote. Its URL grants access, so no token is sent. */
   readonly download: (
     url: string
   ) => Effect.Effect<HttpClientResponse.HttpClientResponse, PlatformUnavailable, Scope.Scope>
 }
 
+const isWorthRepeating = ({ isHarmless, reason }: NoAnswer, isWrite: boolean) =>
+  (reason === "throttled" || reason === "server" || reason === "transport") && (isHarmless || !isWrite)
+
 export const makeShopifyClient = (
   options: ShopifyOptions
 ): Effect.Effect<ShopifyClient, never, HttpClient.HttpClient | Scope.Scope> =>
   Effect.gen(function* () {
-    // Spans would show the header that carries the token.
+    // Spans would contain the header with the token.
     const http = HttpClient.withTracerDisabledWhen(yield* HttpClient.HttpClient, () => true)
-    const lines = yield* RcMap.make({
-      lookup: (_: StoreId): Effect.Effect<Line> =>
-        Effect.map(Effect.makeSemaphore(options.permits), (permits) => ({
-          permits,
-          budget: null,
-          breaker: Pacing.untroubled,
-          costs: new Map()
-        })),
+    const throttles = yield* RcMap.make({
+      lookup: (_: StoreId) => makeThrottle(options.permits),
       idleTimeToLive: "10 minutes"
     })
 
-    const pace = (line: Line, document: string) =>
-      Effect.gen(function* () {
-        const cost = line.costs.get(document) ?? 10
-        for (;;) {
+    /** One attempt, within the time that is left of the call. */
+    const attempt = (throttle: Throttle, call: Call) =>
+      throughBreaker(
+        throttle,
+        Effect.gen(function* () {
+          call.isSent = false
           const now = yield* monotonicMillis
-          const wait = line.budget === null ? 0 : Pacing.waitMillis(line.budget, cost, now)
-          if (wait === 0) {
-            if (line.budget !== null) line.budget = Pacing.spent(line.budget, cost, now)
-            return
-          }
-          yield* Effect.sleep(wait)
-        }
-      })
-
-    const note = (line: Line, document: string, { extensions }: Answer) =>
-      Effect.map(monotonicMillis, (atMillis) => {
-        const cost = extensions?.cost
-        if (cost === undefined) return
-        line.costs.set(document, cost.requestedQueryCost)
-        if (cost.throttleStatus !== undefined)
-          line.budget = {
-            maximum: cost.throttleStatus.maximumAvailable,
-            available: cost.throttleStatus.currentlyAvailable,
-            restorePerSecond: cost.throttleStatus.restoreRate,
-            atMillis
-          }
-      })
-
-    const exchange = (call: Call) =>
-      HttpClientRequest.post(`${options.originOf(call.store.domain)}/admin/api/${apiVersion}/graphql.json`).pipe(
-        HttpClientRequest.setHeader(
-          "X-Shopify-Access-Token",
-          call.store.token === null ? "" : Redacted.value(call.store.token)
-        ),
-        HttpClientRequest.acceptJson,
-        HttpClientRequest.bodyUnsafeJson({ query: call.document, variables: call.variables }),
-        (request) =>
-          Effect.suspend(() => {
-            call.isOut = true
-            return http.execute(request)
-          }),
-        Effect.flatMap((response) => Effect.map(response.text, (body) => ({ status: response.status, body }))),
-        Effect.scoped,
-        Effect.mapError((error) => new NoAnswer({ reason: "transport", isHarmless: isNeverSent(error) })),
-        Effect.flatMap(({ body, status }) => read(status, body))
+          return yield* Effect.gen(function* () {
+            yield* pace(throttle, call.document)
+            const answer = yield* exchange(http, options.originOf(call.store.domain), call)
+            yield* recordCost(throttle, call.document, answer)
+            const failure = failureOf(answer)
+            if (failure !== null) return yield* failure
+            return answer.data
+          }).pipe(
+            throttle.permits.withPermits(1),
+            Effect.timeoutFail({
+              duration: Math.max(0, call.deadlineMillis - now),
+              onTimeout: () => new NoAnswer({ reason: "timeout", isHarmless: !call.isSent })
+            })
+          )
+        })
       )
-
-    const attempt = (line: Line, call: Call) =>
-      Effect.gen(function* () {
-        yield* pace(line, call.document)
-        const answer = yield* exchange(call)
-        yield* note(line, call.document, answer)
-        const failure = failureOf(answer)
-        if (failure !== null) return yield* failure
-        return answer.data
-      }).pipe(line.permits.withPermits(1))
-
-    /** An attempt within what is left of the call's time, known to the breaker. */
-    const guarded = (line: Line, call: Call) =>
-      Effect.gen(function* () {
-        const now = yield* monotonicMillis
-        if (!Pacing.isOpen(line.breaker, now)) return yield* new NoAnswer({ reason: "suspended", isHarmless: true })
-        line.breaker = Pacing.afterStart(line.breaker, now)
-        call.isOut = false
-        return yield* attempt(line, call).pipe(
-          Effect.timeoutFail({
-            duration: Math.max(0, call.deadlineMillis - now),
-            onTimeout: () => new NoAnswer({ reason: "timeout", isHarmless: !call.isOut })
-          }),
-          Effect.tapBoth({
-            onSuccess: () => Effect.sync(() => (line.breaker = Pacing.untroubled)),
-            onFailure: (failure) =>
-              Effect.map(monotonicMillis, (then) => {
-                // Who refuses or asks for patience is there.
-                line.breaker =
-                  failure._tag === "PlatformRefused" || failure.reason === "throttled"
-                    ? Pacing.untroubled
-                    : Pacing.afterFailure(line.breaker, then)
-              })
-          })
-        )
-      })
-
-    const isWorthRepeating = ({ isHarmless, reason }: NoAnswer, isWrite: boolean) =>
-      (reason === "throttled" || reason === "server" || reason === "transport") && (isHarmless || !isWrite)
 
     /** Full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). */
     const delayMillis = (repetition: number) =>
       Random.nextIntBetween(0, Duration.toMillis(options.firstDelay) * 2 ** repetition)
 
-    const ask = <A, I>(
+    const repeated = (
+      throttle: Throttle,
+      call: Call,
+      isWrite: boolean,
+      repetition: number
+    ): Effect.Effect<unknown, NoAnswer | PlatformRefused> =>
+      Effect.catchTag(attempt(throttle, call), "NoAnswer", (failure) =>
+        Effect.gen(function* () {
+          if (repetition >= maxRepetitions || !isWorthRepeating(failure, isWrite)) return yield* failure
+          const delay = yield* delayMillis(repetition)
+          if ((yield* monotonicMillis) + delay >= call.deadlineMillis) return yield* failure
+          yield* Effect.sleep(delay)
+          return yield* repeated(throttle, call, isWrite, repetition + 1)
+        })
+      )
+
+    const request = <A, I>(
       store: PlatformStore,
       document: string,
       schema: Schema.Schema<A, I>,
@@ -291,27 +125,12 @@ export const makeShopifyClient = (
       limit: Duration.Duration
     ): Effect.Effect<A, NoAnswer | PlatformRefused> =>
       Effect.gen(function* () {
-        const line = yield* RcMap.get(lines, store.storeId)
-        const call: Call = {
-          store,
-          document,
-          variables,
-          deadlineMillis: (yield* monotonicMillis) + Duration.toMillis(limit),
-          isOut: false
-        }
-        const decode = Schema.decodeUnknown(schema)
-        const repeated = (repetition: number): Effect.Effect<unknown, NoAnswer | PlatformRefused> =>
-          Effect.catchTag(guarded(line, call), "NoAnswer", (failure) =>
-            Effect.gen(function* () {
-              if (repetition >= mostRepetitions || !isWorthRepeating(failure, isWrite)) return yield* failure
-              const delay = yield* delayMillis(repetition)
-              if ((yield* monotonicMillis) + delay >= call.deadlineMillis) return yield* failure
-              yield* Effect.sleep(delay)
-              return yield* repeated(repetition + 1)
-            })
-          )
+        const throttle = yield* RcMap.get(throttles, store.storeId)
+        const deadlineMillis = (yield* monotonicMillis) + Duration.toMillis(limit)
+        const call: Call = { store, document, variables, deadlineMillis, isSent: false }
+        const data = yield* repeated(throttle, call, isWrite, 0)
         return yield* Effect.mapError(
-          decode(yield* repeated(0)),
+          Schema.decodeUnknown(schema)(data),
           () => new NoAnswer({ reason: "nonsense", isHarmless: false })
         )
       }).pipe(Effect.scoped)
@@ -319,11 +138,11 @@ export const makeShopifyClient = (
     return {
       options,
       read: (store, document, schema, variables = {}, limit = options.callLimit) =>
-        Effect.mapError(ask(store, document, schema, variables, false, limit), (failure) =>
+        Effect.mapError(request(store, document, schema, variables, false, limit), (failure) =>
           failure._tag === "NoAnswer" ? new PlatformUnavailable({ reason: failure.reason }) : failure
         ),
       write: (store, document, schema, variables) =>
-        Effect.mapError(ask(store, document, schema, variables, true, options.callLimit), (failure) =>
+        Effect.mapError(request(store, document, schema, variables, true, options.callLimit), (failure) =>
           failure._tag === "PlatformRefused"
             ? failure
             : failure.isHarmless

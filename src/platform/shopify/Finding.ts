@@ -9,13 +9,13 @@ import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
 
-/** Reads what a store holds of one entity, as a pull of the whole store would. */
+/** Reads a store's record of one entity, as a pull of the whole store returns it. */
 export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] => {
   const { read } = client
   const lookups = makeLookups(client)
 
-  /** By what the store calls it; else by our id, which a store can be asked for only where that is defined. */
-  const known = <A, E>(
+  /** Finds a record by the store's id, else by our id. Our id can be searched only if the store has its definition. */
+  const findById = <A, E>(
     store: PlatformStore,
     owner: IdOwner,
     { entityId, platformId }: PublishedEntity,
@@ -30,7 +30,7 @@ export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] 
     })
 
   const product = (store: PlatformStore, entity: PublishedEntity) =>
-    known(
+    findById(
       store,
       "PRODUCT",
       entity,
@@ -53,7 +53,7 @@ export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] 
     )
 
   const variant = (store: PlatformStore, entity: PublishedEntity) =>
-    known(
+    findById(
       store,
       "PRODUCTVARIANT",
       entity,
@@ -74,7 +74,7 @@ export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] 
 
   const collection = (store: PlatformStore, entity: PublishedEntity) =>
     Effect.gen(function* () {
-      const live = yield* known(
+      const live = yield* findById(
         store,
         "COLLECTION",
         entity,

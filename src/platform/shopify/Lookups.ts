@@ -3,7 +3,7 @@ import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import type { PlatformReadError } from "../PlatformErrors.ts"
-import type { Publication, PublishedEntity } from "../Publication.ts"
+import type { ProductPublication, PublishedEntity, VariantPublication } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
@@ -11,7 +11,7 @@ import { customIdOf, entityIdOf, fileNameFor, fileRecord, matchVariants } from "
 
 type Variables = Readonly<Record<string, unknown>>
 
-/** All nodes of a list, a page at a time; null: what holds the list is not there, and so it has none. */
+/** All nodes of a list, a page at a time. `pageOf` returns null if the record with the list does not exist. */
 export const pages = <A, I, N>(
   { read }: ShopifyClient,
   store: PlatformStore,
@@ -28,10 +28,14 @@ export const pages = <A, I, N>(
     })
   )
 
-/** A search term that means this text and nothing else (https://shopify.dev/api/usage/search-syntax). */
+/** All nodes of a list as an array. */
+const allPages = <A, I, N>(...list: Parameters<typeof pages<A, I, N>>) =>
+  Effect.map(Stream.runCollect(pages<A, I, N>(...list)), (chunk) => Chunk.toReadonlyArray(chunk))
+
+/** A search term for exactly this text (https://shopify.dev/api/usage/search-syntax). */
 const term = (field: string, text: string) => `${field}:"${text.replaceAll(/["\\]/g, "\\$&")}"`
 
-/** A record that was published from another entity is never taken for ours. */
+/** False: the record was published from another entity. */
 const isOurs = (
   { metafields }: { readonly metafields: { readonly nodes: ReadonlyArray<Answers.MetafieldValues> } },
   entityId: EntityId
@@ -42,16 +46,27 @@ const isOurs = (
 
 type Found<A> = Effect.Effect<A | null, PlatformReadError>
 
-/** The first that is there and ours. */
-const first = <A extends Parameters<typeof isOurs>[0]>(entityId: EntityId, looks: ReadonlyArray<Found<A>>): Found<A> =>
-  looks.reduceRight<Found<A>>(
-    (otherwise, look) =>
-      Effect.flatMap(look, (found) => (found !== null && isOurs(found, entityId) ? Effect.succeed(found) : otherwise)),
+/** The first record that exists and is ours. */
+const first = <A extends Parameters<typeof isOurs>[0]>(
+  entityId: EntityId,
+  lookups: ReadonlyArray<Found<A>>
+): Found<A> =>
+  lookups.reduceRight<Found<A>>(
+    (otherwise, lookup) =>
+      Effect.flatMap(lookup, (found) =>
+        found !== null && isOurs(found, entityId) ? Effect.succeed(found) : otherwise
+      ),
     Effect.succeed(null)
   )
 
-/** Where our entities are in a store. Each look-up is a read, repeated as reads are. */
-export const makeLookups = (client: ShopifyClient) => {
+/** Finds our entities in a store. */
+export const makeLookups = (client: ShopifyClient) => ({
+  ...makeProductLookups(client),
+  ...makeCollectionLookups(client),
+  file: makeFindFile(client)
+})
+
+const makeProductLookups = (client: ShopifyClient) => {
   const { read } = client
 
   const productById = (store: PlatformStore, id: string | null): Found<Answers.LiveProduct> =>
@@ -65,7 +80,7 @@ export const makeLookups = (client: ShopifyClient) => {
       ({ productByIdentifier }) => productByIdentifier
     )
 
-  /** The one product that sells this SKU. */
+  /** The product with this SKU, if there is exactly one. */
   const productBySku = (store: PlatformStore, sku: string): Found<Answers.LiveProduct> =>
     sku === ""
       ? Effect.succeed(null)
@@ -80,10 +95,10 @@ export const makeLookups = (client: ShopifyClient) => {
           }
         )
 
-  /** By what we remember, by our id, then (an entity known from files only) by SKU and handle. */
+  /** By the store's id, by our id, then by SKU and handle if the store's id is unknown. */
   const product = (
     store: PlatformStore,
-    { attributes, entityId, platformId, variants }: Extract<Publication, { _tag: "Product" }>
+    { attributes, entityId, platformId, variants }: ProductPublication
   ): Found<Answers.LiveProduct> => {
     const handle = valueOf(attributes, "handle")
     const byCustomId = productByIdentifier(store, Documents.productByCustomId, { customId: customIdOf(entityId) })
@@ -97,22 +112,17 @@ export const makeLookups = (client: ShopifyClient) => {
   }
 
   const variantsOf = (store: PlatformStore, productId: string) =>
-    Effect.map(
-      Stream.runCollect(
-        pages(
-          client,
-          store,
-          Documents.productVariants,
-          Answers.ProductVariants,
-          { id: productId },
-          ({ product }) => product?.variants
-        )
-      ),
-      (chunk) => Chunk.toReadonlyArray(chunk)
+    allPages(
+      client,
+      store,
+      Documents.productVariants,
+      Answers.ProductVariants,
+      { id: productId },
+      ({ product }) => product?.variants
     )
 
-  /** By what we remember, then by our id, then among the product's variants. */
-  const variant = (store: PlatformStore, publication: Extract<Publication, { _tag: "Variant" }>) =>
+  /** By the store's id, by our id, then among the product's variants. */
+  const variant = (store: PlatformStore, publication: VariantPublication) =>
     Effect.gen(function* () {
       const { entityId, platformId, productPlatformId } = publication
       if (platformId !== null) {
@@ -129,6 +139,12 @@ export const makeLookups = (client: ShopifyClient) => {
       const live = yield* variantsOf(store, productPlatformId)
       return matchVariants([publication], live).get(entityId) ?? null
     })
+
+  return { product, variant, variantsOf }
+}
+
+const makeCollectionLookups = (client: ShopifyClient) => {
+  const { read } = client
 
   const collection = (
     store: PlatformStore,
@@ -156,33 +172,36 @@ export const makeLookups = (client: ShopifyClient) => {
 
   const membersOf = (store: PlatformStore, collectionId: string) =>
     Effect.map(
-      Stream.runCollect(
-        pages(
-          client,
-          store,
-          Documents.collectionMembers,
-          Answers.CollectionMembers,
-          { id: collectionId },
-          ({ collection }) => collection?.products
-        )
+      allPages(
+        client,
+        store,
+        Documents.collectionMembers,
+        Answers.CollectionMembers,
+        { id: collectionId },
+        ({ collection }) => collection?.products
       ),
-      (chunk) => Chunk.toReadonlyArray(chunk).map(({ id }) => id)
+      (products) => products.map(({ id }) => id)
     )
 
-  const isNamedAfter = (file: Answers.FileValues, { attributes, entityId }: PublishedEntity) =>
-    Option.exists(fileRecord(file), (record) =>
-      file.__typename === "ExternalVideo"
-        ? valueOf(record.attributes, "url") === valueOf(attributes, "url")
-        : record.entityId === entityId
-    )
+  return { collection, membersOf }
+}
 
-  /** Videos on other sites have no file name in the store. */
-  const searchFor = (media: PublishedEntity) =>
-    valueOf(media.attributes, "mime_type") === "text/html"
-      ? term("media_type", "EXTERNAL_VIDEO")
-      : term("filename", fileNameFor(media))
+const isNamedAfter = (file: Answers.FileValues, { attributes, entityId }: PublishedEntity) =>
+  Option.exists(fileRecord(file), (record) =>
+    file.__typename === "ExternalVideo"
+      ? valueOf(record.attributes, "url") === valueOf(attributes, "url")
+      : record.entityId === entityId
+  )
 
-  const file = (store: PlatformStore, media: PublishedEntity): Found<Answers.FileValues> =>
+/** Videos on other sites have no file name in the store. */
+const searchFor = (media: PublishedEntity) =>
+  valueOf(media.attributes, "mime_type") === "text/html"
+    ? term("media_type", "EXTERNAL_VIDEO")
+    : term("filename", fileNameFor(media))
+
+const makeFindFile =
+  ({ read }: ShopifyClient) =>
+  (store: PlatformStore, media: PublishedEntity): Found<Answers.FileValues> =>
     Effect.gen(function* () {
       if (media.platformId !== null) {
         const { node } = yield* read(store, Documents.fileById, Answers.FileById, { id: media.platformId })
@@ -191,8 +210,3 @@ export const makeLookups = (client: ShopifyClient) => {
       const { files } = yield* read(store, Documents.filesBy, Answers.FilesBy, { query: searchFor(media) })
       return files.nodes.find((found) => isNamedAfter(found, media)) ?? null
     })
-
-  return { product, variant, variantsOf, collection, membersOf, file }
-}
-
-export type Lookups = ReturnType<typeof makeLookups>

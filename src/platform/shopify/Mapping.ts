@@ -12,7 +12,7 @@ import type {
   VariantValues
 } from "./Answers.ts"
 
-/** The metafield that holds the id of the entity a record was published from; unique among records of its kind. */
+/** The metafield with our id: the entity that a record was published from. It is unique among records of a kind. */
 export const idMetafield = { namespace: "catalog", key: "entity_id" }
 const idKey = `${idMetafield.namespace}.${idMetafield.key}`
 
@@ -20,7 +20,7 @@ export const customIdOf = (entityId: EntityId) => ({ ...idMetafield, value: enti
 
 const isEntityId = Schema.is(EntityId)
 
-/** The entity that a record says it was published from. */
+/** The entity that a record was published from; null: unknown. */
 export const entityIdOf = (metafields: ReadonlyArray<MetafieldValues>): EntityId | null => {
   const value = metafields.find(({ key, namespace }) => `${namespace}.${key}` === idKey)?.value
   return isEntityId(value) ? value : null
@@ -41,7 +41,7 @@ const typed = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<Metafie
   )
 })
 
-// What Shopify writes otherwise than the catalog does.
+// Values that Shopify writes in another form than the catalog.
 
 const unitByShopify: Texts = { GRAMS: "g", KILOGRAMS: "kg", POUNDS: "lb", OUNCES: "oz" }
 const shopifyByUnit: Texts = Object.fromEntries(Object.entries(unitByShopify).map(([shopify, unit]) => [unit, shopify]))
@@ -104,7 +104,7 @@ const collectionTexts = (collection: CollectionValues): Texts => ({
   seo_description: collection.seo.description ?? ""
 })
 
-// Files have no metafields: the entity's id is part of the name that a file is given.
+// Files have no metafields, so our id is part of the file name.
 
 const namedAfter = /^(.*)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.[^.]*)?$/
 
@@ -113,14 +113,14 @@ const lastSegment = (url: string) => {
   return path.slice(path.lastIndexOf("/") + 1)
 }
 
-/** A file's name with the id of its entity before the ending: `fair.jpg` becomes `fair-<id>.jpg`. */
+/** A file name with our id before the extension: `fair.jpg` becomes `fair-<id>.jpg`. */
 export const fileNameFor = ({ attributes, entityId }: PublishedEntity): string => {
   const name = valueOf(attributes, "file_name") || lastSegment(valueOf(attributes, "url"))
   const dot = name.lastIndexOf(".")
   return dot <= 0 ? `${name || "file"}-${entityId}` : `${name.slice(0, dot)}-${entityId}${name.slice(dot)}`
 }
 
-/** The name of a file and the entity that it is named after. */
+/** The original name of a file and our id in it. */
 export const readFileName = (name: string): { readonly fileName: string; readonly entityId: EntityId | null } => {
   const [, stem = "", id, ending = ""] = namedAfter.exec(name) ?? []
   return isEntityId(id) ? { fileName: `${stem}${ending}`, entityId: id } : { fileName: name, entityId: null }
@@ -199,7 +199,7 @@ export const collectionRecord = (
     members
   })
 
-/** None: a file that is no media of the catalog, such as a document. */
+/** None: the file is not a kind of media in the catalog, for example a document. */
 export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
   if (file.__typename === "GenericFile") return Option.none()
   const texts = fileTexts(file)
@@ -209,7 +209,7 @@ export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
   )
 }
 
-// What a publication sends. A key that is absent from an entity's values is empty in the store.
+// The input of publications. A key that is missing in an entity's values is empty in the store.
 
 export const productInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
@@ -228,7 +228,7 @@ export const productInput = ({ attributes }: PublishedEntity) => {
 
 const optionKeys = ["option1", "option2", "option3"] as const
 
-/** The options of a product that is published for the first time: its own, else one for each place its variants fill. */
+/** The options of a product on its first publish: its own, else one for each option that its variants use. */
 export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<PublishedEntity>): ProductOptions => {
   const named = optionsIn(valueOf(product.attributes, "options"))
   const filled = optionKeys.map((key) => [...new Set(variants.map(({ attributes }) => valueOf(attributes, key)))])
@@ -246,7 +246,7 @@ export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyA
     name: valueOf(attributes, optionKeys[index] ?? "") || (optionName === "Title" ? "Default Title" : "")
   }))
 
-/** The part of a variant that productSet and the bulk mutations read alike. */
+/** The part of a variant's input that productSet and the bulk mutations share. */
 export const variantInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
   const unit = shopifyByUnit[text("weight_unit") || "g"]
@@ -283,7 +283,7 @@ const contentTypeOf = (mimeType: string) =>
         ? "MODEL_3D"
         : "IMAGE"
 
-/** A file that the store does not have yet. A video on another site has no name in the store. */
+/** The input of a new file. A video on another site has no file name. */
 export const fileInput = (media: PublishedEntity) => {
   const contentType = contentTypeOf(valueOf(media.attributes, "mime_type"))
   return {
@@ -303,7 +303,7 @@ export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<Met
       return { namespace: name.slice(0, dot), key: name.slice(dot + 1), type, value }
     })
 
-// Whether the store holds what was published. What Shopify normalizes is compared by what it means.
+// Whether a store has the published values. Values that Shopify normalizes are compared by their meaning.
 
 const sameText = (key: string, type: string, ours: string, theirs: string): boolean => {
   if (ours === theirs) return true
@@ -312,8 +312,8 @@ const sameText = (key: string, type: string, ours: string, theirs: string): bool
   return ours.trim() === theirs.trim()
 }
 
-/** Keys that a store makes up itself where they are empty. */
-const madeUp: ReadonlySet<string> = new Set([
+/** Keys that a store fills itself if they are empty. */
+const filledByStore: ReadonlySet<string> = new Set([
   "handle",
   "status",
   "sort_order",
@@ -326,7 +326,7 @@ const madeUp: ReadonlySet<string> = new Set([
   "option3"
 ])
 
-/** What is not sent in a push of its kind. */
+/** Keys that a publication does not send. */
 const notSent: Readonly<Record<EntityKind, ReadonlySet<string>>> = {
   product: new Set(["options"]),
   variant: new Set(["title", "weight_unit"]),
@@ -339,13 +339,13 @@ export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs:
     .filter(({ key }) => !notSent[kind].has(key))
     .every(({ key, type }) => {
       const ours = valueOf(attributes, key)
-      return (ours === "" && madeUp.has(key)) || sameText(key, type, ours, valueOf(theirs, key))
+      return (ours === "" && filledByStore.has(key)) || sameText(key, type, ours, valueOf(theirs, key))
     })
 
 const metafieldKeys = (attributes: Attributes) =>
   Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [{ key, type }] : []))
 
-/** The variant of a store that one of ours is: by our id, by SKU, by option values. Each is taken once. */
+/** Matches our variants with a store's: by our id, the store's id, SKU, then option values. Each is matched at most once. */
 export const matchVariants = <Live extends LiveVariant>(
   ours: ReadonlyArray<PublishedEntity>,
   live: ReadonlyArray<Live>

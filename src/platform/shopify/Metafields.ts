@@ -7,10 +7,10 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
 
-/** The most that one call of `metafieldsSet` takes. */
-const mostMetafields = 25
+/** Limit of one call of `metafieldsSet`. */
+const maxMetafields = 25
 
-/** Shopify's complaints as one: the first, and how many more there are. */
+/** Fails if Shopify refused the input: with the first error, and the number of the others. */
 export const accepted = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
   const [first] = userErrors
   if (first === undefined) return Effect.void
@@ -22,17 +22,23 @@ export const accepted = (userErrors: Answers.UserErrors): Effect.Effect<void, Pl
   })
 }
 
-/** The kinds whose records carry our id in a metafield. */
+/** The kinds whose records have our id in a metafield. */
 export type IdOwner = "PRODUCT" | "PRODUCTVARIANT" | "COLLECTION"
 
-/** The type of the definition of our id; null: there is none, and so nothing was ever published from here. */
+/** The type of the definition of our id. Null: there is no definition, so nothing was published yet. */
 export const idDefinition = (client: ShopifyClient, store: PlatformStore, ownerType: IdOwner) =>
   Effect.map(
     client.read(store, Documents.idDefinition, Answers.IdDefinition, { ownerType, ...Mapping.idMetafield }),
     ({ metafieldDefinitions }) => metafieldDefinitions.nodes[0]?.type.name ?? null
   )
 
-/** `defined`: stores and kinds whose definition was seen. Without it a custom id finds nothing, and every publish would make another record. */
+/** Makes sure that a store has the definition of our id, for the records of a kind. */
+export type DefineId = (store: PlatformStore, ownerType: IdOwner) => ReturnType<typeof defineId>
+
+/**
+ * Creates the definition of our id. Without it a custom id finds nothing, and every publish would create another record.
+ * `defined`: stores and kinds whose definition is known to exist.
+ */
 export const defineId = (client: ShopifyClient, defined: Set<string>, store: PlatformStore, ownerType: IdOwner) =>
   Effect.gen(function* () {
     const name = `${store.storeId} ${ownerType}`
@@ -42,7 +48,7 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
       const { metafieldDefinitionCreate } = yield* client.write(store, Documents.defineId, Answers.DefineId, {
         definition: { ...Mapping.idMetafield, ownerType, name: "Catalog entity", type: "id" }
       })
-      // Another process may have been first.
+      // TAKEN: another process created it.
       yield* accepted(metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"))
     } else if (type !== "id")
       return yield* new PlatformRefused({
@@ -52,11 +58,11 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
       })
     defined.add(name)
   }).pipe(
-    // Nothing of the publication was sent yet.
+    // Nothing of the publication has been sent yet.
     Effect.catchTag("PlatformOutcomeUnknown", ({ reason }) => new PlatformUnavailable({ reason }))
   )
 
-/** Sets what differs from what is there, and takes away what is to be empty. */
+/** Sets metafields that differ from the current ones, and deletes those that are to be empty. */
 export const setMetafields = (
   client: ShopifyClient,
   store: PlatformStore,
@@ -73,9 +79,9 @@ export const setMetafields = (
     const toSet = wanted
       .filter(({ there, value }) => value !== "" && value !== there)
       .map(({ key, namespace, type, value }) => ({ ownerId, namespace, key, type, value }))
-    for (let start = 0; start < toSet.length; start += mostMetafields) {
+    for (let start = 0; start < toSet.length; start += maxMetafields) {
       const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
-        metafields: toSet.slice(start, start + mostMetafields)
+        metafields: toSet.slice(start, start + maxMetafields)
       })
       yield* accepted(metafieldsSet.userErrors)
     }
@@ -89,7 +95,7 @@ export const setMetafields = (
     yield* accepted(metafieldsDelete.userErrors)
   })
 
-/** What a record that is made carries from its first moment. */
+/** The metafields of a new record. */
 export const newMetafields = (entity: PublishedEntity) => [
   ...Mapping.metafieldsOf(entity).filter(({ value }) => value !== ""),
   { ...Mapping.idMetafield, type: "id", value: entity.entityId }

@@ -3,14 +3,19 @@ import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
-import type { Publication, Published, PublishedEntity } from "../Publication.ts"
+import type {
+  CollectionPublication,
+  ProductPublication,
+  Publication,
+  Published,
+  PublishedEntity,
+  VariantPublication
+} from "../Publication.ts"
 import type * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
-
-type ProductPublication = Extract<Publication, { _tag: "Product" }>
 
 export const published = (ids: Iterable<readonly [EntityId, string]>): Published => ({ platformIds: new Map(ids) })
 
@@ -27,11 +32,11 @@ const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
   Media: null
 }
 
-/** Says what a store holds of a publication: Shopify remembers no keys, so values are compared. */
+/** Checks whether a store has a publication's values. They are compared, because Shopify does not store our keys. */
 export const makeReadBack = (client: ShopifyClient) => {
   const lookups = makeLookups(client)
 
-  /** The product as it is, and what the store calls what came with it. Media are known by their places in the gallery. */
+  /** The product as it is now, with the store's ids of its variants and media. Media are matched by their positions. */
   const liveProduct = (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
       const product = yield* lookups.product(store, publication)
@@ -61,7 +66,7 @@ export const makeReadBack = (client: ShopifyClient) => {
   ) => {
     const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
     const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
-    // A later publish leaves the values of variants alone, and those that were never published too.
+    // A later publish does not write the values of variants, so it does not require them.
     const isWhole = variants.every((variant) => {
       const found = matched.get(variant.entityId)
       return (
@@ -89,7 +94,7 @@ export const makeReadBack = (client: ShopifyClient) => {
       return isHeld ? Option.some(live.published) : Option.none()
     })
 
-  const variant = (store: PlatformStore, publication: Extract<Publication, { _tag: "Variant" }>) =>
+  const variant = (store: PlatformStore, publication: VariantPublication) =>
     Effect.map(lookups.variant(store, publication), (live) =>
       live !== null &&
       Mapping.entityIdOf(live.metafields.nodes) === publication.entityId &&
@@ -98,7 +103,7 @@ export const makeReadBack = (client: ShopifyClient) => {
         : Option.none()
     )
 
-  const collection = (store: PlatformStore, publication: Extract<Publication, { _tag: "Collection" }>) =>
+  const collection = (store: PlatformStore, publication: CollectionPublication) =>
     Effect.gen(function* () {
       const live = yield* lookups.collection(store, publication)
       if (live === null) return Option.none()

@@ -124,7 +124,7 @@ const entryOf = (entry: Answers.MetaobjectEntry): Either.Either<PlatformMetaobje
   Either.map(instant(entry.updatedAt), (updated_at) => ({
     handle: entry.handle,
     display_name: entry.displayName,
-    // One whose definition knows no drafts is always shown.
+    // Entries of a definition without drafts are always active.
     status: entry.capabilities.publishable?.status === "DRAFT" ? "draft" : "active",
     fields: entry.fields,
     updated_at,
@@ -138,14 +138,14 @@ const translationsOf = (
 ): Either.Either<PlatformTranslations, PlatformUnavailable> =>
   Either.gen(function* () {
     const digests = new Map(translatableContent.map(({ digest, key }) => [key, digest]))
-    const said: Array<PlatformTranslations["translations"][number]> = []
+    const translated: Array<PlatformTranslations["translations"][number]> = []
     for (const { key, outdated, updatedAt, value } of translations)
       if (value !== null)
-        said.push({
+        translated.push({
           key,
           value,
           outdated,
-          // Shopify keeps the digest of the source as it is now, not of the one an old translation was made from.
+          // Shopify has the digest of the current source only. The digest of an outdated translation's source is unknown.
           source_digest: outdated ? null : (digests.get(key) ?? null),
           updated_at: yield* instantOrNull(updatedAt)
         })
@@ -160,13 +160,13 @@ const translationsOf = (
         source_value: value ?? "",
         digest
       })),
-      translations: said
+      translations: translated
     }
   })
 
 type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "find" | "pull">
 
-/** Everything that is read of a store beside its catalog. */
+/** Reads the parts of a store beside its catalog. */
 export const makeReading = (client: ShopifyClient): Reads => {
   const { liveLimit } = client.options
   const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)

@@ -265,8 +265,8 @@ const planted: Readonly<Record<string, Plant>> = {
     ...rules,
     divergence: { ...rules.divergence, prices: "all" }
   })),
-  "prices of nothing passed": otherRules((rules) => ({ ...rules, structure: { zero_price: "allowed" } })),
-  "duplicates of a SKU were not named": Layer.effect(
+  "prices of zero were allowed": otherRules((rules) => ({ ...rules, structure: { zero_price: "allowed" } })),
+  "duplicates of a SKU were not listed": Layer.effect(
     HealthRepo,
     Effect.map(HealthRepo, (repo) => ({
       ...repo,
@@ -281,7 +281,7 @@ const planted: Readonly<Record<string, Plant>> = {
 
 describe("data health of random catalogs", () => {
   it.scopedLive(
-    "is the same from plain functions and from SQL, every number and row",
+    "has the same numbers and rows in plain functions and in SQL",
     () =>
       Effect.gen(function* () {
         const sides = yield* everySide
@@ -297,7 +297,7 @@ describe("data health of random catalogs", () => {
   )
 
   for (const [difference, plant] of Object.entries(planted))
-    it.scopedLive(`would be told apart if ${difference}`, () =>
+    it.scopedLive(`finds a difference if ${difference}`, () =>
       Effect.gen(function* () {
         const sides = yield* Effect.all([memorySide("memory"), memorySide("wrong memory", plant)])
         const result = yield* search(sides, plantedCatalogs, true)

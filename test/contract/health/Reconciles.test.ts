@@ -132,7 +132,7 @@ const contradictions = ({ first, shops }: History, careless: boolean) =>
 const samples = fc.sample(history, { seed, numRuns: catalogs })
 
 layer(TestServices, { excludeTestServices: true })("reconciles of random catalogs", (it) => {
-  it.effect("make every row that they name vanish, and never cross a language or a currency", () =>
+  it.effect("remove every issue that they name, within one language or currency", () =>
     Effect.gen(function* () {
       const found = yield* Effect.forEach(samples, (sample) => contradictions(sample, false))
       const rows = found.reduce((sum, each) => sum + each.rows, 0)
@@ -146,7 +146,7 @@ layer(TestServices, { excludeTestServices: true })("reconciles of random catalog
     })
   )
 
-  it.effect("would be told apart if they wrote across languages and currencies", () =>
+  it.effect("are checked: writes across languages and currencies are detected", () =>
     Effect.gen(function* () {
       const found = yield* Effect.exit(Effect.forEach(samples, (sample) => contradictions(sample, true)))
       assert.isTrue(Exit.isSuccess(found) && found.value.some(({ wrong }) => wrong.length > 0), `seed ${seed}`)

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { Demo } from "../../src/demo/Demo.ts"
 import { demoStores } from "../../src/demo/DemoCatalog.ts"
-import { demoSections } from "../../src/demo/DemoOperations.ts"
 import { demoPlatformId } from "../../src/demo/DemoRecords.ts"
+import { demoSections } from "../../src/demo/DemoSections.ts"
 import type { MetaobjectEntry } from "../../src/model/Definition.ts"
 import { AccountId, ImportId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -15,17 +15,17 @@ import { Stores } from "../../src/stores/Stores.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
 
-describe("what the demo's shops have beside their catalogs", () => {
-  it("is the same for the same account", () => {
+describe("the sections of the demo's shops", () => {
+  it("are the same for the same account", () => {
     const stores = demoStores(AccountId.make("3f2a9c1b-7d4e-4b6a-9c2d-0a1b2c3d4e5f"))
     assert.deepStrictEqual(demoSections(stores, demoPlatformId), demoSections(stores, demoPlatformId))
   })
 })
 
 for (const engine of serviceEngines) {
-  describe.skipIf(engine.absent)(`the demo's operations on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`markets, definitions and translations of the demo on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("every read has something to show, and a refresh of what was not touched changes nothing", () =>
+      it.effect("every read returns data, and a refresh without edits changes nothing", () =>
         Effect.gen(function* () {
           const { account } = yield* (yield* Demo).create
           yield* Effect.gen(function* () {

@@ -1,0 +1,107 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Array as Arr, Chunk, type Context, Effect, Option, Order, Schema, Stream, Struct } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { EntityId } from "../model/Ids.ts"
+import { PlatformRecord } from "../platform/PlatformRecord.ts"
+import type { DemoRecord } from "./DemoRecords.ts"
+import { type DemoShop, ShopKey } from "./DemoShop.ts"
+import type { DemoShops } from "./DemoShops.ts"
+
+const pageSize = 500
+
+/** The place of a record in the order of a pull. */
+const Place = Schema.Struct({
+  rank: Schema.Int,
+  owner: Schema.String,
+  depth: Schema.Int,
+  place: Schema.Int,
+  platformId: Schema.String
+})
+const Row = Schema.Struct({ ...PlatformRecord.fields, ...Place.fields })
+const first: typeof Place.Type = { rank: -1, owner: "", depth: 0, place: 0, platformId: "" }
+
+/** Reads the records of a shop. */
+export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<DemoShops>, "find" | "records"> => {
+  const page = SqlSchema.findAll({
+    Request: Schema.Struct({ shop: ShopKey, after: Place }),
+    Result: Row,
+    execute: ({ after, shop }) => sql`
+      SELECT * FROM (
+        SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId",
+               attributes, media, members,
+               CASE kind WHEN 'media' THEN 0 WHEN 'collection' THEN 2 ELSE 1 END AS rank,
+               coalesce(parent_id, platform_id) COLLATE "C" AS owner,
+               (kind = 'variant')::int AS depth,
+               coalesce(position, 2147483647) AS place
+        FROM demo_shop_record
+        WHERE account_id = ${shop.accountId} AND store_id = ${shop.storeId}
+      ) AS record
+      WHERE (rank, owner, depth, place, "platformId" COLLATE "C")
+        > (${after.rank}::int, ${after.owner}::text, ${after.depth}::int, ${after.place}::int, ${after.platformId}::text)
+      ORDER BY rank, owner, depth, place, "platformId" COLLATE "C"
+      LIMIT ${pageSize}`
+  })
+
+  const find = SqlSchema.findOne({
+    Request: Schema.Struct({ ...ShopKey.fields, entityId: EntityId }),
+    Result: PlatformRecord,
+    execute: ({ accountId, entityId, storeId }) => sql`
+      SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId", attributes, media,
+             members
+      FROM demo_shop_record
+      WHERE account_id = ${accountId} AND store_id = ${storeId} AND entity_id = ${entityId}
+      ORDER BY platform_id COLLATE "C" LIMIT 1`
+  })
+
+  return {
+    records: (shop) =>
+      Stream.paginateChunkEffect(first, (after) =>
+        Effect.map(orDie(page({ shop, after })), (rows) => [
+          Chunk.unsafeFromArray(rows.map(Struct.omit("rank", "owner", "depth", "place"))),
+          rows.length < pageSize ? Option.none() : Arr.last(rows)
+        ])
+      ),
+    find: (shop, entityId) => orDie(find({ ...shop, entityId }))
+  }
+}
+
+/** Writes records of a shop. */
+export const makeDemoRecordWrites = (sql: SqlClient) => {
+  const rowsOf = (records: ReadonlyArray<DemoRecord>) =>
+    // Sorted, so that concurrent publications of one shop cannot deadlock.
+    JSON.stringify(
+      Arr.sort(
+        records,
+        Order.mapInput(Order.string, ({ platformId }: DemoRecord) => platformId)
+      )
+    )
+
+  const recordset = (records: ReadonlyArray<DemoRecord>) => sql`
+    jsonb_to_recordset(${rowsOf(records)}::jsonb) AS given (
+      kind text, "platformId" text, "entityId" uuid, "parentId" text, position integer, attributes jsonb,
+      media text[], members text[]
+    )`
+
+  const insert = ({ accountId, storeId }: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
+    INSERT INTO demo_shop_record
+      (account_id, store_id, platform_id, kind, entity_id, parent_id, position, attributes, media, members)
+    SELECT ${accountId}::uuid, ${storeId}::uuid, "platformId", kind, "entityId", "parentId", position, attributes,
+           media, members
+    FROM ${recordset(records)}`
+
+  return {
+    /** Inserts records, or overwrites them. A record without a position keeps its old one. */
+    write: (shop: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
+      ${insert(shop, records)}
+      ON CONFLICT (account_id, store_id, platform_id) DO UPDATE
+      SET entity_id = EXCLUDED.entity_id, parent_id = EXCLUDED.parent_id, attributes = EXCLUDED.attributes,
+          position = coalesce(EXCLUDED.position, demo_shop_record.position),
+          media = EXCLUDED.media, members = EXCLUDED.members`,
+    /** Inserts missing records. Of existing ones it writes only the position. */
+    place: (shop: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
+      ${insert(shop, records)}
+      ON CONFLICT (account_id, store_id, platform_id) DO UPDATE
+      SET position = coalesce(EXCLUDED.position, demo_shop_record.position)`
+  }
+}

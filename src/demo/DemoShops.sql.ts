@@ -1,0 +1,137 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Option, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import type { Transaction } from "../database/Transaction.ts"
+import { EntityId } from "../model/Ids.ts"
+import type { Publication, Published } from "../platform/Publication.ts"
+import { makeDemoRecordWrites } from "./DemoRecords.sql.ts"
+import { type DemoEffect, effectOf } from "./DemoRecords.ts"
+import { DemoFailure, type DemoShop, ShopKey } from "./DemoShop.ts"
+import type { DemoShops } from "./DemoShops.ts"
+
+type Shops = Context.Tag.Service<DemoShops>
+type Transactions = Context.Tag.Service<Transaction>
+
+const PlatformIds = Schema.parseJson(Schema.Record({ key: EntityId, value: Schema.String }))
+
+const publishedFrom = (ids: Readonly<Record<EntityId, string>>): Published => ({
+  platformIds: new Map(Object.entries(ids).map(([entityId, platformId]) => [EntityId.make(entityId), platformId]))
+})
+
+/** Applies publications to a shop, each at most once. */
+export const makeDemoEffects = (
+  sql: SqlClient,
+  transaction: Transactions
+): Pick<Shops, "applied" | "apply" | "effects" | "put"> => {
+  const { place, write } = makeDemoRecordWrites(sql)
+
+  const applied = SqlSchema.findOne({
+    Request: Schema.Struct({ ...ShopKey.fields, key: Schema.String }),
+    Result: Schema.Struct({ platformIds: PlatformIds }),
+    execute: ({ accountId, key, storeId }) => sql`
+      SELECT platform_ids::text AS "platformIds" FROM demo_shop_effect
+      WHERE account_id = ${accountId} AND store_id = ${storeId} AND key = ${key}`
+  })
+  const findApplied = ({ accountId, storeId }: DemoShop, key: string) =>
+    Effect.map(
+      orDie(applied({ accountId, storeId, key })),
+      Option.map(({ platformIds }) => publishedFrom(platformIds))
+    )
+
+  const carryOut = (shop: DemoShop, publication: Publication, { placed, published, written }: DemoEffect) =>
+    Effect.gen(function* () {
+      // A concurrent publication with the same key waits here until the first one is committed.
+      const inserted = yield* sql`
+        INSERT INTO demo_shop_effect (account_id, store_id, key, entity_id, platform_ids)
+        VALUES (${shop.accountId}, ${shop.storeId}, ${publication.key}, ${publication.entityId},
+                ${JSON.stringify(Object.fromEntries(published.platformIds))}::jsonb)
+        ON CONFLICT DO NOTHING
+        RETURNING key`
+      if (inserted.length === 0) return yield* findApplied(shop, publication.key)
+      yield* write(shop, written)
+      yield* place(shop, placed)
+      return Option.some(published)
+    })
+
+  const effects = SqlSchema.findOne({
+    Request: ShopKey,
+    Result: Schema.Struct({ count: Schema.Int }),
+    execute: ({ accountId, storeId }) => sql`
+      SELECT count(*) AS count FROM demo_shop_effect WHERE account_id = ${accountId} AND store_id = ${storeId}`
+  })
+
+  return {
+    apply: (shop, publication) => {
+      const effect = effectOf(publication)
+      return Effect.map(
+        transaction.run(orDie(carryOut(shop, publication, effect))),
+        Option.getOrElse(() => effect.published)
+      )
+    },
+    applied: findApplied,
+    effects: (shop) =>
+      Effect.map(orDie(effects(shop)), Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
+    put: (shop, records) =>
+      write(
+        shop,
+        records.map((record) => ({ ...record, position: record.position ?? null }))
+      ).pipe(Effect.asVoid, orDie)
+  }
+}
+
+/** The parts of a shop beside its catalog. */
+export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pick<Shops, "putSection" | "section"> => {
+  const section = SqlSchema.findAll({
+    Request: Schema.Struct({ ...ShopKey.fields, section: Schema.String }),
+    Result: Schema.Struct({ content: Schema.Unknown }),
+    execute: ({ accountId, section, storeId }) => sql`
+      SELECT content FROM demo_shop_section
+      WHERE account_id = ${accountId} AND store_id = ${storeId} AND section = ${section}
+      ORDER BY ordinal`
+  })
+
+  return {
+    putSection: (shop, name, items) =>
+      transaction.run(
+        Effect.gen(function* () {
+          yield* sql`
+            DELETE FROM demo_shop_section
+            WHERE account_id = ${shop.accountId} AND store_id = ${shop.storeId} AND section = ${name}`
+          yield* sql`
+            INSERT INTO demo_shop_section (account_id, store_id, section, ordinal, content)
+            SELECT ${shop.accountId}::uuid, ${shop.storeId}::uuid, ${name}::text, ordinal, content
+            FROM jsonb_array_elements(${JSON.stringify(items)}::jsonb) WITH ORDINALITY AS item (content, ordinal)`
+        }).pipe(orDie)
+      ),
+    section: (shop, name) =>
+      Effect.map(orDie(section({ ...shop, section: name })), (rows) => rows.map(({ content }) => content))
+  }
+}
+
+/** How shops fail. */
+export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "mend"> => {
+  const failures = SqlSchema.findAll({
+    Request: ShopKey,
+    Result: DemoFailure,
+    execute: ({ accountId, storeId }) => sql`
+      SELECT kind, percent, delay_millis AS "delayMillis" FROM demo_shop_failure
+      WHERE account_id = ${accountId} AND store_id = ${storeId}
+      ORDER BY kind`
+  })
+
+  return {
+    fail: ({ accountId, storeId }, { delayMillis, kind, percent }) =>
+      sql`
+        INSERT INTO demo_shop_failure (account_id, store_id, kind, percent, delay_millis)
+        VALUES (${accountId}, ${storeId}, ${kind}, ${percent}, ${delayMillis})
+        ON CONFLICT (account_id, store_id, kind) DO UPDATE
+        SET percent = EXCLUDED.percent, delay_millis = EXCLUDED.delay_millis`.pipe(Effect.asVoid, orDie),
+    mend: ({ accountId, storeId }) =>
+      sql`DELETE FROM demo_shop_failure WHERE account_id = ${accountId} AND store_id = ${storeId}`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
+    failures: (shop) => orDie(failures(shop))
+  }
+}

@@ -1,0 +1,128 @@
+import { type HttpClient, type HttpClientError, HttpClientRequest } from "@effect/platform"
+import { Data, Effect, Either, Predicate, Redacted, Schema } from "effect"
+import type { PlatformStore } from "../PlatformClient.ts"
+import { type PlatformFailure, PlatformRefused } from "../PlatformErrors.ts"
+import { apiVersion } from "./Documents.ts"
+
+/** No usable answer. `isHarmless`: the store certainly did nothing. It has no cause, because causes contain the token. */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{
+  readonly reason: PlatformFailure
+  readonly isHarmless: boolean
+}> {}
+
+/** One call with all its repetitions. */
+export interface Call {
+  readonly store: PlatformStore
+  readonly document: string
+  readonly variables: Readonly<Record<string, unknown>>
+  /** No repetition continues after it. */
+  readonly deadlineMillis: number
+  /** Whether the current attempt has sent its request. */
+  isSent: boolean
+}
+
+const ThrottleStatus = Schema.Struct({
+  maximumAvailable: Schema.Positive,
+  currentlyAvailable: Schema.Number,
+  restoreRate: Schema.Positive
+})
+
+const Answer = Schema.parseJson(
+  Schema.Struct({
+    data: Schema.optional(Schema.Unknown),
+    errors: Schema.optional(
+      Schema.Array(
+        Schema.Struct({
+          message: Schema.String,
+          extensions: Schema.optional(Schema.Struct({ code: Schema.optional(Schema.String) }))
+        })
+      )
+    ),
+    extensions: Schema.optional(
+      Schema.Struct({
+        cost: Schema.optional(
+          Schema.Struct({ requestedQueryCost: Schema.Number, throttleStatus: Schema.optional(ThrottleStatus) })
+        )
+      })
+    )
+  })
+)
+export type Answer = typeof Answer.Type
+const decodeAnswer = Schema.decodeUnknownEither(Answer)
+
+/** Node's codes for connections that were never made: nothing was sent. */
+const neverConnected: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EHOSTDOWN"
+])
+
+const codesOf = (cause: unknown): ReadonlyArray<unknown> =>
+  !Predicate.isRecord(cause)
+    ? []
+    : [cause.code, ...codesOf(cause.cause), ...(cause instanceof AggregateError ? cause.errors.flatMap(codesOf) : [])]
+
+const isNotSent = (error: HttpClientError.HttpClientError) =>
+  error._tag === "RequestError" &&
+  (error.reason !== "Transport" || codesOf(error.cause).some((code) => neverConnected.has(code)))
+
+const refused = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
+
+/** Statuses that are final. The messages are our own, because a merchant cannot use the body of a proxy. */
+const refusals: Readonly<Record<number, PlatformRefused>> = {
+  401: refused("UNAUTHORIZED", "The store does not accept the access token: it is wrong, or was revoked."),
+  402: refused("SHOP_FROZEN", "The store is frozen until its bill is paid."),
+  403: refused("FORBIDDEN", "The access token does not allow this."),
+  404: refused("SHOP_NOT_FOUND", "There is no such store on the platform."),
+  423: refused("SHOP_LOCKED", "The store is locked by its platform.")
+}
+
+const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
+
+/** The platform's message as one short line. */
+const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().slice(0, 500)
+
+/** The answer, or why the response has none. */
+const readResponse = (status: number, body: string): Either.Either<Answer, NoAnswer | PlatformRefused> => {
+  const refusal = refusals[status]
+  if (refusal !== undefined) return Either.left(refusal)
+  if (status === 429) return Either.left(new NoAnswer({ reason: "throttled", isHarmless: true }))
+  if (status >= 500) return Either.left(new NoAnswer({ reason: "server", isHarmless: false }))
+  const answer = Either.getOrNull(decodeAnswer(body))
+  if (answer === null || (answer.data === undefined && answer.errors === undefined))
+    return Either.left(new NoAnswer({ reason: "nonsense", isHarmless: false }))
+  return Either.right(answer)
+}
+
+/** The failure that an answer reports; null: none. */
+export const failureOf = ({ errors = [] }: Answer): NoAnswer | PlatformRefused | null => {
+  const [first] = errors
+  if (first === undefined) return null
+  const code = first.extensions?.code ?? "GRAPHQL_ERROR"
+  if (code === "THROTTLED") return new NoAnswer({ reason: "throttled", isHarmless: true })
+  if (serverErrors.has(code)) return new NoAnswer({ reason: "server", isHarmless: false })
+  return refused(code, oneLine(first.message))
+}
+
+/** Sends one request to the Admin API and reads the answer. */
+export const exchange = (http: HttpClient.HttpClient, origin: string, call: Call) =>
+  HttpClientRequest.post(`${origin}/admin/api/${apiVersion}/graphql.json`).pipe(
+    HttpClientRequest.setHeader(
+      "X-Shopify-Access-Token",
+      call.store.token === null ? "" : Redacted.value(call.store.token)
+    ),
+    HttpClientRequest.acceptJson,
+    HttpClientRequest.bodyUnsafeJson({ query: call.document, variables: call.variables }),
+    (request) =>
+      Effect.suspend(() => {
+        call.isSent = true
+        return http.execute(request)
+      }),
+    Effect.flatMap((response) => Effect.map(response.text, (body) => ({ status: response.status, body }))),
+    Effect.scoped,
+    Effect.mapError((error) => new NoAnswer({ reason: "transport", isHarmless: isNotSent(error) })),
+    Effect.flatMap(({ body, status }) => readResponse(status, body))
+  )

@@ -1,0 +1,123 @@
+import { Effect } from "effect"
+import type { EntityId } from "../../model/Ids.ts"
+import type { PlatformStore } from "../PlatformClient.ts"
+import { PlatformOutcomeUnknown, PlatformRefused } from "../PlatformErrors.ts"
+import type { ProductPublication } from "../Publication.ts"
+import * as Answers from "./Answers.ts"
+import type { ShopifyClient } from "./Client.ts"
+import * as Documents from "./Documents.ts"
+import { makeLookups } from "./Lookups.ts"
+import * as Mapping from "./Mapping.ts"
+import { accepted, type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { makeReadBack } from "./ReadBack.ts"
+
+export const noProduct = new PlatformRefused({
+  code: "NOT_FOUND",
+  message: "The store has no such product any more.",
+  field: null
+})
+
+/** The answer to a write has no id of the record. */
+export const noId = new PlatformOutcomeUnknown({ reason: "nonsense" })
+
+/** Publishes a product: its values, gallery and order of variants; the first time also the values of its variants. */
+export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
+  const lookups = makeLookups(client)
+  const { liveProduct } = makeReadBack(client)
+
+  return (store: PlatformStore, publication: ProductPublication) =>
+    Effect.gen(function* () {
+      yield* define(store, "PRODUCT")
+      yield* define(store, "PRODUCTVARIANT")
+      const current = yield* lookups.product(store, publication)
+      const isFirst = publication.platformId === null
+      const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
+      const files = yield* Effect.forEach(publication.media, (media) => lookups.file(store, media))
+      const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, {
+        identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
+        input: {
+          ...Mapping.productInput(publication),
+          files: publication.media.map((media, index) => {
+            const file = files[index]
+            return file === null || file === undefined ? Mapping.fileInput(media) : { id: file.id }
+          }),
+          ...(isFirst || current === null ? firstVariants(publication, before) : {})
+        }
+      })
+      yield* accepted(productSet.userErrors)
+      const id = productSet.product?.id
+      if (id === undefined) return yield* noId
+      yield* setMetafields(client, store, id, publication, current?.metafields.nodes ?? [])
+      const live = yield* lookups.variantsOf(store, id)
+      const matched = Mapping.matchVariants(publication.variants, live)
+      if (isFirst)
+        for (const variant of publication.variants) {
+          const found = matched.get(variant.entityId)
+          if (found !== undefined) yield* setMetafields(client, store, found.id, variant, found.metafields.nodes)
+        }
+      yield* orderVariants(client, store, id, publication, matched, live)
+      const found = yield* liveProduct(store, { ...publication, platformId: id })
+      return found === null ? yield* noProduct : found.published
+    })
+}
+
+/**
+ * All variants of the product and their options, with the variants that only the store has: productSet deletes variants that
+ * are missing from its input.
+ */
+const firstVariants = (
+  publication: ProductPublication,
+  live: ReadonlyArray<Answers.LiveVariant>
+): Readonly<Record<string, unknown>> => {
+  if (publication.variants.length === 0) return {}
+  const matched = Mapping.matchVariants(publication.variants, live)
+  const taken = new Set([...matched.values()].map(({ id }) => id))
+  const kept = live.filter(({ id }) => !taken.has(id))
+  const options = Mapping.optionsOf(publication, publication.variants)
+  const names = options.map(({ name }) => name)
+  return {
+    productOptions: options.map(({ name, values }) => ({
+      name,
+      values: [
+        ...new Set([
+          ...values,
+          ...kept.flatMap(({ selectedOptions }) =>
+            selectedOptions.filter((option) => option.name === name).map(({ value }) => value)
+          )
+        ])
+      ].map((value) => ({ name: value }))
+    })),
+    variants: [
+      ...publication.variants.map((variant) => {
+        const id = matched.get(variant.entityId)?.id
+        const values = { ...Mapping.variantInput(variant), optionValues: Mapping.optionValuesOf(variant, names) }
+        // The metafields of an existing variant are set later: a list here would replace all of them.
+        return id === undefined ? { ...values, metafields: newMetafields(variant) } : { id, ...values }
+      }),
+      ...kept.map(({ id, selectedOptions }) => ({
+        id,
+        optionValues: selectedOptions.map(({ name, value }) => ({ optionName: name, name: value }))
+      }))
+    ]
+  }
+}
+
+/** Brings the variants of a product into the order of the publication. */
+const orderVariants = (
+  client: ShopifyClient,
+  store: PlatformStore,
+  productId: string,
+  { variants }: ProductPublication,
+  matched: ReadonlyMap<EntityId, Answers.LiveVariant>,
+  live: ReadonlyArray<Answers.LiveVariant>
+) =>
+  Effect.gen(function* () {
+    const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
+    const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
+    if (wanted.every((id, index) => id === order[index])) return
+    const { productVariantsBulkReorder } = yield* client.write(store, Documents.orderVariants, Answers.OrderVariants, {
+      productId,
+      positions: wanted.map((id, index) => ({ id, position: index + 1 }))
+    })
+    yield* accepted(productVariantsBulkReorder.userErrors)
+  })

@@ -1,0 +1,93 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Schema } from "effect"
+import { readsAll } from "../database/PlannerHints.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { everySearchedKey } from "../drafts/Aggregate.ts"
+import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
+import { PublishCounts } from "../model/PublishState.ts"
+import type { StoresRepo } from "./StoresRepo.ts"
+
+type Repo = Context.Tag.Service<StoresRepo>
+
+/** Entities per statement, so that no statement reaches its time limit. */
+const entitiesAtOnce = 10_000
+
+/** Derives the stores and publish states of all entities on a store. */
+export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
+  const RefreshedSome = Schema.Struct({
+    count: Schema.Number,
+    last: Schema.NullOr(Schema.String),
+    stale: Schema.Array(EntityId)
+  })
+  const refreshSome = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String }),
+    Result: RefreshedSome,
+    execute: ({ accountId, after, id }) => sql`
+      WITH here AS (
+        SELECT v.entity_id, v.overrides ?| ${everySearchedKey} AS searched
+        FROM store_version v
+        WHERE v.account_id = ${accountId} AND v.store_id = ${id} AND v.entity_id > ${after}
+        ORDER BY v.entity_id LIMIT ${sql.literal(String(entitiesAtOnce))}
+      ), rolled AS (
+        SELECT h.entity_id, bool_or(h.searched) AS searched,
+               coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id) FILTER (WHERE s.id IS NOT NULL), '{}') AS store_ids,
+               coalesce(bool_or(v.pending_publish) FILTER (WHERE s.id IS NOT NULL), false) AS pending_publish,
+               CASE WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'failed') THEN 'failed'
+                    WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'pending') THEN 'pending'
+                    WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'published') THEN 'published'
+                    ELSE 'never_published' END AS last_publish_status
+        FROM here h
+        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = h.entity_id
+        LEFT JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+        GROUP BY h.entity_id
+      ), written AS (
+        UPDATE entity e
+        SET store_ids = r.store_ids, pending_publish = r.pending_publish, last_publish_status = r.last_publish_status
+        FROM rolled r
+        WHERE e.account_id = ${accountId} AND e.id = r.entity_id
+        RETURNING e.id, coalesce(e.parent_id, e.id) AS owner,
+                  r.searched OR e.change_seq > (
+                    SELECT s.unlinked_at_seq FROM store s WHERE s.account_id = ${accountId} AND s.id = ${id}
+                  ) AS is_stale
+      )
+      SELECT count(*) AS count, max(id::text) AS last,
+             coalesce(array_agg(DISTINCT owner) FILTER (WHERE is_stale), '{}') AS stale
+      FROM written`
+  })
+
+  return Effect.fnUntraced(function* (accountId, id) {
+    const stale = new Set<EntityId>()
+    let entities = 0
+    for (let after: string | null = nilUuid; after !== null; ) {
+      const some: typeof RefreshedSome.Type = yield* Effect.orDie(refreshSome({ accountId, id, after }))
+      entities += some.count
+      for (const owner of some.stale) stale.add(owner)
+      after = some.last
+    }
+    return { entities, stale: [...stale].sort() }
+  })
+}
+
+/** Counts store versions by publish state. */
+export const makePublishCounts = (sql: SqlClient): Repo["publishCounts"] => {
+  const publishCounts = SqlSchema.findAll({
+    Request: AccountId,
+    Result: Schema.Struct({ id: StoreId, ...PublishCounts.fields }),
+    execute: (accountId) => sql`
+      ${sql.literal(readsAll)}
+      SELECT v.store_id AS id,
+             (count(*) FILTER (WHERE v.last_publish_status = 'never_published'))::integer AS "neverPublished",
+             (count(*) FILTER (WHERE v.last_publish_status = 'pending'))::integer AS pending,
+             (count(*) FILTER (WHERE v.last_publish_status = 'published'))::integer AS published,
+             (count(*) FILTER (WHERE v.last_publish_status = 'failed'))::integer AS failed,
+             (count(*) FILTER (WHERE v.pending_publish))::integer AS "pendingPublish"
+      FROM store_version v
+      JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+      WHERE v.account_id = ${accountId}
+      GROUP BY v.store_id`
+  })
+
+  return (accountId) =>
+    Effect.map(orDie(publishCounts(accountId)), (rows) => new Map(rows.map(({ id, ...counts }) => [id, counts])))
+}

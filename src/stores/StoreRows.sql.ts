@@ -1,0 +1,112 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Option, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId, StoreId } from "../model/Ids.ts"
+import { Store } from "../model/Store.ts"
+import type { StoresRepo } from "./StoresRepo.ts"
+
+type Repo = Context.Tag.Service<StoresRepo>
+
+/** Reads stores. */
+export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomain" | "isLinkedElsewhere" | "list"> => {
+  const columns = sql`
+    id, domain, name, platform, 'linked' AS status, primary_locale, locales, currency,
+    rfc3339(last_imported_at) AS last_imported_at`
+
+  const list = SqlSchema.findAll({
+    Request: AccountId,
+    Result: Store,
+    execute: (accountId) => sql`
+      SELECT ${columns}
+      FROM store
+      WHERE account_id = ${accountId} AND status = 'linked'
+      ORDER BY domain COLLATE "C", id`
+  })
+
+  const find = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
+    Result: Store,
+    execute: ({ accountId, id }) => sql`
+      SELECT ${columns}
+      FROM store
+      WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
+  })
+
+  const findByDomain = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, domain: Schema.String }),
+    Result: Schema.Struct({ ...Store.fields, isLinked: Schema.Boolean }),
+    execute: ({ accountId, domain }) => sql`
+      SELECT ${columns}, status = 'linked' AS "isLinked"
+      FROM store
+      WHERE account_id = ${accountId} AND domain = ${domain}`
+  })
+
+  return {
+    list: (accountId) => orDie(list(accountId)),
+    find: (accountId, id) => orDie(find({ accountId, id })),
+    findByDomain: (accountId, domain) =>
+      Effect.map(
+        orDie(findByDomain({ accountId, domain })),
+        Option.map(({ isLinked, ...store }) => ({ store, isLinked }))
+      ),
+    isLinkedElsewhere: (accountId, domain) =>
+      Effect.gen(function* () {
+        // If two accounts link the store at once, the second waits here and then reads in a statement of its own.
+        yield* sql`SELECT pg_advisory_xact_lock(hashtextextended('shopify store ' || ${domain}::text, 0))`
+        const taken = yield* sql`
+          SELECT id FROM store
+          WHERE domain = ${domain} AND platform = 'shopify' AND status = 'linked' AND account_id <> ${accountId}`
+        return taken.length > 0
+      }).pipe(orDie)
+  }
+}
+
+/** Writes stores. */
+export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImport" | "unlink"> => ({
+  link: (accountId, store) =>
+    sql`
+      INSERT INTO store (account_id, id, domain, name, platform, status, primary_locale, locales, currency, last_imported_at)
+      VALUES (${accountId}, ${store.id}, ${store.domain}, ${store.name}, ${store.platform}, ${store.status},
+              ${store.primary_locale}, ${store.locales}, ${store.currency}, ${store.last_imported_at})
+      ON CONFLICT (account_id, id) DO UPDATE
+      SET name = excluded.name, platform = excluded.platform, status = excluded.status,
+          primary_locale = excluded.primary_locale, locales = excluded.locales, currency = excluded.currency`.pipe(
+      Effect.asVoid,
+      orDie
+    ),
+  unlink: (accountId, id) =>
+    sql`
+      UPDATE store s SET status = 'unlinked', unlinked_at_seq = a.change_seq, credential = NULL
+      FROM account a
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.id = s.account_id`.pipe(Effect.asVoid, orDie),
+  recordImport: (accountId, id) =>
+    sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
+      Effect.asVoid,
+      orDie
+    )
+})
+
+/** Reads and writes the sealed credentials of linked stores. */
+export const makeStoreCredentials = (sql: SqlClient): Pick<Repo, "credential" | "keepCredential"> => {
+  const credential = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
+    Result: Schema.Struct({ credential: Schema.NullOr(Schema.Uint8ArrayFromSelf) }),
+    execute: ({ accountId, id }) => sql`
+      SELECT credential
+      FROM store
+      WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
+  })
+
+  return {
+    credential: (accountId, id) =>
+      Effect.map(
+        orDie(credential({ accountId, id })),
+        Option.flatMapNullable(({ credential }) => credential)
+      ),
+    keepCredential: (accountId, id, sealed) =>
+      sql`
+        UPDATE store SET credential = ${Buffer.from(sealed)}
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(Effect.asVoid, orDie)
+  }
+}
