@@ -9,7 +9,7 @@ import { AccessRepo, type Account } from "./AccessRepo.ts"
 export class Accounts extends Context.Tag("catalog/Accounts")<
   Accounts,
   {
-    /** ValidationFailed: a name that is blank, over 200 characters or more than one line of text. */
+    /** ValidationFailed: a blank, too long or multi-line name. */
     readonly create: (
       name: string
     ) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
