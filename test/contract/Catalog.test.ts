@@ -248,7 +248,7 @@ for (const engine of serviceEngines) {
             const message = (query: Partial<ListQuery>, kind: EntityKind = "product") =>
               Effect.map(Effect.flip(pageOf(kind, query)), (error) => error.message)
             const refusal =
-              "cursor: was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+              "cursor: is not a cursor of this list with these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
             assert.strictEqual(yield* message({ cursor }, "variant"), refusal)
             assert.strictEqual(yield* message({ cursor, search: "x" }), refusal)
             assert.strictEqual(yield* message({ cursor, status: "failed" }), refusal)
