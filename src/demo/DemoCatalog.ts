@@ -264,7 +264,7 @@ const publish = (
     case "not asked":
       return []
     case "asked":
-      return [CatalogChange.AskPublish(version)]
+      return [CatalogChange.RequestPublish(version)]
     case "accepted":
       return [CatalogChange.AcceptPublish(version)]
     default:

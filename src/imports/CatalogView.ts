@@ -1,4 +1,4 @@
-import type { Aggregate } from "../drafts/Aggregate.ts"
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 
 /** Leaves unlinked stores out of the aggregate's gallery. A change must not name an unlinked store. */

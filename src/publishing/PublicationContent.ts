@@ -1,5 +1,6 @@
 import { Either, Schema } from "effect"
-import { AcceptedValues, type Aggregate, publishable } from "../drafts/Aggregate.ts"
+import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
+import { publishable } from "../drafts/Aggregate.ts"
 import type { Locked } from "../drafts/CatalogChange.ts"
 import { Attributes, builtInFields, EntityKind, effective } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"

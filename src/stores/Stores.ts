@@ -1,7 +1,7 @@
 import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { isEmpty, planDerivations } from "../drafts/CatalogChange.ts"
+import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"

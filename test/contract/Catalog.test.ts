@@ -340,7 +340,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* state, ["never_published", true])
             yield* apply(CatalogChange.AcceptPublish({ entityId, storeId: a.id }))
             assert.deepStrictEqual(yield* state, ["published", true])
-            yield* apply(CatalogChange.AskPublish({ entityId, storeId: b.id }))
+            yield* apply(CatalogChange.RequestPublish({ entityId, storeId: b.id }))
             assert.deepStrictEqual(yield* state, ["pending", true])
             yield* apply(
               CatalogChange.RefusePublish({ entityId, storeId: b.id, error: { code: "busy", message: "Busy" } })

@@ -333,7 +333,7 @@ const draft = (round: number) =>
       CatalogChange.SetGallery({ entityId, entries: [] }),
       CatalogChange.SetMembers({ collectionId: collection(2), productIds: [] })
     ])
-    yield* apply([CatalogChange.AskPublish({ entityId, storeId: secondStore })])
+    yield* apply([CatalogChange.RequestPublish({ entityId, storeId: secondStore })])
     yield* apply([
       CatalogChange.RefusePublish({ entityId, storeId: secondStore, error: { code: "invalid", message: "Refused" } })
     ])

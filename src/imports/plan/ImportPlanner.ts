@@ -1,4 +1,4 @@
-import type { Aggregate, VersionState } from "../../drafts/Aggregate.ts"
+import type { Aggregate, VersionState } from "../../catalog/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { type EntityKind, valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"

@@ -1,6 +1,6 @@
 import { Chunk, Effect, Stream } from "effect"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { Transaction } from "../../database/Transaction.ts"
-import type { Aggregate } from "../../drafts/Aggregate.ts"
 import type { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
