@@ -619,7 +619,7 @@ const findings = (plans: ReadonlyArray<RecordedPlan>, tables: ReadonlyMap<string
 describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
   layer(Live, { excludeTestServices: true })((it) => {
     it.effect(
-      "scan no large table from end to end, whether planned for their parameters or for any",
+      "scan no whole large table, with custom and with generic plans",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -669,7 +669,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       entity_sku: Effect.flatMap(ImportsRepo, ({ match }) => match(accountId, ["sku-4711"], [])),
       entity_variants: Effect.flatMap(DraftsRepo, ({ lock }) => lock(accountId, [product(4_711)], []))
     }))
-      it.effect(`are found to scan when the index ${index} is missing`, () =>
+      it.effect(`are reported to scan a table when the index ${index} is missing`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const tables = yield* largeTables
