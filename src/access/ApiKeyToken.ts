@@ -42,8 +42,8 @@ const checksum = (ascii: string): string => {
 }
 
 /**
- * Whether the text can be an API key: `pk_live_`, 32 base62 characters and the checksum of all before it. Tells typing
- * errors and cut-off copies from keys before the database is asked; it proves nothing about who made the key.
+ * Whether the text has the form of an API key: `pk_live_`, 32 base62 characters and a checksum of both. Refuses mistyped and
+ * truncated keys without a query; it does not prove that the key exists.
  */
 export const isWellFormed = (text: string): boolean =>
   text.length === tokenLength &&

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Cache, Clock, Context, Data, Duration, Effect, Exit, FiberSet, Layer, Option, Redacted, Schema } from "effect"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, ApiKeyId } from "../model/Ids.ts"
-import { misnomerOf } from "../model/Name.ts"
+import { nameMisfit } from "../model/Name.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { AccessRepo } from "./AccessRepo.ts"
@@ -84,8 +84,8 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         Effect.gen(function* () {
           const name = key.name.trim()
           const scopes = yield* grantable(key.scopes)
-          const misnomer = misnomerOf(name)
-          if (misnomer !== undefined) return yield* ValidationFailed.at("name", misnomer)
+          const misfit = nameMisfit(name)
+          if (misfit !== undefined) return yield* ValidationFailed.at("name", misfit)
           if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
             return yield* ValidationFailed.at("expires", "lies in the past")
           const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))

@@ -150,8 +150,8 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
               } else yield* count("sign-in-device", device, maxFailures)
               const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
               const stored = Option.flatMapNullable(found, (user) => (user.disabled ? null : user.password))
-              const right = yield* isPassword(password, Option.getOrNull(stored))
-              if (Option.isNone(found) || !right) return yield* new SignInRefused()
+              const isRight = yield* isPassword(password, Option.getOrNull(stored))
+              if (Option.isNone(found) || !isRight) return yield* new SignInRefused()
               if (device === undefined) {
                 yield* users.clearAttempts("sign-in", subject)
                 // Other users at this address may have failed: only this attempt is uncounted.

@@ -53,3 +53,7 @@ export interface Aggregate {
   /** Products of a collection; empty for other kinds. */
   readonly members: ReadonlyArray<EntityId>
 }
+
+/** Compares variants of a product by position. */
+export const byPosition = (left: Pick<Aggregate, "position">, right: Pick<Aggregate, "position">): number =>
+  (left.position ?? 0) - (right.position ?? 0)

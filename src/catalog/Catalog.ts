@@ -47,7 +47,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
     /** NotFound: absent, or of another account. */
     readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
     /** `withHandle`, then the variants with this canonical SKU, by id. An empty name finds nothing. */
-    readonly named: (
+    readonly withName: (
       name: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
     /** Products and collections with this canonical handle, by kind, then id. */
@@ -116,7 +116,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
           const { accountId } = yield* CurrentActor
           return yield* orNotFound(repo.kindOf(accountId, id))
         }),
-        named: Effect.fnUntraced(function* (name) {
+        withName: Effect.fnUntraced(function* (name) {
           if (name === "") return []
           const { accountId } = yield* CurrentActor
           const withSku = yield* repo.withSku(accountId, name)

@@ -2,6 +2,7 @@ import { Effect, Layer, Option, Ref } from "effect"
 import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
+import { byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import { joinLists, type ListFilters, type RelatedList, type RowPage } from "./CatalogRows.ts"
 import type { MemoryEntity } from "./CatalogState.memory.ts"
@@ -148,7 +149,7 @@ const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"])
   return [
     ...others
       .filter(({ parentId }) => parentId === aggregate.id)
-      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .sort(byPosition)
       .map(({ id }) => id),
     ...users("variant"),
     ...aggregate.gallery.map(({ mediaId }) => mediaId),
@@ -205,7 +206,7 @@ const recordOf = (account: MemoryAccount, entity: MemoryEntity): EntityRecord =>
     parentId: aggregate.parentId,
     variantIds: others
       .filter(({ parentId }) => parentId === aggregate.id)
-      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .sort(byPosition)
       .map(({ id }) => id),
     mediaIds: aggregate.gallery.map(({ mediaId }) => mediaId),
     collectionIds: others

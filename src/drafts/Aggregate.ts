@@ -50,7 +50,8 @@ export const inOrderOf = (list: ReadonlyArray<EntityId>, ids: ReadonlyArray<Enti
   )
 }
 
-const sameList = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []) =>
+/** Whether two lists have the same ids in the same order. */
+export const sameOrder = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []): boolean =>
   left.length === right.length && left.every((item, index) => item === right[index])
 
 /** Whether both have the same keys, values and types. Order does not matter. */
@@ -64,9 +65,9 @@ export const sameAttributes = (left: Attributes, right: Attributes): boolean => 
 
 export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
   sameAttributes(left.attributes, right.attributes) &&
-  sameList(left.media, right.media) &&
-  sameList(left.variants, right.variants) &&
-  sameList(left.members, right.members)
+  sameOrder(left.media, right.media) &&
+  sameOrder(left.variants, right.variants) &&
+  sameOrder(left.members, right.members)
 
 /** Keys whose values, canonical and overridden, a search finds. */
 const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {

@@ -1,11 +1,17 @@
 import { type Data, Either, type Types } from "effect"
-import type { AcceptedValues, Aggregate, GalleryEntry, VersionState } from "../catalog/Aggregate.ts"
+import {
+  type AcceptedValues,
+  type Aggregate,
+  byPosition,
+  type GalleryEntry,
+  type VersionState
+} from "../catalog/Aggregate.ts"
 import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { fits } from "../model/KeyRule.ts"
 import { sameJson } from "../model/SameJson.ts"
-import { derive, inOrderOf, publishable, sameAttributes, samePublishable } from "./Aggregate.ts"
+import { derive, inOrderOf, publishable, sameAttributes, sameOrder, samePublishable } from "./Aggregate.ts"
 import type { CatalogChange, Locked, NewValues, Plan } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 
@@ -81,9 +87,6 @@ const newVersion = (storeId: StoreId): VersionState => ({
   lastPublishError: null,
   platformId: null
 })
-
-const sameOrder = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
-  left.length === right.length && left.every((id, index) => id === right[index])
 
 const hasRepeats = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
 
@@ -190,9 +193,7 @@ export class ChangePlanner {
   }
 
   private variantsOf(productId: EntityId): ReadonlyArray<Aggregate> {
-    return (this.variantIds.get(productId) ?? [])
-      .flatMap((id) => this.aggregates.get(id) ?? [])
-      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+    return (this.variantIds.get(productId) ?? []).flatMap((id) => this.aggregates.get(id) ?? []).sort(byPosition)
   }
 
   private addVariant({ id, parentId }: Aggregate): void {

@@ -51,7 +51,7 @@ const makeEntityLocks = (sql: SqlClient) => {
     Request: Ids,
     Result: EntityColumns,
     execute: ({ accountId, ids }) => sql`
-      WITH named AS MATERIALIZED (
+      WITH requested AS MATERIALIZED (
         SELECT n.id, n.kind, n.parent_id
         FROM unnest(${ids}::uuid[]) AS k (id)
         CROSS JOIN LATERAL (
@@ -60,9 +60,9 @@ const makeEntityLocks = (sql: SqlClient) => {
       )
       SELECT l.*
       FROM (
-        SELECT id, kind = 'variant' AS is_variant FROM named
+        SELECT id, kind = 'variant' AS is_variant FROM requested
         UNION
-        SELECT parent_id, false FROM named WHERE parent_id IS NOT NULL
+        SELECT parent_id, false FROM requested WHERE parent_id IS NOT NULL
         ORDER BY is_variant, id
       ) k
       CROSS JOIN LATERAL (

@@ -1,4 +1,5 @@
 import { Either, Schema } from "effect"
+import { byPosition } from "../catalog/Aggregate.ts"
 import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -14,8 +15,7 @@ const pendingPublish = Schema.Boolean.annotations({ description: "Draft changes 
 /** New values of an entity, canonical or of one store, written together or not at all. */
 export const AttributesUpdate = Schema.Struct({
   draft_revision: Schema.Int.annotations({
-    description:
-      "The revision that the new values are based on, from the last read. The write is refused if it is not the current one."
+    description: "The revision of the last read. The write is refused if it is not the current one."
   }),
   attributes: Schema.Array(AttributeEdit).annotations({ description: "Each key once; the others stay as they are." })
 }).annotations({ identifier: "AttributesUpdate" })
@@ -115,9 +115,7 @@ export const decideAddition =
           ? []
           : [{ path: "store_id", message: `its product ${product.id} is not on this store: add the product first` }])
       ])
-      const variants = [...locked.aggregates.values()]
-        .filter(({ parentId }) => parentId === entityId)
-        .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
       return {
         changes: [aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
         basedOn: new Map()

@@ -68,9 +68,9 @@ export const layerDraftsRepoMemory = Layer.effect(
         Effect.gen(function* () {
           const account = (yield* Ref.get(store)).get(accountId)
           const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
-          const named = new Set(owners)
-          const parents = new Set(all.filter(({ id }) => named.has(id)).map(({ parentId }) => parentId))
-          const locked = all.filter(({ id }) => named.has(id) || parents.has(id))
+          const ownerIds = new Set(owners)
+          const parents = new Set(all.filter(({ id }) => ownerIds.has(id)).map(({ parentId }) => parentId))
+          const locked = all.filter(({ id }) => ownerIds.has(id) || parents.has(id))
           const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
           const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
           const storeIds = linkedStores(account).map(({ id }) => id)

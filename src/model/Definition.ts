@@ -2,7 +2,7 @@ import { Either, Schema } from "effect"
 import { EntityKind, singleLineText } from "./Attribute.ts"
 import { ValidationFailed } from "./Errors.ts"
 import { RecordId, StoreId } from "./Ids.ts"
-import { misnomerOf } from "./Name.ts"
+import { nameMisfit } from "./Name.ts"
 import { textMisfit } from "./Text.ts"
 import { Timestamp } from "./Timestamp.ts"
 
@@ -111,7 +111,7 @@ export const checkDefinition = (given: NewDefinition): Either.Either<AccountMeta
         ? "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the dot and 64 after it"
         : undefined,
     type: typeMisfit(given.type),
-    name: key === "" && given.name === undefined ? undefined : misnomerOf(name),
+    name: key === "" && given.name === undefined ? undefined : nameMisfit(name),
     description:
       description !== null && (description.length > maxDescription || textMisfit(description) !== undefined)
         ? `must be text of at most ${maxDescription} characters`

@@ -8,7 +8,7 @@ const maxCharacters = 200
 const forbidden = /[\p{Cc}\p{Cs}\u2028\u2029\uFFFD]/u
 
 /** Why a trimmed name is not accepted. Undefined: it is. */
-export const misnomerOf = (name: string): string | undefined => {
+export const nameMisfit = (name: string): string | undefined => {
   const length = [...name].length
   if (length < 1 || length > maxCharacters) return `must have 1 to ${maxCharacters} characters`
   return forbidden.test(name) ? "must be one line of valid text" : undefined

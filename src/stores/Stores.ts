@@ -7,7 +7,7 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
-import { misnomerOf } from "../model/Name.ts"
+import { nameMisfit } from "../model/Name.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
 import { Platform, type Store } from "../model/Store.ts"
 import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
@@ -268,7 +268,7 @@ const platformOf = (
 
 /** What a person says of a store, where it can be so. */
 const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<void, ValidationFailed> => {
-  const misnomer = name === undefined || name.trim() === "" ? undefined : misnomerOf(name.trim())
+  const misnomer = name === undefined || name.trim() === "" ? undefined : nameMisfit(name.trim())
   const issues = [
     ...(misnomer === undefined ? [] : [{ path: "name", message: misnomer }]),
     ...(primaryLocale === undefined || /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(primaryLocale)
