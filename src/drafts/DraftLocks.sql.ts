@@ -69,6 +69,7 @@ const makeEntityLocks = (sql: SqlClient) => {
         SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
       ) l ${planned}`
   })
+
   const lockVariants = SqlSchema.findAll({
     Request: Ids,
     Result: EntityColumns,
@@ -121,6 +122,7 @@ const makeLockedReads = (sql: SqlClient) => {
       JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
       ORDER BY s.domain COLLATE "C", s.id ${planned}`
   })
+
   const readGalleries = SqlSchema.findAll({
     Request: Ids,
     Result: unchecked(Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
@@ -132,6 +134,7 @@ const makeLockedReads = (sql: SqlClient) => {
       ) g
       ORDER BY g.entity_id, g.position, g.media_id ${planned}`
   })
+
   const readMembers = SqlSchema.findAll({
     Request: Ids,
     Result: Schema.Struct({ collectionId: EntityId, productId: EntityId }),
@@ -141,6 +144,7 @@ const makeLockedReads = (sql: SqlClient) => {
       WHERE m.account_id = ${accountId} AND m.collection_id = ANY(${ids}::uuid[])
       ORDER BY m.collection_id, m.position, m.product_id`
   })
+
   const readKinds = SqlSchema.findAll({
     Request: Ids,
     Result: Schema.Struct({ id: EntityId, kind: EntityKind }),
@@ -151,6 +155,7 @@ const makeLockedReads = (sql: SqlClient) => {
         SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id OFFSET 0
       ) n ${planned}`
   })
+
   const readAccount = SqlSchema.single({
     Request: AccountId,
     Result: Schema.Struct({ now: Timestamp, storeIds: Schema.Array(StoreId) }),
