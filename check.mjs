@@ -1,4 +1,4 @@
-// Runs the checks side by side: types, lint and the directions of imports. Prints the output of each as a whole when it ends.
+// Runs the checks side by side: types, lint, the directions of imports and the sizes of functions and files. Prints the output of each as a whole when it ends.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 
@@ -11,5 +11,5 @@ const run = async (part) => {
   return code === 0
 }
 
-const passed = await Promise.all(["check:types", "check:lint", "check:arrows"].map(run))
+const passed = await Promise.all(["check:types", "check:lint", "check:arrows", "check:sizes"].map(run))
 process.exit(passed.every(Boolean) ? 0 : 1)

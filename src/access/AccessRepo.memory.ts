@@ -7,14 +7,14 @@ import type { ApiKey, Credential } from "./ApiKey.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Each with the hash it is looked up by, in hexadecimal. */
+    /** API keys, each with the hash of its token in hexadecimal. */
     readonly keys: ReadonlyArray<ApiKey & { readonly hash: string }>
   }
 }
 
 export const emptyAccess: Pick<MemorySlices, "keys"> = { keys: [] }
 
-/** The executable specification: it passes the same contract suite as `layer`. `empty`: the fields of a new account. */
+/** Passes the same contract suite as `layer`. `empty`: the fields of a new account. */
 export const layerAccessRepoMemory = (empty: MemorySlices) =>
   Layer.effect(
     AccessRepo,
@@ -42,8 +42,7 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
         createKey: (accountId, key) =>
           Effect.gen(function* () {
             const createdAt = yield* now
-            const isKnown = (yield* Ref.get(store)).get(accountId)?.keys.some(({ id }) => id === key.id) ?? false
-            if (isKnown) return false
+            if ((yield* Ref.get(store)).get(accountId)?.keys.some(({ id }) => id === key.id)) return false
             yield* updateAccount(store, accountId, (account) => ({
               ...account,
               keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null }],
@@ -58,8 +57,7 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
         revokeKey: (accountId, id) =>
           Effect.gen(function* () {
             const revokedAt = yield* now
-            const known = (yield* Ref.get(store)).get(accountId)?.keys.some((key) => key.id === id) ?? false
-            if (!known) return false
+            if (!(yield* Ref.get(store)).get(accountId)?.keys.some((key) => key.id === id)) return false
             yield* updateAccount(store, accountId, (account) => ({
               ...account,
               keys: account.keys.map((key) => (key.id === id ? { ...key, revokedAt: key.revokedAt ?? revokedAt } : key))
@@ -106,7 +104,7 @@ interface Created {
   readonly id: string
 }
 
-/** What was created at the same time goes by id. */
+/** By time of creation, then id. */
 const oldestFirst = (left: Created, right: Created) => {
   const [earlier, later] = [`${left.createdAt} ${left.id}`, `${right.createdAt} ${right.id}`]
   return earlier < later ? -1 : earlier > later ? 1 : 0

@@ -20,20 +20,20 @@ export interface NewApiKey {
   readonly expiresAt: Timestamp | null
 }
 
-/** Accounts and the keys that open them. */
+/** Accounts and their API keys. */
 export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
   AccessRepo,
   {
     readonly createAccount: (account: { readonly id: AccountId; readonly name: string }) => Effect.Effect<void>
     /** Every account, oldest first. */
     readonly accounts: Effect.Effect<ReadonlyArray<Account>>
-    /** Keeps a new key; false: the account has one with this id already. */
+    /** Stores a new key. False: the account has a key with this id already. */
     readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
-    /** Every key of the account, revoked and expired ones too, oldest first. */
+    /** All keys of the account, including revoked and expired ones, oldest first. */
     readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** Whether the account has such a key; revoking twice keeps the first time. */
+    /** False: the account has no such key. A second revocation keeps the time of the first. */
     readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
-    /** The bearers of keys that are neither revoked nor expired, by the SHA-256 of their tokens in hexadecimal. */
+    /** Keys that are neither revoked nor expired, by the SHA-256 of their tokens in hexadecimal. */
     readonly findCredentials: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Credential>>
     /** Records that the key was used in this minute. */
     readonly recordUse: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void>

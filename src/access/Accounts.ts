@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
 import { AccountId } from "../model/Ids.ts"
-import { misnomerOf } from "../model/Name.ts"
+import { nameMisfit } from "../model/Name.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { AccessRepo, type Account } from "./AccessRepo.ts"
 
@@ -9,7 +9,7 @@ import { AccessRepo, type Account } from "./AccessRepo.ts"
 export class Accounts extends Context.Tag("catalog/Accounts")<
   Accounts,
   {
-    /** ValidationFailed: a name that is blank, over 200 characters or more than one line of text. */
+    /** ValidationFailed: a blank, too long or multi-line name. */
     readonly create: (
       name: string
     ) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
@@ -22,7 +22,7 @@ export class Accounts extends Context.Tag("catalog/Accounts")<
     Effect.map(AccessRepo, (access) => ({
       create: Effect.fn("Accounts.create")(function* (given) {
         const name = given.trim()
-        const message = misnomerOf(name)
+        const message = nameMisfit(name)
         if (message !== undefined) return yield* ValidationFailed.at("name", message)
         const account = { id: yield* mintId(AccountId), name }
         yield* access.createAccount(account)

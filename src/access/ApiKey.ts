@@ -3,7 +3,7 @@ import { type AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type AnyScope, Scope } from "./ApiKeyToken.ts"
 
-/** An API key as its account sees it. The token itself is shown once and kept nowhere. */
+/** An API key as its account sees it. Its token is shown only once and stored nowhere. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   name: Schema.String,
@@ -16,13 +16,13 @@ export const ApiKey = Schema.Struct({
 })
 export type ApiKey = typeof ApiKey.Type
 
-/** What a key that opens something says of its bearer. */
+/** A valid API key, as requests use it. */
 export interface Credential {
   readonly accountId: AccountId
   readonly keyId: ApiKeyId
   readonly scopes: ReadonlyArray<AnyScope>
   /** The account's version when the key was looked up. */
   readonly accountVersion: number
-  /** Whether the use of the key in this minute is yet to be recorded. */
+  /** Whether its use in this minute is not recorded yet. */
   readonly useUnrecorded: boolean
 }

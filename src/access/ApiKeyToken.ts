@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 
-/** What a minted API key may hold. */
+/** Scopes that an API key can have. */
 export const Scope = Schema.Literal("pim:read", "pim:write")
 export type Scope = typeof Scope.Type
 
-/** What an endpoint may ask for; no credential can hold `pim:delete`. */
+/** Scopes that an endpoint can require. No credential can have `pim:delete`. */
 export const AnyScope = Schema.Literal(...Scope.literals, "pim:delete")
 export type AnyScope = typeof AnyScope.Type
 
@@ -42,8 +42,8 @@ const checksum = (ascii: string): string => {
 }
 
 /**
- * Whether the text can be an API key: `pk_live_`, 32 base62 characters and the checksum of all before it. Tells typing
- * errors and cut-off copies from keys before the database is asked; it proves nothing about who made the key.
+ * Whether the text has the form of an API key: `pk_live_`, 32 base62 characters and a checksum of both. Refuses mistyped and
+ * truncated keys without a query; it does not prove that the key exists.
  */
 export const isWellFormed = (text: string): boolean =>
   text.length === tokenLength &&
@@ -51,11 +51,11 @@ export const isWellFormed = (text: string): boolean =>
   checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
 
 /**
- * A new API key of 190 random bits. `nextBytes` gives that many fresh bytes of a cryptographic source, and is asked again
- * where some had to be passed over.
+ * A new API key of 190 random bits. `nextBytes` returns bytes of a cryptographic source. It is called again when some of
+ * them could not be used.
  */
 export const fromRandomBytes = (nextBytes: (count: number) => Uint8Array): string => {
-  // The largest multiple of 62 in a byte: taking more would make the first characters of the alphabet likelier.
+  // The largest multiple of 62 in a byte: larger bytes would make the first characters of the alphabet likelier.
   const limit = 256 - (256 % alphabet.length)
   let secret = ""
   while (secret.length < secretLength) {
@@ -67,5 +67,5 @@ export const fromRandomBytes = (nextBytes: (count: number) => Uint8Array): strin
   return body + checksum(body)
 }
 
-/** The end of a key, by which its owner tells it from others in a list. */
+/** The end of a key, which identifies it in lists. */
 export const lastFour = (token: string): string => token.slice(-4)

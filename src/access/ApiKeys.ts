@@ -1,46 +1,48 @@
-import { hash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { Cache, Clock, Context, Data, Duration, Effect, Exit, FiberSet, Layer, Option, Redacted, Schema } from "effect"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, ApiKeyId } from "../model/Ids.ts"
-import { misnomerOf } from "../model/Name.ts"
+import { nameMisfit } from "../model/Name.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { AccessRepo } from "./AccessRepo.ts"
 import type { ApiKey, Credential } from "./ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "./ApiKeyToken.ts"
 import { makeCoalesced } from "./Coalesced.ts"
+import { hashOf } from "./Secrets.ts"
 
 export interface NewKey {
   readonly name: string
-  /** As asked for; only `pim:read` and `pim:write` can be granted. */
+  /** As requested. Only `pim:read` and `pim:write` can be granted. */
   readonly scopes: ReadonlyArray<string>
   readonly expiresAt: Timestamp | null
 }
 
 export interface CreatedKey {
   readonly id: ApiKeyId
-  /** Shown to the account holder once; only its hash is kept. */
+  /** Shown only once; only its hash is stored. */
   readonly token: Redacted.Redacted
   readonly name: string
   readonly scopes: ReadonlyArray<Scope>
   readonly lastFour: string
 }
 
-/** A creation was repeated: its key is there, and its token was shown when it was made. */
+/** The key exists already. Its token was shown when it was created. */
 export class AlreadyCreated extends Data.TaggedError("AlreadyCreated") {}
 
-/** How long a repeated creation is answered with the token too, and of how many creations that is remembered. */
-const repeats = { within: Duration.seconds(30), most: 1_000 } as const
+/** For how long a repeated creation returns the token again, and how many creations are remembered for that. */
+const repeatWindow = Duration.seconds(30)
+const maxRemembered = 1_000
 
-/** Keys that open an account over REST. */
+/** API keys, the credentials of REST. */
 export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
   ApiKeys,
   {
-    /** ValidationFailed: a name that is blank, too long or no line of text, no scope, a scope that cannot be granted, an expiry in the past. */
+    /** ValidationFailed: a blank, too long or multi-line name; no scope or one that cannot be granted; an expiry in the past. */
     readonly create: (accountId: AccountId, key: NewKey) => Effect.Effect<CreatedKey, ValidationFailed>
     /**
-     * Creates one key, however often it is asked for under this id. Whoever repeats it at once, as a double click does, gets
-     * the answer of the first, which their browser threw away. AlreadyCreated: it was made earlier, or by another process.
+     * Creates one key per id. A repeat within 30 s, such as a double click, gets the first answer again. AlreadyCreated: the key
+     * was created earlier, or by another process.
      */
     readonly createOnce: (
       accountId: AccountId,
@@ -48,11 +50,11 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       key: NewKey
     ) => Effect.Effect<CreatedKey, ValidationFailed | AlreadyCreated>
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** NotFound: the account has no such key. Revoking twice is fine. */
+    /** NotFound: the account has no such key. A revoked key can be revoked again. */
     readonly revoke: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void, NotFound>
-    /** The bearer of a token; none when it is malformed, unknown, expired or revoked. Never a slow hash on this path. */
+    /** The credential of a token. None: it is malformed, unknown, expired or revoked. */
     readonly authenticate: (token: string) => Effect.Effect<Option.Option<Credential>>
-    /** Looks up a key that does not exist, on the same path as `authenticate`: dies where that would. */
+    /** Looks up a key that does not exist, in the same way as `authenticate`. Dies where `authenticate` would die. */
     readonly probe: Effect.Effect<void>
   }
 >() {
@@ -62,7 +64,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       const access = yield* AccessRepo
       const findCredential = yield* makeCoalesced(access.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
-      // One write a key and minute from this process, however many requests come before the first one is through.
+      // Keys whose use is being written: this process writes the use of a key at most once a minute.
       const recording = new Set<ApiKeyId>()
 
       const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) => {
@@ -82,8 +84,8 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         Effect.gen(function* () {
           const name = key.name.trim()
           const scopes = yield* grantable(key.scopes)
-          const misnomer = misnomerOf(name)
-          if (misnomer !== undefined) return yield* ValidationFailed.at("name", misnomer)
+          const misfit = nameMisfit(name)
+          if (misfit !== undefined) return yield* ValidationFailed.at("name", misfit)
           if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
             return yield* ValidationFailed.at("expires", "lies in the past")
           const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))
@@ -97,19 +99,19 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
         })
 
       const creations = yield* Cache.makeWith({
-        capacity: repeats.most,
+        capacity: maxRemembered,
         lookup: ({ accountId, id, ...key }: Creation) => create(accountId, id, key),
-        timeToLive: (exit) => (Exit.isSuccess(exit) ? repeats.within : Duration.zero)
+        timeToLive: (exit) => (Exit.isSuccess(exit) ? repeatWindow : Duration.zero)
       })
 
       return {
         create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
           const id = yield* mintId(ApiKeyId)
-          // Nobody has an id that was minted just now.
+          // The id was minted just now, so no key has it.
           return yield* Effect.catchTag(create(accountId, id, key), "AlreadyCreated", Effect.die)
         }),
         createOnce: (accountId, id, { expiresAt, name, scopes }) =>
-          // Who clicks twice gives up the first request: it must not take the answer of the second with it.
+          // A double click interrupts the first request, whose answer the second one needs.
           Effect.uninterruptible(
             creations.get(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
           ),
@@ -130,15 +132,13 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
   )
 }
 
-/** What is asked for under which id: the same twice is one creation. */
+/** The key of the cache: equal creations are one. */
 type Creation = NewKey & { readonly accountId: AccountId; readonly id: ApiKeyId }
-
-const hashOf = (token: string) => hash("sha256", token, "hex")
 
 const isGrantable = Schema.is(Scope)
 
-const grantable = (asked: ReadonlyArray<string>) => {
-  const scopes = [...new Set(asked)]
+const grantable = (requested: ReadonlyArray<string>) => {
+  const scopes = [...new Set(requested)]
   const refused = scopes.filter((scope) => !isGrantable(scope))
   if (refused.includes("pim:delete"))
     return ValidationFailed.at("scopes", "pim:delete cannot be granted to any key; choose from pim:read, pim:write")

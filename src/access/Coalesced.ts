@@ -2,12 +2,12 @@ import { Effect, Exit, FiberSet, Option, type Scope } from "effect"
 import { unwatch, Workload, watch } from "../database/Deadlines.ts"
 
 /**
- * A run that takes longer, in milliseconds, may wait for a connection that will never answer: those who wait for it ask again,
- * in a run beside it, and others no longer wait for it.
+ * How long a run may take, in milliseconds. A slower run may wait for a connection that never answers, so its callers are
+ * looked up again in another run, and new callers do not wait for it.
  */
-const usualPatienceMillis = 100
+const defaultPatienceMillis = 100
 
-/** How often one caller asks again: each of these runs may hold a connection. */
+/** Repeated look-ups per caller. Each of them may hold a connection. */
 const maxRepeats = 4
 
 type Resume<Value> = (answer: Effect.Effect<Option.Option<Value>>) => void
@@ -18,19 +18,18 @@ interface Caller<Value> {
 }
 
 /**
- * A look-up that answers many keys at once, for callers that each ask for one: while it runs, callers wait for the next
- * run, which they share. Every answer comes from a run that began after its question, so it is as fresh as one of its own;
- * the busier the process, the fewer runs a caller costs. A run that does not come back holds up its callers for 100 to 200 ms,
- * and nobody after them.
+ * Combines look-ups of single keys into look-ups of many keys. Callers that come during a run share the next run. Every
+ * answer comes from a run that began after the call, so it is as fresh as a look-up of its own. A run that never returns
+ * delays only its own callers, by 100 to 200 ms.
  */
 export const makeCoalesced = <Key, Value>(
   lookUp: (keys: ReadonlyArray<Key>) => Effect.Effect<ReadonlyMap<Key, Value>>,
-  { patienceMillis = usualPatienceMillis } = {}
+  { patienceMillis = defaultPatienceMillis } = {}
 ): Effect.Effect<(key: Key) => Effect.Effect<Option.Option<Value>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const run = yield* FiberSet.makeRuntime<never>()
     let waiting = new Map<Key, Array<Caller<Value>>>()
-    /** Identifies the run that new callers wait for; undefined: none. */
+    /** The run that new callers wait for. Undefined: none. */
     let current: object | undefined
 
     const wait = (key: Key, caller: Caller<Value>) => {
@@ -40,31 +39,31 @@ export const makeCoalesced = <Key, Value>(
     }
 
     const begin = () => {
-      const asked = waiting
+      const served = waiting
       waiting = new Map()
       const self = {}
       current = self
-      // Callers that ask again in another run: a failure of this one is no longer their answer.
-      let gone: ReadonlySet<Caller<Value>> | undefined
+      // Callers that wait for another run now: a failure of this one is not their answer.
+      let moved: ReadonlySet<Caller<Value>> | undefined
       const stalled = watch(patienceMillis, () => {
         const repeating = new Set<Caller<Value>>()
-        for (const [key, callers] of asked)
+        for (const [key, callers] of served)
           for (const caller of callers)
             if (caller.repeats < maxRepeats) {
               caller.repeats++
               repeating.add(caller)
               wait(key, caller)
             }
-        gone = repeating
+        moved = repeating
         if (waiting.size > 0) begin()
       })
       run(
-        Effect.map(Effect.exit(lookUp([...asked.keys()])), (exit) => {
+        Effect.map(Effect.exit(lookUp([...served.keys()])), (exit) => {
           unwatch(stalled)
-          for (const [key, callers] of asked) {
+          for (const [key, callers] of served) {
             const answer = Exit.map(exit, (found) => Option.fromNullable(found.get(key)))
             for (const caller of callers) {
-              if (Exit.isSuccess(exit) || gone?.has(caller) !== true) caller.resume(answer)
+              if (Exit.isSuccess(exit) || moved?.has(caller) !== true) caller.resume(answer)
             }
           }
           if (current !== self) return

@@ -2,14 +2,14 @@ import { Clock, Data, Duration, Effect } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 
-/** Look-ups fail while the database works: only a new process gets out of it. */
+/** Look-ups fail although the database works. Only a new process helps. */
 export class LookUpsStuck extends Data.TaggedError("LookUpsStuck")<{ readonly seconds: number }> {
   override get message() {
     return `Look-ups of API keys have failed for ${this.seconds} s while a new connection to the database works: this process ends, so that its supervisor starts another.`
   }
 }
 
-/** A look-up by the path of every request, answered within this time or `Unavailable`. */
+/** Looks up a key in the way that every request does. Unavailable: no answer within 2.5 s. */
 export const lookUpAnswers: Effect.Effect<void, Unavailable, ApiKeys> = Effect.flatMap(ApiKeys, ({ probe }) =>
   probe.pipe(
     Effect.disconnect,
@@ -23,8 +23,8 @@ export const lookUpAnswers: Effect.Effect<void, Unavailable, ApiKeys> = Effect.f
 const betweenLookUps = Duration.seconds(5)
 
 /**
- * Fails once look-ups have failed for so long and a connection of its own, made afresh, works (`connects`). While the
- * database is away, nothing is gained by another process.
+ * Fails once look-ups have failed for `patience` while a new connection works (`connects`). While the database is
+ * unavailable, a new process would not help.
  */
 export const watchLookUps = (options: {
   readonly patience: Duration.Duration

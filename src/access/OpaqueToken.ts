@@ -1,4 +1,4 @@
-/** What the text of a secret says of its kind: access token, refresh token, code; and what else is kept by its hash alone. */
+/** How the text of a secret begins, by its kind. Of all these secrets only the hash is stored. */
 export const prefixes = {
   access: "pim_at_",
   refresh: "pim_rt_",
@@ -10,12 +10,12 @@ export const prefixes = {
 } as const
 export type SecretKind = keyof typeof prefixes
 
-/** 256 random bits. */
+/** Random bytes of a secret: 256 bits. */
 export const secretBytes = 32
 
 const forms = Object.fromEntries(
   Object.entries(prefixes).map(([kind, prefix]) => [kind, new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`)])
 )
 
-/** Whether the text can be a secret of this kind: tells other kinds, and nonsense, before the database is asked. */
+/** Whether the text has the form of a secret of this kind. Spares a query for any other text. */
 export const isOfKind = (kind: SecretKind, text: string): boolean => forms[kind]?.test(text) === true

@@ -1,12 +1,12 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 
-/** Memory is 128 x cost x blockSize bytes (32 MiB), time grows with all three: about a tenth of a second. */
-const usual = { cost: 2 ** 15, blockSize: 8, parallelization: 3 } as const
+/** Parameters of scrypt. Memory is 128 x cost x blockSize bytes (32 MiB); a digest takes about 0.1 s. */
+const parameters = { cost: 2 ** 15, blockSize: 8, parallelization: 3 } as const
 
 const digestBytes = 32
 
-interface Kept {
+interface StoredDigest {
   readonly cost: number
   readonly blockSize: number
   readonly parallelization: number
@@ -14,10 +14,10 @@ interface Kept {
   readonly digest: Buffer
 }
 
-const digestOf = (password: string, { blockSize, cost, parallelization, salt }: Omit<Kept, "digest">) =>
+const digestOf = (password: string, { blockSize, cost, parallelization, salt }: Omit<StoredDigest, "digest">) =>
   Effect.async<Buffer>((resume) => {
     const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize }
-    // The same letters, however a keyboard puts them together.
+    // Keyboards compose the same letters differently.
     scrypt(password.normalize("NFC"), salt, digestBytes, options, (error, digest) =>
       resume(error === null ? Effect.succeed(digest) : Effect.die(error))
     )
@@ -25,7 +25,7 @@ const digestOf = (password: string, { blockSize, cost, parallelization, salt }: 
 
 const form = /^scrypt:(\d{1,8}):(\d{1,3}):(\d{1,3}):([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]{43})$/
 
-const readKept = (text: string): Kept | undefined => {
+const readDigest = (text: string): StoredDigest | undefined => {
   const [, cost, blockSize, parallelization, salt, digest] = form.exec(text) ?? []
   return salt === undefined || digest === undefined
     ? undefined
@@ -40,24 +40,24 @@ const readKept = (text: string): Kept | undefined => {
 
 const freshSalt = () => randomBytes(16)
 
-/** Compared with where there is no password: no different in time from one that is wrong. */
-const nobodys: Kept = { ...usual, salt: freshSalt(), digest: randomBytes(digestBytes) }
+/** Compared with when there is no password, which then takes as long as a wrong password. */
+const dummyDigest: StoredDigest = { ...parameters, salt: freshSalt(), digest: randomBytes(digestBytes) }
 
-/** What is kept of a password: scrypt's digest with its cost and salt. */
-export const keepPassword = (password: string): Effect.Effect<string> =>
+/** The digest of a password that is stored: scrypt's, with its parameters and salt. */
+export const digestPassword = (password: string): Effect.Effect<string> =>
   Effect.suspend(() => {
     const salt = freshSalt()
-    const { blockSize, cost, parallelization } = usual
-    return Effect.map(digestOf(password, { ...usual, salt }), (digest) =>
+    const { blockSize, cost, parallelization } = parameters
+    return Effect.map(digestOf(password, { ...parameters, salt }), (digest) =>
       ["scrypt", cost, blockSize, parallelization, salt.toString("base64url"), digest.toString("base64url")].join(":")
     )
   })
 
-/** Whether it is the password that was kept; null: there is none, which takes as long to say. */
-export const isPassword = (password: string, kept: string | null): Effect.Effect<boolean> => {
-  const known = kept === null ? undefined : readKept(kept)
+/** Whether a password matches a stored digest. `null` matches no password, and takes as long to check. */
+export const isPassword = (password: string, text: string | null): Effect.Effect<boolean> => {
+  const stored = text === null ? undefined : readDigest(text)
   return Effect.map(
-    digestOf(password, known ?? nobodys),
-    (digest) => known !== undefined && timingSafeEqual(digest, known.digest)
+    digestOf(password, stored ?? dummyDigest),
+    (digest) => stored !== undefined && timingSafeEqual(digest, stored.digest)
   )
 }

@@ -3,25 +3,25 @@ import type { AccountId } from "../model/Ids.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { deviceSeconds } from "./SignIns.ts"
-import type { SignedIn } from "./User.ts"
-import { type Identity, type SessionLife, UsersRepo } from "./UsersRepo.ts"
+import type { Identity, SignedIn } from "./User.ts"
+import { type SessionLife, UsersRepo } from "./UsersRepo.ts"
 
 /** 12 hours after the last request, 30 days in all. */
 export const sessionLife: SessionLife = { idleSeconds: 12 * 3_600, wholeSeconds: 30 * 86_400 }
 
-/** The longest window in which attempts are counted: an hour. */
+/** The longest window in which attempts are counted, that of registrations: an hour. */
 const attemptSeconds = 3_600
 
-/** Browsers that are signed in. */
+/** Sessions of signed-in browsers. */
 export class Sessions extends Context.Tag("catalog/Sessions")<
   Sessions,
   {
-    /** A new session; its token belongs into the browser's cookie and nowhere else. */
+    /** Starts a session and returns its token, for the session cookie only. */
     readonly start: (user: Pick<Identity, "accountId" | "id">) => Effect.Effect<Redacted.Redacted>
-    /** Whose browser shows this cookie; none: nobody's, or no longer. */
+    /** The user of a session. None: the session does not exist or has ended. */
     readonly find: (token: string) => Effect.Effect<Option.Option<SignedIn>>
     readonly end: (accountId: AccountId, sessionHash: string) => Effect.Effect<void>
-    /** Deletes sessions, links and known browsers that are over, and attempts that no longer count. How many. */
+    /** Deletes expired sessions, links, devices and attempts. Returns the number of rows. */
     readonly forget: Effect.Effect<number>
   }
 >() {

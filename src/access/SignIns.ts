@@ -4,29 +4,31 @@ import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { makeFairQueue, type QueueLimits } from "../runtime/FairQueue.ts"
 import { readEmail } from "./Email.ts"
 import { isOfKind } from "./OpaqueToken.ts"
-import { isPassword, keepPassword } from "./Passwords.ts"
+import { digestPassword, isPassword } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import { type AttemptKind, type Identity, UsersRepo } from "./UsersRepo.ts"
+import type { Identity } from "./User.ts"
+import { type AttemptKind, UsersRepo } from "./UsersRepo.ts"
 
-/** Failures of an e-mail, and in a known browser, before it waits until the window is over. */
+/** Failed attempts per window: of one e-mail, or in one remembered browser. */
 const maxFailures = 5
 const windowSeconds = 900
 
-/** Digests need memory and processor time: few are made at once, and few wait. Nobody waits until their request has timed out. */
+/** Digests cost memory and processor time, so few run at once and few wait. A wait ends before its request times out. */
 const digestQueue: QueueLimits = { running: 2, waitingInLane: 10, waiting: 100, waitMillis: 5_000 }
 
-/** How soon a full queue is worth another try. */
+/** When a client can try again after the queue was full. */
 const busySeconds = 10
 
-/** How long a browser is known after its last sign-in. */
+/** How long a browser is remembered after its last sign-in. */
 export const deviceSeconds = 180 * 86_400
 
-/** Browsers that are known of one user; the oldest is forgotten first. */
+/** Remembered browsers per user. The oldest is forgotten first. */
 const maxDevices = 20
 
-const passwordCharacters = { least: 10, most: 200 } as const
+const minCharacters = 10
+const maxCharacters = 200
 
-/** E-mail and password do not belong together. The same for an e-mail that nobody has. */
+/** Wrong e-mail or password. An e-mail that no user has gets the same error. */
 export class SignInRefused extends Data.TaggedError("SignInRefused") {
   override get message() {
     return "E-mail or password is wrong."
@@ -40,7 +42,7 @@ const countedWords = {
 } as const satisfies Partial<Record<AttemptKind, string>>
 type Counted = keyof typeof countedWords
 
-/** Too many failures, whether or not somebody has the e-mail. */
+/** Too many failed attempts, whether or not the e-mail exists. */
 export class SignInDelayed extends Data.TaggedError("SignInDelayed")<{
   readonly counted: Counted
   readonly retryAfterSeconds: number
@@ -53,7 +55,7 @@ export class SignInDelayed extends Data.TaggedError("SignInDelayed")<{
   }
 }
 
-/** More people sign in, or guess, than passwords can be checked. */
+/** The queue for checking passwords is full. */
 export class SignInBusy extends Data.TaggedError("SignInBusy") {
   readonly retryAfterSeconds = busySeconds
   override get message() {
@@ -64,15 +66,15 @@ export class SignInBusy extends Data.TaggedError("SignInBusy") {
 /** A one-time link was used, has expired, or was replaced by a newer one. */
 export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
   override get message() {
-    return "This link is no longer good: it was used, is older than a day, or was replaced by a newer one. Ask whoever runs this service for another."
+    return "This link is no longer valid: it was used, is more than a day old, or was replaced by a newer one. Ask whoever runs this service for a new one."
   }
 }
 
-/** What is wrong with a password; undefined: nothing. */
-const misfitOfPassword = (password: string): string | undefined => {
+/** Why a password is not accepted. Undefined: it is. */
+const passwordMisfit = (password: string): string | undefined => {
   const { length } = [...password]
-  return length < passwordCharacters.least || length > passwordCharacters.most
-    ? `must have ${passwordCharacters.least} to ${passwordCharacters.most} characters`
+  return length < minCharacters || length > maxCharacters
+    ? `must have ${minCharacters} to ${maxCharacters} characters`
     : undefined
 }
 
@@ -82,27 +84,27 @@ export interface Origin {
   readonly device: string | undefined
 }
 
-/** What users do before they are signed in. */
+/** Sign-in, and setting a password by a one-time link. */
 export class SignIns extends Context.Tag("catalog/SignIns")<
   SignIns,
   {
     /**
-     * SignInDelayed: five failures of the e-mail in 15 minutes, or too many of the address. In a browser where this user signed in
-     * before, failures are counted in that browser instead. SignInBusy: too many passwords wait to be checked.
+     * SignInDelayed: five failures of the e-mail in 15 minutes, or too many from the address. In a browser where this user
+     * signed in before, failures are counted per browser instead. SignInBusy: too many passwords wait to be checked.
      */
     readonly signIn: (
       email: string,
       password: string,
       origin: Origin
     ) => Effect.Effect<Identity, SignInRefused | SignInDelayed | SignInBusy>
-    /** Knows the browser from now on; its token replaces the one it had. */
+    /** Remembers the browser. Its new token replaces the one in `before`. */
     readonly rememberDevice: (
       user: Pick<Identity, "accountId" | "id">,
       before: string | undefined
     ) => Effect.Effect<Redacted.Redacted>
-    /** The e-mail of the user whose link it is. */
+    /** The e-mail of the user to whom the link belongs. */
     readonly findLink: (token: string) => Effect.Effect<string, LinkUsedUp>
-    /** Sets the password of the user whose link it is, and signs their browsers out. ValidationFailed: its length. */
+    /** Sets the password of the user to whom the link belongs, and ends their sessions. ValidationFailed: its length. */
     readonly setPassword: (
       token: string,
       password: string
@@ -117,15 +119,15 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
         const users = yield* UsersRepo
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
-        const count = (counted: Counted, subject: string, most: number) =>
+        const count = (counted: Counted, subject: string, maxAttempts: number) =>
           Effect.gen(function* () {
-            const retryAfterSeconds = yield* users.attempt(counted, subject, { most, windowSeconds })
+            const retryAfterSeconds = yield* users.countAttempt(counted, subject, { maxAttempts, windowSeconds })
             if (retryAfterSeconds === 0) return
             const until = fromMillis((yield* Clock.currentTimeMillis) + retryAfterSeconds * 1_000)
             return yield* new SignInDelayed({ counted, retryAfterSeconds, until })
           })
 
-        /** The hash of a device where the user of this e-mail signed in. */
+        /** The hash of a device on which the user of this e-mail signed in. */
         const findDevice = (token: string | undefined, email: string) =>
           token === undefined || !isOfKind("device", token)
             ? Effect.succeedNone
@@ -141,20 +143,20 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             const address = hashOf(origin.address)
             const device = Option.getOrUndefined(yield* findDevice(origin.device, email))
             return yield* Effect.gen(function* () {
-              // Counted before it is judged: a thousand at once are five.
+              // Counted before the password is checked: of a thousand attempts at once, five are checked.
               if (device === undefined) {
                 yield* count("sign-in-address", address, failuresPerAddress)
                 yield* count("sign-in", subject, maxFailures)
               } else yield* count("sign-in-device", device, maxFailures)
               const found = yield* email.includes("\u0000") ? Effect.succeedNone : users.findByEmail(email)
-              const kept = Option.flatMapNullable(found, (user) => (user.disabled ? null : user.password))
-              const right = yield* isPassword(password, Option.getOrNull(kept))
-              if (Option.isNone(found) || !right) return yield* new SignInRefused()
+              const stored = Option.flatMapNullable(found, (user) => (user.disabled ? null : user.password))
+              const isRight = yield* isPassword(password, Option.getOrNull(stored))
+              if (Option.isNone(found) || !isRight) return yield* new SignInRefused()
               if (device === undefined) {
-                yield* users.forgive("sign-in", subject)
-                // Others at this address may have failed: only this attempt is taken back.
-                yield* users.takeBack("sign-in-address", address)
-              } else yield* users.forgive("sign-in-device", device)
+                yield* users.clearAttempts("sign-in", subject)
+                // Other users at this address may have failed: only this attempt is uncounted.
+                yield* users.uncountAttempt("sign-in-address", address)
+              } else yield* users.clearAttempts("sign-in-device", device)
               return found.value
             }).pipe(digests.run({ name: device ?? origin.address, preferred: device !== undefined }))
           }),
@@ -163,7 +165,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             yield* users.rememberDevice(accountId, id, {
               hash: hashOf(token),
               replaces: hashOf(before ?? ""),
-              most: maxDevices
+              maxDevices
             })
             return Redacted.make(token)
           }),
@@ -174,13 +176,13 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
           }),
           setPassword: Effect.fn("SignIns.setPassword")(function* (token, password) {
             if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
-            const misfit = misfitOfPassword(password)
+            const misfit = passwordMisfit(password)
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
-            // Nobody without a good link makes us work.
+            // A digest is costly: it is made only for a valid link.
             const link = hashOf(token)
             if (Option.isNone(yield* users.findLink(link))) return yield* new LinkUsedUp()
-            const kept = yield* digests.run({ name: link, preferred: true })(keepPassword(password))
-            return yield* Effect.mapError(yield* users.setPassword(link, kept), () => new LinkUsedUp())
+            const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password))
+            return yield* Effect.mapError(yield* users.setPassword(link, digest), () => new LinkUsedUp())
           })
         }
       })

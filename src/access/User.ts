@@ -2,24 +2,34 @@ import { Schema } from "effect"
 import { AccountId, UserId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
-/** Somebody who signs in to the pages of one account. */
+/** A user who signs in to the pages of one account. */
 export const User = Schema.Struct({
   id: UserId,
   email: Schema.String,
   createdAt: Timestamp,
-  /** Whether a password was set: before that, only the one-time link opens anything. */
+  /** False until the user has set a password by the one-time link. */
   hasPassword: Schema.Boolean,
   disabledAt: Schema.NullOr(Timestamp)
 })
 export type User = typeof User.Type
 
-/** Whose browser asks. */
+/** A user with the digest of their password. */
+export const Identity = Schema.Struct({
+  accountId: AccountId,
+  id: UserId,
+  email: Schema.String,
+  password: Schema.NullOr(Schema.String),
+  disabled: Schema.Boolean
+})
+export type Identity = typeof Identity.Type
+
+/** A signed-in user, and the session that a request belongs to. */
 export const SignedIn = Schema.Struct({
   accountId: AccountId,
   accountName: Schema.String,
   userId: UserId,
   email: Schema.String,
-  /** SHA-256 of the browser's cookie, in hexadecimal. */
+  /** SHA-256 of the session cookie, in hexadecimal. */
   sessionHash: Schema.String
 })
 export type SignedIn = typeof SignedIn.Type

@@ -8,29 +8,29 @@ import { hashOf, mintSecret } from "./Secrets.ts"
 import type { User } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
-/** A link is carried to somebody by hand. */
+/** One day: the operator passes the link on by hand. */
 const linkSeconds = 86_400
 
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
 
-/** The users who sign in to the pages of an account, as its operator manages them. */
+/** Users of an account, as its operator manages them. */
 export class Users extends Context.Tag("catalog/Users")<
   Users,
   {
     /**
-     * A one-time link by which the user sets a password, good for a day; the user is added if the account does not have it.
-     * ValidationFailed: no e-mail address, one that signs in to another account, or a user who is disabled.
+     * Creates a one-time link, valid for a day, by which the user sets a password. Adds the user if the account has none with
+     * this e-mail. ValidationFailed: not an e-mail address, an e-mail of another account, or a disabled user.
      */
     readonly invite: (
       accountId: AccountId,
       email: string
     ) => Effect.Effect<{ readonly email: string; readonly token: Redacted.Redacted }, ValidationFailed>
-    /** Where the service was started last, which links lead to. */
+    /** The address at which the service was last started. Links lead there. */
     readonly serviceAddress: Effect.Effect<Option.Option<string>>
     readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
-    /** Oldest first, disabled ones too. */
+    /** Oldest first, including disabled users. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
-    /** Signs the user out everywhere; no connection that they consented to opens anything any more. NotFound: no such user. */
+    /** Disables a user, and ends their sessions and connections. NotFound: no such user. */
     readonly disable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound>
   }
 >() {
@@ -49,11 +49,11 @@ export class Users extends Context.Tag("catalog/Users")<
           const id = yield* mintId(UserId)
           yield* Effect.gen(function* () {
             yield* users.add(accountId, { id, email })
-            const known = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
-            if (known.accountId !== accountId)
+            const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
+            if (user.accountId !== accountId)
               return yield* ValidationFailed.at("email", "signs in to another account already; choose another address")
-            if (known.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
-            yield* users.setLink(accountId, known.id, hashOf(token), linkSeconds)
+            if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
+            yield* users.setLink(accountId, user.id, hashOf(token), linkSeconds)
           }).pipe(transaction.run)
           return { email, token: Redacted.make(token) }
         }),

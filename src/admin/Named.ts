@@ -38,7 +38,7 @@ export const makeEntityNamed = Effect.map(
   (catalog) =>
     (typed: string): Effect.Effect<EntityId, NotFound | Refusal, CurrentActor> =>
       Effect.catchTag(entityId(typed), "NotFound", () =>
-        Effect.flatMap(catalog.named(typed.trim()), (found) =>
+        Effect.flatMap(catalog.withName(typed.trim()), (found) =>
           onlyOne(
             typed,
             found.map(({ id, kind }) => ({ id, shown: `${kind} ${id}` }))

@@ -4,55 +4,54 @@ import type { AccountId } from "../model/Ids.ts"
 import { type Moment, makeMoments } from "../runtime/MonotonicClock.ts"
 import { makeRedisWindows, type RedisOptions } from "./RedisWindows.ts"
 
-/** Requests per window, by whose budget it is. */
+/** Requests per window. */
 export interface BudgetSizes {
   readonly perKey: number
   readonly perAccount: number
 }
 
-/** Who spends: a credential, and the account that all its credentials share. */
+/** A credential and its account. All credentials of an account share the account's window. */
 export interface Spender {
   readonly credentialId: string
   readonly accountId: AccountId
 }
 
-/** Requests and tool calls share their windows; all other messages of a connection have one of their own. */
+/** `requests`: requests and tool calls. `messages`: all other messages of a connection. */
 export type WindowKind = "requests" | "messages"
 
-/** Messages other than tool calls that a connection may send in a window. */
+/** Messages other than tool calls that a connection may send per window. */
 export const messagesPerConnection = 600
 
-/** An account has no window of messages: its connections are few. */
+/** The account's window of messages has no effective limit: an account has few connections. */
 const messageSizes: BudgetSizes = { perKey: messagesPerConnection, perAccount: 999_999_999 }
 
-/** What the rate headers say. */
+/** The values of the rate headers. */
 export interface Standing {
-  /** The per-key size. */
   readonly limit: number
   /** Requests left in the key's window. */
   readonly remaining: number
-  /** Unix seconds, rounded up: the end of the key's window, or of the one that refused. */
+  /** Unix seconds, rounded up: the end of the key's window, or of the window that refused. */
   readonly resetAtSeconds: number
-  /** Whose budget is the tighter. */
+  /** The budget with fewer requests left. */
   readonly scope: BudgetScope
 }
 
 export interface Taken {
   readonly standing: Standing
-  /** Set when the request is over a budget; it then spent nothing. */
+  /** Set when a budget is used up. The request then spent nothing. */
   readonly refusal: RateLimited | null
 }
 
 const windowMillis = 60_000
 
-/** A window that nothing was spent from is not open: it would begin now. */
+/** A window without requests has not begun: its end assumes that it begins now. */
 interface Window {
-  /** In milliseconds of the clock that measures it. */
+  /** Milliseconds, by the clock that measures the window. */
   readonly endsAt: number
   readonly spent: number
 }
 
-/** What became of a request: whether both windows had room for it, and how they are after it. */
+/** Whether both windows admitted a request, and the windows after it. */
 export interface Outcome {
   readonly now: Moment
   readonly admitted: boolean
@@ -60,16 +59,15 @@ export interface Outcome {
   readonly account: Window
 }
 
-/** What is left of both windows. Nodes may differ in their sizes while they are configured anew. */
+/** Requests left in both windows. Processes can have different sizes while their settings change. */
 const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | "key">) => ({
   leftOfKey: Math.max(0, sizes.perKey - key.spent),
   leftOfAccount: Math.max(0, sizes.perAccount - account.spent)
 })
 
-/** The end of a window as clients are told it. */
 const unixSecondsOf = ({ endsAt }: Window, { toUnix }: Moment): number => Math.ceil((endsAt + toUnix) / 1000)
 
-/** What headers say of windows that refuse nothing. */
+/** Rate headers when nothing is refused. */
 const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key" | "now">): Standing => {
   const { leftOfAccount, leftOfKey } = leftOf(sizes, windows)
   return {
@@ -80,12 +78,11 @@ const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key"
   }
 }
 
-/** What the outcome means to the client, wherever windows are kept. */
 const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome): Taken => {
   if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
-  // When both refuse, only the later end helps the client.
+  // When both windows refuse, the client has to wait for the later end.
   const isByKey = leftOfKey === 0 && (leftOfAccount > 0 || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
   const window = isByKey ? key : account
@@ -96,8 +93,8 @@ const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome): 
 }
 
 /**
- * Windows by owner. All are equally long, so the order in which they were opened is the order in which they end, and the
- * ended ones are a prefix of the map.
+ * Windows by owner. All have the same length, so they end in the order in which they began, and the ended ones come first in
+ * the map.
  */
 class Windows {
   private readonly open = new Map<string, Window>()
@@ -118,19 +115,19 @@ class Windows {
 }
 
 /**
- * Request budgets: fixed windows of 60 s, anchored at their first request, one per credential and one per account. They are
- * measured by a clock that is never set; only the end that clients are told is a time of day.
+ * Request budgets: fixed windows of 60 s that begin with their first request, one per credential and one per account. A
+ * monotonic clock measures them; only the end in the headers is a time of day.
  */
 export class RateBudget extends Context.Tag("catalog/RateBudget")<
   RateBudget,
   {
-    /** Takes one request from both windows in one step, all or nothing: a refused request spends nothing, opens nothing. */
+    /** Takes one request from both windows in one step. A refused request spends from neither and begins neither. */
     readonly take: (spender: Spender) => Effect.Effect<Taken>
-    /** The same of the connection's window of messages other than tool calls. */
+    /** Takes one message other than a tool call from the connection's window. */
     readonly takeMessage: (spender: Spender) => Effect.Effect<Taken>
-    /** How the windows stand, of which nothing is taken: what headers say of a request that spends nothing. */
+    /** Reads the windows, for the headers of a request that spends nothing. */
     readonly look: (spender: Spender) => Effect.Effect<Standing>
-    /** What headers say while no budget is concerned: a full one. */
+    /** A full budget, for the headers of a request without a credential. */
     readonly untouched: Effect.Effect<Standing>
   }
 >() {
@@ -189,8 +186,8 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
   static readonly layerProcess = (sizes: BudgetSizes) => Layer.sync(RateBudget, () => RateBudget.makeProcess(sizes))
 
   /**
-   * Windows in Redis, for all processes that share it. While it does not answer, requests are counted in windows of this
-   * process, which know nothing of those in Redis; nor do those of what was spent meanwhile.
+   * Windows in Redis, for all processes that share it. While Redis does not answer, this process counts in windows of its
+   * own. The two are never merged.
    */
   static readonly layerRedis = ({ sizes, ...redis }: RedisOptions & { readonly sizes: BudgetSizes }) =>
     Layer.scoped(
@@ -199,13 +196,12 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
         makeRedisWindows(redis, (kind) => (kind === "requests" ? sizes : messageSizes), windowMillis),
         (windows) => {
           const inProcess = RateBudget.makeProcess(sizes)
-          /** The answer of Redis, or of this process while Redis does not answer. */
           const orInProcess = <A>(
-            asked: Effect.Effect<Option.Option<Outcome>>,
+            inRedis: Effect.Effect<Option.Option<Outcome>>,
             fallback: Effect.Effect<A>,
             read: (outcome: Outcome) => A
           ): Effect.Effect<A> =>
-            Effect.flatMap(asked, (outcome) =>
+            Effect.flatMap(inRedis, (outcome) =>
               Option.isNone(outcome) ? fallback : Effect.succeed(read(outcome.value))
             )
           return {
@@ -219,7 +215,7 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
                 takenOf(messageSizes, outcome)
               ),
             look: (spender) =>
-              orInProcess(windows.look(spender, "requests"), inProcess.look(spender), (outcome) =>
+              orInProcess(windows.read(spender, "requests"), inProcess.look(spender), (outcome) =>
                 standingOf(sizes, outcome)
               )
           }

@@ -4,7 +4,7 @@ import { EntityId, type StoreId } from "../model/Ids.ts"
 import type { PublishError, PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
-/** What a store accepted at a publish: the values, and of the relationships those that its kind publishes. */
+/** The values and relationships that a store accepted. Each kind publishes only some relationships. */
 export const AcceptedValues = Schema.Struct({
   attributes: Attributes,
   media: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
@@ -13,17 +13,17 @@ export const AcceptedValues = Schema.Struct({
 })
 export type AcceptedValues = typeof AcceptedValues.Type
 
-/** The part of an entity that is one store's own. */
+/** The version of an entity on one store. */
 export interface VersionState {
   readonly storeId: StoreId
   readonly overrides: Attributes
-  /** null: the store never accepted a publish. */
+  /** null: the store has accepted no publish yet. */
   readonly accepted: AcceptedValues | null
   readonly pendingPublish: boolean
   readonly lastPublishStatus: PublishStatus
   readonly publishedAt: Timestamp | null
   readonly lastPublishError: PublishError | null
-  /** What the store calls the entity; null: it was never published there, or nobody remembers. */
+  /** The entity's id on the store's platform. null: never published there, or unknown. */
   readonly platformId: string | null
 }
 
@@ -33,13 +33,13 @@ export interface GalleryEntry {
   readonly storeIds: ReadonlyArray<StoreId>
 }
 
-/** An entity with everything that is written together with it. Arrays are in their order. */
+/** An entity with everything that is written together with it. */
 export interface Aggregate {
   readonly id: EntityId
   readonly kind: EntityKind
   /** The product of a variant, else null. */
   readonly parentId: EntityId | null
-  /** The place of a variant among its product's, else null. */
+  /** The position of a variant among the variants of its product, else null. */
   readonly position: number | null
   readonly attributes: Attributes
   readonly pendingPublish: boolean
@@ -53,3 +53,7 @@ export interface Aggregate {
   /** Products of a collection; empty for other kinds. */
   readonly members: ReadonlyArray<EntityId>
 }
+
+/** Compares variants of a product by position. */
+export const byPosition = (left: Pick<Aggregate, "position">, right: Pick<Aggregate, "position">): number =>
+  (left.position ?? 0) - (right.position ?? 0)

@@ -6,40 +6,39 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
-import { CatalogRepo, type RelatedList, relatedLists, type VersionsRecord } from "./CatalogRepo.ts"
+import { CatalogRepo } from "./CatalogRepo.ts"
+import { type RelatedList, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
 import { makeCursorCodec } from "./CursorCodec.ts"
 import type { EntityRecord, StoreVersion } from "./Entity.ts"
 import { terms } from "./SearchText.ts"
 
-/** What a list is asked for. */
 export interface ListQuery {
   /** Rows on a page, 1 to 250. */
   readonly limit: number
   readonly cursor?: string | undefined
   readonly updated_since?: Timestamp | undefined
   readonly status?: PublishStatus | undefined
-  /** Every term (split on white space) must match; blank filters nothing. */
+  /** All terms, split on white space, must match. Blank text filters nothing. */
   readonly search?: string | undefined
   /** Products only; an unknown collection has no members. */
   readonly collection_id?: EntityId | undefined
 }
 
-/** A page of a list. */
 export interface Page<Row> {
   readonly data: ReadonlyArray<Row>
   readonly next_cursor: string | null
 }
 
-/** What an entity is related to. */
+/** The entities that are related to one, by list. */
 export type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
 
-/** Reads of the catalog of whoever asks. */
+/** Reads of the actor's catalog. */
 export class Catalog extends Context.Tag("catalog/Catalog")<
   Catalog,
   {
     /**
-     * A page of one kind (null: of every kind), oldest canonical change first, as JSON text of its rows and cursor.
-     * ValidationFailed: a cursor that this list did not give under these filters.
+     * A page of one kind (null: of all kinds), oldest canonical change first, as JSON text of its rows and cursor.
+     * ValidationFailed: a cursor of another list or other filters.
      */
     readonly list: (
       kind: EntityKind | null,
@@ -47,8 +46,8 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
     ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
     /** NotFound: absent, or of another account. */
     readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
-    /** `withHandle`, and then the variants with this canonical SKU, by id. Nothing has an empty name. */
-    readonly named: (
+    /** `withHandle`, then the variants with this canonical SKU, by id. An empty name finds nothing. */
+    readonly withName: (
       name: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
     /** Products and collections with this canonical handle, by kind, then id. */
@@ -56,8 +55,8 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
     /**
-     * List rows of what an entity is related to: its variants, media, collections and products, as JSON text of these four
-     * lists and the cursor that continues through them. NotFound as for `kindOf`; ValidationFailed: a foreign cursor.
+     * List rows of the variants, media, collections and products of an entity, as JSON text of these four lists and a cursor
+     * that continues through them. NotFound as for `kindOf`. ValidationFailed: a cursor of another list.
      */
     readonly related: (
       id: EntityId,
@@ -84,7 +83,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
       const repo = yield* CatalogRepo
       const cursors = makeCursorCodec(yield* repo.cursorKey)
 
-      const known = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
+      const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
         Effect.flatMap(
           found,
           Effect.mapError(() => new NotFound())
@@ -115,9 +114,9 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
         }),
         kindOf: Effect.fnUntraced(function* (id) {
           const { accountId } = yield* CurrentActor
-          return yield* known(repo.kindOf(accountId, id))
+          return yield* orNotFound(repo.kindOf(accountId, id))
         }),
-        named: Effect.fnUntraced(function* (name) {
+        withName: Effect.fnUntraced(function* (name) {
           if (name === "") return []
           const { accountId } = yield* CurrentActor
           const withSku = yield* repo.withSku(accountId, name)
@@ -129,7 +128,7 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
         withHandle: (handle) => Effect.flatMap(CurrentActor, ({ accountId }) => repo.withHandle(accountId, handle)),
         related: Effect.fnUntraced(function* (id, { cursor, limit }) {
           const { accountId } = yield* CurrentActor
-          yield* known(repo.kindOf(accountId, id))
+          yield* orNotFound(repo.kindOf(accountId, id))
           const binding = { list: "related", accountId, filters: { id } }
           const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
           if (Option.isNone(from)) return yield* foreignCursor
@@ -140,15 +139,15 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
         }),
         get: Effect.fnUntraced(function* (kind, id) {
           const { accountId } = yield* CurrentActor
-          return yield* known(repo.find(accountId, kind, id))
+          return yield* orNotFound(repo.find(accountId, kind, id))
         }),
         versions: Effect.fnUntraced(function* (kind, id) {
           const { accountId } = yield* CurrentActor
-          return versionsOf(kind, yield* known(repo.versions(accountId, kind, id)))
+          return versionsOf(kind, yield* orNotFound(repo.versions(accountId, kind, id)))
         }),
         version: Effect.fnUntraced(function* (kind, id, storeId) {
           const { accountId } = yield* CurrentActor
-          const [version] = versionsOf(kind, yield* known(repo.versions(accountId, kind, id, storeId)))
+          const [version] = versionsOf(kind, yield* orNotFound(repo.versions(accountId, kind, id, storeId)))
           return version === undefined ? yield* new NotFound() : version
         })
       }
@@ -161,7 +160,7 @@ const foreignCursor = new ValidationFailed({
     {
       path: "cursor",
       message:
-        "was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+        "is not a cursor of this list with these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
     }
   ]
 })

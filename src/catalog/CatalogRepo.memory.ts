@@ -2,12 +2,14 @@ import { Effect, Layer, Option, Ref } from "effect"
 import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
-import { byList, CatalogRepo, type ListFilters, type RelatedList, type RowPage } from "./CatalogRepo.ts"
+import { byPosition } from "./Aggregate.ts"
+import { CatalogRepo } from "./CatalogRepo.ts"
+import { joinLists, type ListFilters, type RelatedList, type RowPage } from "./CatalogRows.ts"
 import type { MemoryEntity } from "./CatalogState.memory.ts"
 import { type EntityRecord, type EntityRow, mediaTypeOf } from "./Entity.ts"
 import { matches } from "./SearchText.ts"
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** Passes the same contract suite as `layer`. */
 export const layerCatalogRepoMemory = Layer.effect(
   CatalogRepo,
   Effect.gen(function* () {
@@ -86,7 +88,7 @@ export const layerCatalogRepoMemory = Layer.effect(
               ? []
               : [{ list: listOfKind[entity.aggregate.kind], row: JSON.stringify(rowOf(entity)) }]
           })
-          return { rows: byList(rows.slice(from, from + limit)), more: rows.length > from + limit }
+          return { rows: joinLists(rows.slice(from, from + limit)), more: rows.length > from + limit }
         }),
       find: (accountId, kind, id) =>
         Effect.map(
@@ -115,8 +117,8 @@ export const layerCatalogRepoMemory = Layer.effect(
           }))
         ),
       onStore: (accountId, kind, id, storeId) =>
-        Effect.map(entity(accountId, kind, id), (there) =>
-          Option.flatMap(there, ({ account, found: { aggregate } }) =>
+        Effect.map(entity(accountId, kind, id), (entry) =>
+          Option.flatMap(entry, ({ account, found: { aggregate } }) =>
             account.stores.has(storeId)
               ? Option.fromNullable(aggregate.versions.find((version) => version.storeId === storeId))
               : Option.none()
@@ -147,7 +149,7 @@ const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"])
   return [
     ...others
       .filter(({ parentId }) => parentId === aggregate.id)
-      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .sort(byPosition)
       .map(({ id }) => id),
     ...users("variant"),
     ...aggregate.gallery.map(({ mediaId }) => mediaId),
@@ -204,7 +206,7 @@ const recordOf = (account: MemoryAccount, entity: MemoryEntity): EntityRecord =>
     parentId: aggregate.parentId,
     variantIds: others
       .filter(({ parentId }) => parentId === aggregate.id)
-      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      .sort(byPosition)
       .map(({ id }) => id),
     mediaIds: aggregate.gallery.map(({ mediaId }) => mediaId),
     collectionIds: others

@@ -4,7 +4,7 @@ import { compareStores, type Store } from "../model/Store.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { Aggregate } from "./Aggregate.ts"
 
-/** An entity and what the counter's last statement wrote on it. */
+/** An entity with its stamps. */
 export interface MemoryEntity {
   readonly aggregate: Aggregate
   readonly draftRevision: number

@@ -1,25 +1,25 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { Option } from "effect"
 
-/** What a cursor is good for: one list of one account under the same filters. Not the page size, which may change. */
+/** A cursor works only for this list of this account under these filters. The page size may change. */
 export interface CursorBinding {
   readonly list: string
   readonly accountId: string
-  /** By parameter name; an undefined filter is the same as none. */
+  /** By parameter name. Undefined: no filter. */
   readonly filters: Readonly<Record<string, string | undefined>>
 }
 
 export interface CursorCodec {
   /**
-   * The cursor that continues after `position`, a non-negative safe integer (a fraction or a negative number is a
-   * defect). The same binding and position always give the same text, on every node and after a restart.
+   * The cursor that continues after `position`, a non-negative safe integer (any other number is a defect). The same binding
+   * and position always give the same text, in every process and after a restart.
    */
   readonly encode: (binding: CursorBinding, position: number) => string
-  /** The position, if `text` is byte for byte what `encode` gives for this binding; else none, whatever the cause. */
+  /** The position, if `text` is exactly the cursor that `encode` returns for this binding; else none. */
   readonly decode: (binding: CursorBinding, text: string) => Option.Option<number>
 }
 
-/** Raised whenever the layout or what is signed changes: cursors of another version are refused, not misread. */
+/** Raised when the layout or the signed text changes, so that old cursors are refused and not misread. */
 const version = 1
 /** The version in one byte and the position in seven, big-endian. */
 const headBytes = 8
@@ -28,7 +28,7 @@ const tagBytes = 16
 const textLength = 32
 const positionMask = (1n << 56n) - 1n
 
-/** JSON quotes names and values, so that no two bindings are written alike. */
+/** JSON quotes names and values, so different bindings have different texts. */
 const serialise = ({ accountId, filters, list }: CursorBinding): string => {
   const names = Object.keys(filters).filter((name) => filters[name] !== undefined)
   return JSON.stringify([list, accountId, names.sort().map((name) => [name, filters[name]])])
@@ -38,10 +38,10 @@ const blockBytes = 64
 const padded = (key: Uint8Array, pad: number) =>
   Buffer.from(Buffer.alloc(blockBytes).map((_, i) => (key[i] ?? 0) ^ pad))
 
-/** HMAC-SHA256 (RFC 2104) of head and text, from one-shot hashes: a third of the time that Node's Hmac object takes. */
+/** HMAC-SHA256 (RFC 2104) of head and text from one-shot hashes, which take a third of the time of Node's Hmac object. */
 const makeSigner = (key: Uint8Array) => {
   const inner = padded(key, 0x36)
-  // The digest of the inside is written behind the pad: nothing else runs in between.
+  // Reused by every call: each writes the inner digest behind the pad.
   const outside = Buffer.concat([padded(key, 0x5c), Buffer.alloc(32)])
   return (head: Uint8Array, text: string): Buffer => {
     const inside = Buffer.allocUnsafe(blockBytes + headBytes + Buffer.byteLength(text))
@@ -53,7 +53,7 @@ const makeSigner = (key: Uint8Array) => {
   }
 }
 
-/** Cursors signed with HMAC-SHA256 under `key` (32 random bytes, which the database holds). */
+/** Cursors signed with HMAC-SHA256. `key`: 32 random bytes, stored in the database. */
 export const makeCursorCodec = (key: Uint8Array): CursorCodec => {
   const sign = makeSigner(key)
 
@@ -71,7 +71,7 @@ export const makeCursorCodec = (key: Uint8Array): CursorCodec => {
     if (bytes.length !== headBytes + tagBytes) return Option.none()
     const position = Number(bytes.readBigUInt64BE() & positionMask)
     if (!Number.isSafeInteger(position)) return Option.none()
-    // Node's decoder takes other spellings of the same bytes: compare the text, in which the version is checked too.
+    // Node's decoder accepts several texts for the same bytes, so the texts are compared. That checks the version too.
     const given = Buffer.from(text)
     const expected = Buffer.from(encode(binding, position))
     return given.length === expected.length && timingSafeEqual(given, expected) ? Option.some(position) : Option.none()

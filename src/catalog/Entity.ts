@@ -16,14 +16,14 @@ const identity = <Kind extends EntityKind>(kind: Kind) => ({
 })
 
 const draftRevision = Schema.Int.annotations({
-  description: "The revision of the draft: a later write sends it back (optimistic concurrency)."
+  description: "The revision of the draft. Send it with the next write (optimistic concurrency)."
 })
 
 const row = <Kind extends EntityKind>(kind: Kind) => ({
   ...identity(kind),
   draft_revision: draftRevision,
   ...publishState,
-  store_ids: Schema.Array(StoreId).annotations({ description: "Stores the entity lives on, by domain." }),
+  store_ids: Schema.Array(StoreId).annotations({ description: "Stores that have the entity, by domain." }),
   updated_at: Timestamp.annotations({ description: "When the canonical record last changed." })
 })
 
@@ -40,7 +40,7 @@ export const CollectionRow = Schema.Struct({ ...row("collection"), handle: Schem
 export const MediaType = Schema.Literal("image", "video", "model_3d", "external_video")
 export type MediaType = typeof MediaType.Type
 
-/** The media type of a file by its MIME type; a page that embeds a player is an external video, an unknown type an image. */
+/** The media type of a MIME type. text/html is a page with a video player; an unknown type counts as an image. */
 export const mediaTypeOf = (mimeType: string): MediaType =>
   mimeType.startsWith("video/")
     ? "video"
@@ -61,7 +61,7 @@ export const MediaRow = Schema.Struct({
 export const EntityRow = Schema.Union(ProductRow, VariantRow, CollectionRow, MediaRow)
 export type EntityRow = typeof EntityRow.Type
 
-/** Publish state of an entity on one store; values are on the store versions. */
+/** The publish state of an entity on one store. Store versions have the values. */
 export const StorePublishState = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,
@@ -116,7 +116,6 @@ export const Media = Schema.Struct({
   ...detailTail
 }).annotations({ identifier: "Media" })
 
-/** One store's view of an entity: the values this store publishes. */
 export const StoreVersion = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,
@@ -127,7 +126,7 @@ export const StoreVersion = Schema.Struct({
 }).annotations({ identifier: "StoreVersion" })
 export type StoreVersion = typeof StoreVersion.Type
 
-/** Everything a detail shows, before its kind gives it its shape. Ids are in the order in which answers list them. */
+/** The fields of details of all kinds. Ids are in the order of the answers. */
 export interface EntityRecord {
   readonly id: EntityId
   readonly title: string
@@ -145,7 +144,7 @@ export interface EntityRecord {
   readonly collectionIds: ReadonlyArray<EntityId>
   /** Members of a collection. */
   readonly productsCount: number
-  /** Entities whose gallery holds this media file. */
+  /** Entities with this media file in their gallery. */
   readonly usedBy: ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>
   readonly stores: ReadonlyArray<StorePublishState>
 }
@@ -169,7 +168,7 @@ const tail = (record: EntityRecord) => ({
 const users = (record: EntityRecord, kind: EntityKind) =>
   record.usedBy.filter((user) => user.kind === kind).map(({ id }) => id)
 
-/** A record in the shape of its kind's detail. */
+/** Builds the detail of each kind from a record. */
 export const details = {
   product: (record: EntityRecord): typeof Product.Type => ({
     ...head("product", record),
@@ -180,7 +179,7 @@ export const details = {
   }),
   variant: (record: EntityRecord): typeof Variant.Type => ({
     ...head("variant", record),
-    // The schema holds a product for every variant.
+    // Every variant has a product: a constraint of the database.
     product_id: record.parentId ?? record.id,
     media_ids: record.mediaIds,
     ...tail(record)

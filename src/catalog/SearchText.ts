@@ -3,40 +3,40 @@ import { Brand } from "effect"
 // JavaScript's \s lacks NEXT LINE, which Unicode counts as white space.
 const whiteSpace = /[\s\u0085]+/gu
 
-/** Accents and other marks, and what has no shape of its own: joiners, soft hyphens, variation selectors. */
-const unseen = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
+/** Accents and other marks, and invisible characters: joiners, soft hyphens, variation selectors. */
+const removed = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Characters that are words by themselves: of scripts written without blanks, and all but letters and digits. */
+/** Characters that count as words: those of scripts without blanks, and all but letters and digits. */
 const standalone = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]|[^\p{L}\p{N}\s\u0085]/gu
 
 /**
- * The form in which text and query are compared: NFKD, marks and invisible characters removed, case folded, one blank
- * for any white space and around every character that is a word by itself, none at the ends.
+ * The form in which texts and queries are compared: NFKD, without marks and invisible characters, case folded. One blank
+ * replaces white space and surrounds every character that counts as a word; there is none at the ends.
  *
  * Han, Kana, Hangul (as the letters NFKD gives) and Thai have no blanks of their own, so each character is a word.
  * So is everything that is neither letter nor digit: `TEE-XL` is `tee - xl`, in which `xl` begins a word.
  *
- * Each character is treated without regard to its neighbours, so the form of any run of whole characters lies within
- * the form of the text they were taken from. That is what makes matching by substring right.
+ * Each character is folded without regard to its neighbours, so the folded form of a substring is a substring of the folded
+ * text. Matching by substring depends on that.
  */
 export const fold = (text: string): string =>
   text
     .normalize("NFKD")
-    .replace(unseen, "")
-    // Lower case alone keeps ß apart from SS and ı from I; upper case alone keeps ẞ. What stays apart is the Greek iota
-    // subscript, which is a mark until upper case writes it as a letter: ᾳ folds to α, and its upper case ΑΙ to αι.
+    .replace(removed, "")
+    // Lower case alone does not match ß with SS, nor ı with I; upper case alone does not match ẞ. The Greek iota subscript
+    // still does not match: it is a mark, so ᾳ folds to α, but its upper case ΑΙ folds to αι.
     .toLowerCase()
     .toUpperCase()
     .toLowerCase()
-    // The one lower case that depends on neighbours.
+    // The only lower-case letter that depends on its neighbours.
     .replaceAll("ς", "σ")
     .replace(standalone, " $& ")
     .replace(whiteSpace, " ")
     .trim()
 
 /**
- * The stored search text of a record: its fields folded, each after a blank (a word begins there) and on a line of its
- * own (nothing matches across two fields). Fields that fold to nothing, or to what another gave, are left out.
+ * The search text of an entity: its folded fields, each after a blank (a word begins there) and on a line of its own (no
+ * match spans two fields). Empty and repeated fields are left out.
  */
 export const searchText = (fields: ReadonlyArray<string>): string => {
   const folded = new Set(Array.from(new Set(fields), fold))
@@ -44,18 +44,18 @@ export const searchText = (fields: ReadonlyArray<string>): string => {
   return Array.from(folded, (field) => ` ${field}`).join("\n")
 }
 
-/** A string that must occur in the stored search text. */
+/** A string that must occur in the search text. */
 export type Needle = string & Brand.Brand<"Needle">
 const Needle = Brand.nominal<Needle>()
 
-/** From this many characters on (folded, blanks not counted), a term matches anywhere and not only where a word begins. */
-const anywhereFrom = 3
+/** Terms with fewer characters (folded, without blanks) match only at the beginning of a word. */
+const minAnywhere = 3
 
 /**
- * What a query asks for: every needle must occur. The query is split on white space as it was sent, so that a term which
- * folding takes apart (手机 becomes `手 机`) still matches as one phrase. None for a blank query, which filters nothing.
+ * The needles of a query, which must all occur. The query is split on white space before it is folded, so a term that folding
+ * splits (手机 becomes `手 机`) matches as one phrase. A blank query has no needles and filters nothing.
  *
- * A term counts by what is left of it: an `e` with two accents is one character, and matches where a word begins.
+ * The length of a term is that of its folded form: an `e` with two accents is one character.
  */
 export const terms = (search: string): ReadonlyArray<Needle> => {
   const needles = new Set<Needle>()
@@ -63,14 +63,14 @@ export const terms = (search: string): ReadonlyArray<Needle> => {
     const folded = fold(term)
     if (folded === "") continue
     const length = Array.from(folded.replaceAll(" ", "")).length
-    needles.add(Needle(length < anywhereFrom ? ` ${folded}` : folded))
+    needles.add(Needle(length < minAnywhere ? ` ${folded}` : folded))
   }
   return Array.from(needles)
 }
 
-/** Whether a stored search text has all needles. */
+/** Whether a search text has all needles. */
 export const matches = (stored: string, needles: ReadonlyArray<Needle>): boolean =>
   needles.every((needle) => stored.includes(needle))
 
-/** The same test for one needle as a pattern of SQL's LIKE, whose escape character is the backslash by default. */
+/** The LIKE pattern that tests for one needle. The backslash is the default escape character. */
 export const likePattern = (needle: Needle): string => `%${needle.replace(/[\\%_]/g, "\\$&")}%`

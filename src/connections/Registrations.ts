@@ -23,11 +23,11 @@ export class Registrations extends Context.Tag("catalog/Registrations")<
       Registrations,
       Effect.gen(function* () {
         const oauth = yield* OAuthRepo
-        const attempts = yield* UsersRepo
+        const users = yield* UsersRepo
         return {
           register: Effect.fn("Registrations.register")(function* ({ name, redirectUris }, address) {
-            const limits = { most: perHour, windowSeconds }
-            const retryAfterSeconds = yield* attempts.attempt("registration", hashOf(address), limits)
+            const limits = { maxAttempts: perHour, windowSeconds }
+            const retryAfterSeconds = yield* users.countAttempt("registration", hashOf(address), limits)
             if (retryAfterSeconds > 0) return yield* new TooManyRegistrations({ retryAfterSeconds })
             const id = yield* mintId(ClientId)
             yield* oauth.addClient(id, { name, redirectUris })

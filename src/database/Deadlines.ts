@@ -1,33 +1,33 @@
 import { Context, Effect } from "effect"
 
 /**
- * Every bound on how long the database may keep somebody waiting, and how many connections may be used: the one place where
- * they are set. AppConfig reads each of them from a setting; docs/operations.md explains them. Times are in milliseconds.
+ * All deadlines of the database, in milliseconds. AppConfig reads each of them from a setting; docs/operations.md explains
+ * them.
  */
 export interface Deadlines {
   /** A look-up of a credential. */
   readonly lookUp: number
-  /** A statement of a request that is no transaction. */
+  /** A statement of a request outside a transaction. */
   readonly read: number
-  /** A statement in a transaction of a request, its COMMIT included. */
+  /** A statement in a transaction of a request, including COMMIT. */
   readonly write: number
   /** A statement of background work: imports, publishing, drops, the sweeper, commands. */
   readonly background: number
   /** A statement of a scan, which reads a whole account. */
   readonly scan: number
-  /** The wait for a connection: for the account's turn, for a free one and for a new one together. */
+  /** The wait for a connection: the account's turn, a free connection and opening a new one, together. */
   readonly connection: number
-  /** The wait for a lock in a request. Background work waits as long as its statement may take. */
+  /** The wait for a lock in a request. In background work, the deadline of the statement applies. */
   readonly lock: number
-  /** A transaction of a request whose process sends nothing. */
+  /** An open transaction of a request in which the process sends nothing. */
   readonly idleInTransaction: number
-  /** The same in background work, which computes more between its statements. */
+  /** The same for background work, which computes more between statements. */
   readonly idleInBackground: number
-  /** Bytes that the peer does not acknowledge, and silence before keepalive probes are sent. */
+  /** How long sent bytes may stay unacknowledged, and the silence before keepalive probes are sent. */
   readonly network: number
 }
 
-/** Connections, at most, of each kind of work. */
+/** Maximum connections for each kind of work. */
 export interface PoolSizes {
   readonly requests: number
   readonly writes: number
@@ -52,8 +52,8 @@ export const defaultDeadlines: Deadlines = {
 export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background: 4 }
 
 /**
- * What a fiber does, which decides the pool and the deadline of its statements. Surfaces set `request`; a transaction of a
- * request is a `write`. Without a surface it is background work. `migration`: no deadline at all.
+ * The kind of work of a fiber. It decides the pool and the deadline of its statements. Surfaces set `request`; a transaction of a
+ * request is a `write`. The default is background work. `migration` has no deadline.
  */
 export type WorkloadName = "lookUp" | "request" | "write" | "background" | "scan" | "migration"
 
@@ -62,10 +62,9 @@ export class Workload extends Context.Reference<Workload>()("catalog/Workload", 
   defaultValue: (): WorkloadName => "background"
 }) {}
 
-/** Lets work that a request began, and that may take longer than requests do, count as background work. */
+/** Runs work of a request that may take longer than a request as background work. */
 export const asBackground = Effect.provideService(Workload, "background")
 
-/** Where the statements of a workload run. */
 export const poolOf: Readonly<Record<WorkloadName, PoolName>> = {
   lookUp: "requests",
   request: "requests",
@@ -76,12 +75,12 @@ export const poolOf: Readonly<Record<WorkloadName, PoolName>> = {
 }
 
 /**
- * The server cancels a statement at its own deadline and the connection stays usable. The client waits this much longer, then
- * takes the connection for dead. A look-up has no deadline of its own at the server.
+ * The server cancels a statement at its deadline, and the connection stays usable. The client waits this much longer before it
+ * closes the connection as dead. A look-up has no deadline at the server.
  */
 const graceMillis = 1_000
 
-/** How long the client waits for the answer to one statement; undefined: without a bound. */
+/** How long the client waits for the answer to a statement. Undefined: no limit. */
 export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadName, number | undefined>> => ({
   lookUp: deadlines.lookUp,
   request: deadlines.read + graceMillis,
@@ -91,7 +90,7 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
   migration: undefined
 })
 
-/** How a session is set up at the server, by its pool: part of the start-up packet, so no round trip. */
+/** The settings of a pool's sessions. They are part of the start-up packet, so they need no round trip. */
 export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {
   const statement = { requests: deadlines.read, writes: deadlines.write, background: deadlines.background }[pool]
   const isBackground = pool === "background"
@@ -103,19 +102,19 @@ export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {
     keepAliveInitialDelayMillis: deadlines.network,
     options: [
       "-c timezone=UTC",
-      // Statements here are short; compiling one took 180 ms where an estimate without statistics was high.
+      // Statements are short; compiling one took 180 ms when an estimate without statistics was too high.
       "-c jit=off",
       `-c tcp_user_timeout=${deadlines.network}`,
       `-c tcp_keepalives_idle=${Math.ceil(deadlines.network / 1_000)}`,
       "-c tcp_keepalives_interval=2",
       "-c tcp_keepalives_count=5",
-      // A statement whose client is gone ends, and with it its locks.
+      // A statement of a lost client ends, which releases its locks.
       "-c client_connection_check_interval=1000"
     ].join(" ")
   }
 }
 
-/** Something that must end before its ticks have run out. */
+/** An operation that must end before its ticks run out. */
 export interface Watch {
   ticks: number
   missed: () => void
@@ -124,8 +123,8 @@ export interface Watch {
 const nothing = () => {}
 
 /**
- * One timer for everything that is under way, not one for each statement. A process that was held up counts one tick for
- * it: answers that arrived meanwhile are read before they count as missed.
+ * One timer for all watches, which is cheaper than one for each statement. A stall of the process counts as one tick, so answers
+ * that arrived during it are read before they count as missed.
  */
 const tickMillis = 100
 const watches = new Set<Watch>()
@@ -143,7 +142,7 @@ const tick = () => {
   }
 }
 
-/** Calls `missed` once, at least so long from now and at most 100 ms later, unless `unwatch` comes first. */
+/** Calls `missed` after `millis` to `millis` + 100 ms, unless `unwatch` is called first. */
 export const watch = (millis: number, missed: () => void): Watch => {
   const each: Watch = { ticks: Math.ceil(millis / tickMillis), missed }
   watches.add(each)
@@ -151,7 +150,7 @@ export const watch = (millis: number, missed: () => void): Watch => {
   return each
 }
 
-/** Lets it take so long from now on. */
+/** Restarts a watch with a new duration. */
 export const rewatch = (each: Watch, millis: number): void => {
   each.ticks = Math.ceil(millis / tickMillis)
 }

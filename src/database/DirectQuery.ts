@@ -5,9 +5,9 @@ import type pg from "pg"
 import type { ServerPools } from "./ServerPools.ts"
 
 /**
- * Runs a statement on the pool with nothing in between, outside any transaction: for the statements that nearly every
- * request runs. (Through the client the same statement costs about twice the processor time: a span, a reserved
- * connection and its cancellation.) It is not cancelled when its fiber is interrupted.
+ * Runs a statement directly on the pool, outside any transaction. For statements of nearly every request: the client takes
+ * about twice the processor time (a span, a reserved connection and its cancellation). The statement is not cancelled when its
+ * fiber is interrupted.
  */
 export class DirectQuery extends Context.Tag("catalog/DirectQuery")<
   DirectQuery,

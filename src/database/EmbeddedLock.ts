@@ -7,8 +7,8 @@ import { inUse, lockPath, startTokenOf } from "./LockFile.ts"
 export { lockPath } from "./LockFile.ts"
 
 /**
- * Another process, or this one, already has the embedded database of this directory open. `socket`: where that process
- * takes commands, once it does.
+ * The embedded database of this directory is already open, in another process or in this one. `socket`: where that process takes
+ * commands, if it does already.
  */
 export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
   readonly pid: number
@@ -21,8 +21,8 @@ export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
 }
 
 /**
- * Who holds a directory. `startToken` tells a process from a later one with the same pid (null where the system does
- * not say); `token` tells one holding from every other; `socket` is where the holder takes commands, if it does.
+ * The process that holds a directory. `startToken` distinguishes a process from a later one with the same pid (null if the
+ * system does not tell). `token` is unique for each holding. `socket` is where the holder takes commands, if it does.
  */
 const Holder = Schema.parseJson(
   Schema.Struct({
@@ -34,7 +34,7 @@ const Holder = Schema.parseJson(
 )
 type Holder = typeof Holder.Type
 
-/** Signal 0 only asks. EPERM: it runs, under another user. */
+/** Signal 0 only checks the process. EPERM: it runs under another user. */
 const answersSignals = (pid: number) =>
   Effect.try({ try: () => process.kill(pid, 0), catch: (error) => (error as NodeJS.ErrnoException).code }).pipe(
     Effect.match({ onSuccess: () => true, onFailure: (code) => code === "EPERM" })
@@ -48,7 +48,7 @@ const lives = (holder: Holder) =>
       : answersSignals(holder.pid)
   })
 
-const isAlready = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"
+const exists = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"
 const isAbsent = (error: PlatformError) => error._tag === "SystemError" && error.reason === "NotFound"
 
 const newToken = Effect.map(
@@ -59,7 +59,7 @@ const newToken = Effect.map(
   (parts) => parts.join("")
 )
 
-/** What a file without a record reads as (a disk that lost its content): nobody holds it. */
+/** Stands for a file without a readable record, after a disk lost its content. No process holds it. */
 const unreadable = { token: "unreadable" } as const
 
 const read = (path: string) =>
@@ -69,24 +69,23 @@ const read = (path: string) =>
     return Option.some(Option.getOrElse(Schema.decodeOption(Holder)(content), () => unreadable))
   }).pipe(Effect.catchIf(isAbsent, () => Effect.succeedNone))
 
-/** A hard link fails where a file exists, and its content is whole from the first moment. */
+/** A hard link fails if the file exists. The new file has its whole content at once. */
 const linkIfAbsent = (from: string, to: string) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     return yield* files.link(from, to).pipe(
       Effect.as(true),
-      Effect.catchIf(isAlready, () => Effect.succeed(false))
+      Effect.catchIf(exists, () => Effect.succeed(false))
     )
   })
 
 /**
- * Takes the lock, with `own` a file that holds our record; answers the living holder's record when there is one.
+ * Takes the lock with `own`, a file with this process's record. Returns the record of the holder if it is alive.
  *
- * A dead holder is inherited from, not evicted. Its heir is the one process that links its record to
- * `catalog.lock.<token of the dead>`; an heir that died in the middle has an heir of its own. Only then does the heir
- * move its record over catalog.lock and drop the links. Tokens are never used twice, and a link disappears only after
- * catalog.lock has changed: a process that was late and linked to a name that had been dropped sees the change and
- * starts again. Nothing that a crash leaves behind keeps the next process out.
+ * A dead holder has one heir: the process that links its own record to `catalog.lock.<token of the dead holder>`. An heir that
+ * dies meanwhile has an heir itself. The last heir renames its record to catalog.lock and then deletes the links. Tokens are
+ * never used twice, and links are deleted only after catalog.lock has changed: a late process that links to a deleted name
+ * sees the change and starts again. So no crash leaves files that keep the next process out.
  */
 const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
@@ -105,8 +104,8 @@ const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, 
       const link = `${lock}.${holder.token}`
       links.push(link)
       if (yield* linkIfAbsent(own, link)) {
-        const still = yield* read(lock)
-        if (Option.isSome(still) && Option.isSome(first) && still.value.token === first.value.token) {
+        const latest = yield* read(lock)
+        if (Option.isSome(latest) && Option.isSome(first) && latest.value.token === first.value.token) {
           yield* files.rename(own, lock)
           yield* Effect.forEach(links, (path) => files.remove(path, { force: true }))
           return Option.none()
@@ -119,7 +118,7 @@ const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, 
     return yield* claim(lock, own)
   })
 
-/** Where a record lies until it is linked or moved into its place. */
+/** Where a record is written before it is linked or renamed. */
 const recordPath = (dataDirectory: string, token: string) => `${dataDirectory}/.${token}.lock`
 
 const write = (path: string, holder: Holder) =>
@@ -128,7 +127,7 @@ const write = (path: string, holder: Holder) =>
     yield* files.writeFileString(path, yield* Effect.orDie(Schema.encode(Holder)(holder)), { flag: "wx", mode: 0o600 })
   })
 
-/** One directory after the other: where none can be made (under /proc), Node's recursive way goes on for ever. */
+/** Creates one directory after the other: under /proc, Node's recursive option never returns. */
 const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
@@ -136,23 +135,18 @@ const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileS
     yield* makeDirectories(dirname(path))
     yield* files
       .makeDirectory(path, { mode: 0o700 })
-      // By another process that starts with this one.
-      .pipe(
-        Effect.catchIf(
-          (error) => error._tag === "SystemError" && error.reason === "AlreadyExists",
-          () => Effect.void
-        )
-      )
+      // Another process may have created it meanwhile.
+      .pipe(Effect.catchIf(exists, () => Effect.void))
   })
 
 /**
- * Holds `dataDirectory` for this process until the scope closes; makes the directory (mode 0700) when it is absent.
+ * Holds `dataDirectory` for this process until the scope closes. Creates the directory (mode 0700) if it is missing.
  *
- * The directory must be seen by the processes of one machine (one pid namespace) only: from another container a living
- * holder's pid means nothing, and it would be taken for dead.
+ * Only processes of one machine (one pid namespace) may share the directory: another container cannot check the pid of the
+ * holder and would take it for dead.
  *
- * @throws DatabaseInUse with the pid of a living holder, which may be this process
- * @throws PlatformError for a directory that cannot be made or written
+ * @throws DatabaseInUse with the pid of the holder, which may be this process
+ * @throws PlatformError for a directory that cannot be created or written
  */
 export const acquire = (
   dataDirectory: string
@@ -184,7 +178,7 @@ export const acquire = (
       }).pipe(Effect.ignoreLogged)
   ).pipe(Effect.asVoid)
 
-/** The record of this process in `dataDirectory` gets this socket; any other record is left as it is. */
+/** Sets the socket in the record of this process in `dataDirectory`. Leaves any other record unchanged. */
 const rewrite = (dataDirectory: string, socket: Option.Option<string>) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
@@ -193,18 +187,18 @@ const rewrite = (dataDirectory: string, socket: Option.Option<string>) =>
     if (Option.isNone(holder) || !("pid" in holder.value) || holder.value.pid !== process.pid) {
       return yield* Effect.logWarning(`${lock} no longer names this process: commands will not find it`)
     }
-    // The token stays, and the holder lives: whoever takes over from a dead holder sees no change of this.
+    // The token does not change, so an heir of a dead holder does not notice this.
     const next = recordPath(dataDirectory, holder.value.token)
     yield* write(next, { ...holder.value, socket }).pipe(
       Effect.zipRight(files.rename(next, lock)),
       Effect.onError(() => Effect.ignore(files.remove(next, { force: true })))
     )
-    // A rename that outlived its fiber could overwrite the record of the next holder.
+    // A rename after an interruption could overwrite the record of the next holder.
   }).pipe(Effect.uninterruptible)
 
 /**
- * Says in the lock file where this process takes commands, until the scope closes. For the process that holds
- * `dataDirectory`, in a scope within the one of `acquire`.
+ * Writes into the lock file where this process takes commands, until the scope closes. For the process that holds `dataDirectory`,
+ * in a scope inside that of `acquire`.
  */
 export const announce = (
   dataDirectory: string,

@@ -3,10 +3,10 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
 
-/** In statements that do not run long: however much is over, each keeps what it has deleted. */
-const deletedAtOnce = 1_000
+/** Rows per statement. Short statements keep their progress when a later one fails. */
+const maxDeleted = 1_000
 
-/** Repeats what deals with a part of the rows, and says how many those were, until there is none. How many in all. */
+/** Repeats an effect that handles some rows and returns their number, until it returns 0. Returns the total. */
 export const untilNone = <E, R>(some: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
   Effect.map(
     Effect.iterate(
@@ -20,22 +20,22 @@ export const untilNone = <E, R>(some: Effect.Effect<number, E, R>): Effect.Effec
   )
 
 /**
- * Deletes the rows of some tables that are over, `t` in what says which, one table after the other; how many. What another
- * process has locked is left to it, so that two that sweep at the same moment do not wait for each other.
+ * Deletes rows, one table after the other, and returns their number. `conditions`: by table, which rows `t` to delete. Skips rows
+ * that another process has locked, so that two sweepers do not wait for each other.
  */
 export const makeForget =
   (sql: SqlClient.SqlClient) =>
-  (over: Readonly<Record<string, Fragment>>): Effect.Effect<number, SqlError> =>
-    Effect.reduce(Object.entries(over), 0, (total, [table, isOver]) =>
+  (conditions: Readonly<Record<string, Fragment>>): Effect.Effect<number, SqlError> =>
+    Effect.reduce(Object.entries(conditions), 0, (total, [table, condition]) =>
       sql`
-        WITH gone AS (
+        WITH deleted AS (
           DELETE FROM ${sql(table)} d
           WHERE d.ctid = ANY(ARRAY(
-            SELECT t.ctid FROM ${sql(table)} t WHERE ${isOver} LIMIT ${deletedAtOnce} FOR UPDATE OF t SKIP LOCKED
+            SELECT t.ctid FROM ${sql(table)} t WHERE ${condition} LIMIT ${maxDeleted} FOR UPDATE OF t SKIP LOCKED
           ))
           RETURNING 1
         )
-        SELECT count(*)::integer AS count FROM gone`.pipe(
+        SELECT count(*)::integer AS count FROM deleted`.pipe(
         Effect.map(([row]) => Number(row?.count ?? 0)),
         untilNone,
         Effect.map((deleted) => total + deleted)

@@ -3,20 +3,20 @@ import { readlinkSync } from "node:fs"
 import { Context, Option } from "effect"
 import { startTokenOf } from "./LockFile.ts"
 
-/** This process on the leases that it takes. */
+/** A process that takes leases. */
 export interface Holder {
   readonly name: string
-  /** Whether the process that took a lease is certainly gone. */
+  /** Whether another holder has certainly ended. */
   readonly isGone: (name: string) => boolean
 }
 
 const pidNamespace = (): Option.Option<string> => Option.liftThrowable(() => readlinkSync("/proc/self/ns/pid"))()
 
-/** Whose processes a pid tells: those of one boot of one pid namespace. */
+/** The boot and pid namespace in which a pid is valid. */
 const placeOf = (startToken: string) =>
   Option.map(pidNamespace(), (namespace) => `${namespace}:${startToken.split(":")[0]}`)
 
-/** How a process of this host is named on leases; none where the system does not tell when it started. */
+/** The name of a process of this host on leases. None: the system does not tell when it started. */
 export const holderNameOf = (pid: number): Option.Option<string> =>
   Option.flatMap(Option.fromNullable(startTokenOf(pid)), (start) =>
     Option.map(placeOf(start), (place) => `${place} ${pid} ${start}`)
@@ -29,18 +29,18 @@ const makeHolder = (): Holder =>
       name,
       isGone: (other) => {
         const [place, pid, start] = other.split(" ")
-        // A process of another host, or of another container, cannot be seen from here: its lease has to run out.
+        // A process of another host or container cannot be checked from here: its lease has to expire.
         return place === name.split(" ")[0] && startTokenOf(Number(pid)) !== start
       }
     })
   })
 
-/** Names this process on its leases. The default tells by /proc which processes of the same host are gone. */
+/** The name of this process on leases. The default checks /proc for other processes of the host. */
 export class LeaseHolder extends Context.Reference<LeaseHolder>()("catalog/LeaseHolder", {
   defaultValue: makeHolder
 }) {}
 
-/** The holder where one process at a time has the database: every other holder is gone. */
+/** The holder for a database that one process uses at a time: every other holder has ended. */
 export const onlyHolder = (): Holder => {
   const { name } = makeHolder()
   return { name, isGone: (other) => other !== name }

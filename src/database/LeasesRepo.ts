@@ -3,11 +3,11 @@ import { Context, Effect, Layer } from "effect"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import { orDie } from "./SqlErrors.ts"
 
-/** The leases of all accounts on publications and imports. In a database only. */
+/** The leases of all accounts on publications and imports. There is no in-memory layer. */
 export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
   LeasesRepo,
   {
-    /** Ends the leases of processes that are certainly gone, so that nobody waits until they run out. How many. */
+    /** Ends the leases of processes that have certainly ended, before they expire. Returns their number. */
     readonly endOfGone: Effect.Effect<number>
   }
 >() {

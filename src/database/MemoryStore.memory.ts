@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Ref } from "effect"
 import type { AccountId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
-/** An account in memory. Each feature declares its own fields in its folder, with their empty values, and merges them in. */
+/** An account in memory. Each feature declares its own fields, with their empty values, in its folder. */
 export interface MemoryAccount {
   readonly id: AccountId
   readonly name: string
@@ -17,12 +17,12 @@ export type MemorySlices = Omit<MemoryAccount, "id" | "name" | "createdAt" | "ve
 
 export type MemoryState = ReadonlyMap<AccountId, MemoryAccount>
 
-/** The state that the in-memory repositories share: one immutable value, replaced as a whole. */
+/** The state of all in-memory repositories: one immutable value, replaced as a whole. */
 export class MemoryStore extends Context.Tag("catalog/MemoryStore")<MemoryStore, Ref.Ref<MemoryState>>() {
   static readonly layer = Layer.effect(MemoryStore, Ref.make<MemoryState>(new Map()))
 }
 
-/** Replaces an account. Writing to one that does not exist is a defect: every caller has it from the store itself. */
+/** Replaces an account. It is a defect if the account does not exist: callers have it from the store. */
 export const updateAccount = (
   store: Ref.Ref<MemoryState>,
   id: AccountId,

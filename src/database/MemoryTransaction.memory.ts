@@ -4,8 +4,7 @@ import { MemoryStore } from "./MemoryStore.memory.ts"
 import { Transaction } from "./Transaction.ts"
 
 /**
- * An in-memory transaction: one at a time, and a failed or interrupted one leaves the store as it was. One inside
- * another is a savepoint of it.
+ * In-memory transactions run one at a time. A failed or interrupted one restores the store. A nested transaction is a savepoint.
  */
 export const layerMemoryTransaction = Layer.scoped(
   Transaction,

@@ -9,7 +9,7 @@ import { withinReadiness } from "./Database.ts"
 import { Workload } from "./Deadlines.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
 
-/** Every migration, in the order of running; only ever added to. */
+/** All migrations, in their order. New ones are only appended. */
 export const names: ReadonlyArray<string> = [
   "0001_time",
   "0002_installation",
@@ -48,17 +48,17 @@ export const names: ReadonlyArray<string> = [
 
 export const directory = `${packageRoot}/migrations/`
 
-/** The schema could not be brought up to date; nothing of the attempt remains. `message` names the file at fault. */
+/** The schema could not be updated, and the attempt was rolled back. `message` names the file. */
 export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ readonly message: string }> {}
 
 const table = "catalog_migration"
 
-/** Any number that nothing else in the database locks. */
+/** Any number that no other advisory lock uses. */
 const lockKey = 7_102_025
 
 const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
 
-/** Its failure is a defect, which the Migrator passes on as it is. */
+/** Fails with a defect, which the Migrator passes on unchanged. */
 const runFile = (folder: string, name: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -69,18 +69,18 @@ const runFile = (folder: string, name: string) =>
     Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))
   )
 
-/** As `run`, for the files `<name>.sql` of a folder (which ends with a slash). */
+/** As `run`, for the files `<name>.sql` of a folder. `folder` ends with a slash. */
 export const runFrom = (
   folder: string,
   names: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    // A migration takes as long as it takes, and so does the wait for another process that runs it.
+    // A migration has no deadline, nor has the wait for another process that runs it.
     yield* sql`SET LOCAL statement_timeout = 0`
     yield* sql`SET LOCAL lock_timeout = 0`
     yield* sql`SELECT pg_advisory_xact_lock(${lockKey})`
-    // The shape is the Migrator's. It would look for the table by a statement that fails, which ends a transaction.
+    // The Migrator's table. It would check for the table by a statement that fails, which aborts the transaction.
     yield* sql`
       CREATE TABLE IF NOT EXISTS ${sql(table)} (
         migration_id integer PRIMARY KEY,
@@ -96,7 +96,7 @@ export const runFrom = (
   }).pipe(
     (migrations) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(migrations)),
     Effect.provideService(Workload, "migration"),
-    // A commit that fails is a defect too.
+    // A failed commit is a defect too.
     Effect.catchSomeDefect((defect) =>
       defect instanceof MigrationFailed || isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none()
     ),
@@ -108,12 +108,12 @@ export const runFrom = (
   )
 
 /**
- * Runs the migrations that the database lacks, in one transaction, and answers their names. Processes that start
- * together wait for one another: the first runs them, the others find nothing to do.
+ * Runs the missing migrations in one transaction and returns their names. Of processes that start together, the first runs them,
+ * and the others wait and find nothing to do.
  */
 export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = runFrom(directory, names)
 
-/** The migrations that the database has. Waits for a process that is running them. */
+/** The migrations in the database. Waits for a process that is running them. */
 const applied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables =
@@ -124,33 +124,33 @@ const applied = Effect.gen(function* () {
   return rows.map(({ name }) => String(name))
 })
 
-/** The migrations that the database lacks. */
+/** The migrations that are missing in the database. */
 export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.SqlClient> = Effect.map(
   applied,
-  (there) => names.filter((name) => !there.includes(name))
+  (existing) => names.filter((name) => !existing.includes(name))
 )
 
-/** Why the schema is not the one that this code expects; undefined: it is. */
-const misfitOf = (there: ReadonlyArray<string>): string | undefined => {
-  const missing = names.filter((name) => !there.includes(name))
-  const newer = there.filter((name) => !names.includes(name))
+/** Why the schema is not the one that this code expects. Undefined: it is. */
+const misfitOf = (existing: ReadonlyArray<string>): string | undefined => {
+  const missing = names.filter((name) => !existing.includes(name))
+  const newer = existing.filter((name) => !names.includes(name))
   if (newer.length > 0)
-    return `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that made it.`
+    return `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`
   return missing.length > 0
     ? `The database schema is older than this version of the service: it lacks ${missing.join(", ")}.`
     : undefined
 }
 
-/** Unavailable, with the reason: the schema is older or newer than this code, or nobody answers within 2 s. */
+/** Unavailable: the schema is older or newer than this code, or the database does not answer within 2 s. */
 export const current: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Effect.flatMap(
   withinReadiness(applied),
-  (there) => {
-    const reason = misfitOf(there)
+  (existing) => {
+    const reason = misfitOf(existing)
     return reason === undefined ? Effect.void : Effect.fail(new Unavailable({ reason }))
   }
 )
 
-/** Brings the schema up to date when it is built; of one that is newer than this code it warns. */
+/** Updates the schema when the layer is built. Warns if the schema is newer than this code. */
 export const layer: Layer.Layer<never, MigrationFailed, SqlClient.SqlClient> = Layer.effectDiscard(
   Effect.zipRight(
     run,

@@ -1,5 +1,5 @@
-/** A comment for a statement whose best plan depends on its parameters, such as a LIKE pattern: it is planned at each call. */
+/** A comment in statements whose best plan depends on their parameters, such as a LIKE pattern. They are planned at each call. */
 export const planCustom = "/* plan: custom */"
 
-/** A comment for a statement that reads all of an account by design. Plans.test.ts refuses such a plan without it. */
+/** A comment in statements that read a whole account by design. Plans.test.ts refuses such a plan without it. */
 export const readsAll = "/* reads the whole account */"

@@ -1,12 +1,12 @@
-/** How many connections of a pool one account, and one credential of it, may hold at once; and how many may wait. */
+/** Maximum connections of a pool that one account, and one of its credentials, may use at once. */
 export interface SemaphoreLimits {
   readonly perAccount: number
   readonly perCredential: number
-  /** Waiters of one account, at most. */
+  /** Maximum waiters of one account. */
   readonly queue: number
 }
 
-/** What share of each pool, in percent, is one account's and one credential's at most. */
+/** Maximum share of each pool, in percent, of one account and of one credential. */
 export interface Shares {
   readonly perAccount: number
   readonly perCredential: number
@@ -15,14 +15,14 @@ export interface Shares {
 
 export const defaultShares: Shares = { perAccount: 50, perCredential: 50, queue: 256 }
 
-/** At least one connection, or nothing would ever be served. */
+/** At least one connection each. */
 export const limitsOf = ({ perAccount, perCredential, queue }: Shares, connections: number): SemaphoreLimits => ({
   perAccount: Math.max(1, Math.floor((connections * perAccount) / 100)),
   perCredential: Math.max(1, Math.floor((connections * perCredential) / 100)),
   queue
 })
 
-/** Who holds a connection. `credentialId`: a key, a connection of an agent, a user; undefined: a command. */
+/** The user of a connection. `credentialId`: an API key, a connection of an agent, or a user. Undefined: a command. */
 export interface Holder {
   readonly accountId: string
   readonly credentialId: string | undefined
@@ -34,15 +34,14 @@ interface Waiter {
 }
 
 interface Account {
-  held: number
+  used: number
   readonly byCredential: Map<string, number>
   readonly waiting: Array<Waiter>
 }
 
 /**
- * The rate-limit semaphores of one pool: beside the windows, which bound requests a minute, they bound how much of the pool
- * one account can take away from all others at one moment. Waiters of an account are served in the order in which they came;
- * one whose credential holds its share lets those behind it pass.
+ * Limits how many connections of a pool one account can use at a moment. (The request budgets limit requests per minute.)
+ * Waiters of an account are served in order; a waiter whose credential has used up its share lets later ones pass.
  */
 export class RateLimitSemaphores {
   private readonly accounts = new Map<string, Account>()
@@ -53,8 +52,8 @@ export class RateLimitSemaphores {
   }
 
   /**
-   * Calls `begin` once the holder may take a connection: before it returns, where it may now. Undefined: the queue is full.
-   * Else what withdraws a holder that waits.
+   * Calls `begin` when the holder may take a connection, at once if possible. Returns a function that withdraws a waiting
+   * holder. Undefined: the queue is full.
    */
   take({ accountId, credentialId }: Holder, begin: () => void): (() => void) | undefined {
     const account = this.accountOf(accountId)
@@ -73,42 +72,42 @@ export class RateLimitSemaphores {
     }
   }
 
-  /** Gives back what `take` let the holder have. */
+  /** Gives back a connection of `take`. */
   release({ accountId, credentialId }: Holder): void {
     const account = this.accounts.get(accountId)
     if (account === undefined) return
-    account.held--
+    account.used--
     if (credentialId !== undefined) {
-      const held = (account.byCredential.get(credentialId) ?? 1) - 1
-      if (held === 0) account.byCredential.delete(credentialId)
-      else account.byCredential.set(credentialId, held)
+      const used = (account.byCredential.get(credentialId) ?? 1) - 1
+      if (used === 0) account.byCredential.delete(credentialId)
+      else account.byCredential.set(credentialId, used)
     }
     this.serve(account)
-    if (account.held === 0 && account.waiting.length === 0) this.accounts.delete(accountId)
+    if (account.used === 0 && account.waiting.length === 0) this.accounts.delete(accountId)
   }
 
-  /** Accounts that hold a connection or wait for one. */
+  /** Number of accounts that use a connection or wait for one. */
   get size(): number {
     return this.accounts.size
   }
 
   private accountOf(accountId: string): Account {
-    const known = this.accounts.get(accountId)
-    if (known !== undefined) return known
-    const account: Account = { held: 0, byCredential: new Map(), waiting: [] }
+    const existing = this.accounts.get(accountId)
+    if (existing !== undefined) return existing
+    const account: Account = { used: 0, byCredential: new Map(), waiting: [] }
     this.accounts.set(accountId, account)
     return account
   }
 
-  private hasRoom({ byCredential, held }: Account, credentialId: string | undefined): boolean {
+  private hasRoom({ byCredential, used }: Account, credentialId: string | undefined): boolean {
     return (
-      held < this.limits.perAccount &&
+      used < this.limits.perAccount &&
       (credentialId === undefined || (byCredential.get(credentialId) ?? 0) < this.limits.perCredential)
     )
   }
 
   private hold(account: Account, credentialId: string | undefined): void {
-    account.held++
+    account.used++
     if (credentialId !== undefined)
       account.byCredential.set(credentialId, (account.byCredential.get(credentialId) ?? 0) + 1)
   }

@@ -4,8 +4,8 @@ import { Effect, Option, ParseResult, Predicate } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 
 /**
- * What a failure of the database means to the caller: `unavailable`, come back later; `retry`, the same transaction may
- * succeed at once; `invalid-text`, a character that no text column holds; `defect`, ours to repair.
+ * The meaning of a failure of the database. `unavailable`: try again later. `retry`: the same transaction may succeed now.
+ * `invalid-text`: a character that cannot be stored. `defect`: an error of this service.
  */
 export type SqlErrorClass = "unavailable" | "retry" | "invalid-text" | "defect"
 
@@ -57,15 +57,15 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
   XX: "defect" // internal error
 }
 
-/** Codes that mean something else than their class. */
+/** Codes whose meaning differs from that of their class. */
 export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
-  "25P03": "unavailable", // idle in transaction session timeout: this process was held up
+  "25P03": "unavailable", // idle in transaction session timeout: this process was stalled
   "25P04": "unavailable", // transaction timeout
   "40001": "retry", // serialization failure
   "40P01": "retry", // deadlock detected
-  "42501": "unavailable", // insufficient privilege: the operator's to mend (REVOKE CONNECT, say), not the request's
+  "42501": "unavailable", // insufficient privilege: the operator has to repair it, for example after REVOKE CONNECT
   "55000": "unavailable", // not in prerequisite state: a database that accepts no connections
   "55P03": "unavailable", // lock not available: the wait for a lock took too long
   "57014": "unavailable", // query canceled: the statement's time ran out
@@ -78,7 +78,7 @@ export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "58P02": "defect" // duplicate file
 }
 
-/** Failures of the socket, by Node's code. */
+/** Socket errors, by Node's code. */
 const networkCodes: ReadonlySet<string> = new Set([
   "EADDRNOTAVAIL",
   "EAI_AGAIN",
@@ -89,13 +89,13 @@ const networkCodes: ReadonlySet<string> = new Set([
   "EHOSTUNREACH",
   "ENETDOWN",
   "ENETUNREACH",
-  "ENOENT", // a Unix socket that is not there
+  "ENOENT", // a missing Unix socket
   "ENOTFOUND",
   "EPIPE",
   "ETIMEDOUT"
 ])
 
-/** Failures of the connection that pg and its pool report by message alone. */
+/** Connection errors of pg and its pool that have only a message. */
 const connectionMessages: ReadonlyArray<string> = [
   "Connection terminated",
   "timeout exceeded when trying to connect",
@@ -105,27 +105,27 @@ const connectionMessages: ReadonlyArray<string> = [
   "Cannot use a pool after calling end on the pool"
 ]
 
-/** Its SQLSTATE, or Node's code. */
+/** The SQLSTATE, or Node's code. */
 export const codeOf = (error: SqlError): string | undefined =>
   Predicate.hasProperty(error.cause, "code") && typeof error.cause.code === "string" ? error.cause.code : undefined
 
 const causeMessageOf = (error: SqlError): string =>
   Predicate.hasProperty(error.cause, "message") && typeof error.cause.message === "string" ? error.cause.message : ""
 
-/** Total: what has no SQLSTATE and no known network failure, or a class that no table names, is a defect. */
+/** Unknown codes and messages are defects. */
 export const classify = (error: SqlError): SqlErrorClass => {
   const code = codeOf(error)
   if (code === undefined) {
     const message = causeMessageOf(error)
-    return connectionMessages.some((known) => message.startsWith(known)) ? "unavailable" : "defect"
+    return connectionMessages.some((prefix) => message.startsWith(prefix)) ? "unavailable" : "defect"
   }
-  // EPIPE has the shape of a SQLSTATE: Node's codes come first.
+  // Node's codes come first: EPIPE has the form of a SQLSTATE.
   return networkCodes.has(code)
     ? "unavailable"
     : (classBySqlState[code] ?? classBySqlStateClass[code.slice(0, 2)] ?? "defect")
 }
 
-/** One line for logs and start-up messages: what the database said, and its SQLSTATE or Node's code. */
+/** One line for logs: the message of the database, and the SQLSTATE or Node's code. */
 export const describe = (error: SqlError): string => {
   const code = codeOf(error)
   const message = causeMessageOf(error) || error.message
@@ -134,16 +134,15 @@ export const describe = (error: SqlError): string => {
 
 export const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 
-/** The answer to a database that cannot serve; the log keeps what the answer does not say. */
+/** Dies with `Unavailable` and logs the cause, which the answer does not show. */
 export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
   Effect.zipRight(Effect.logWarning(`The database is unavailable: ${describe(error)}`), Effect.die(new Unavailable()))
 
 /**
- * Turns the failures of a query into defects, so that a repository's signature shows only domain errors.
+ * Turns failures of a query into defects, so that the signatures of repositories have only domain errors.
  *
- * Dies with `Unavailable` when the database cannot serve; with the `SqlError` or `ParseError` itself otherwise. Inside a
- * transaction a failure of class `retry` stays a `SqlError`: only `Transaction` can repeat what came before. Outside, the
- * caller is told to repeat the request.
+ * Dies with `Unavailable` when the database is unavailable, otherwise with the `SqlError` or `ParseError`. A failure of class
+ * `retry` dies with the `SqlError` inside a transaction, which `Transaction` repeats, and with `Unavailable` outside.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError | ParseResult.ParseError, R>

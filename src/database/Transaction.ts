@@ -14,7 +14,7 @@ const sqlErrorIn = (cause: Cause.Cause<unknown>): Option.Option<SqlError> =>
 const mayRepeat = (cause: Cause.Cause<unknown>): boolean =>
   Option.exists(sqlErrorIn(cause), (error) => classify(error) === "retry")
 
-/** Three more attempts, about 10, 20 and 40 ms apart: two transactions that met once should not meet again. */
+/** Three more attempts after about 10, 20 and 40 ms, with jitter so that two transactions do not meet again. */
 const repeats = Schedule.jittered(Schedule.exponential("10 millis")).pipe(Schedule.intersect(Schedule.recurs(3)))
 
 const settle = (cause: Cause.Cause<unknown>): Effect.Effect<never> =>
@@ -26,19 +26,19 @@ const settle = (cause: Cause.Cause<unknown>): Effect.Effect<never> =>
     }
   })
 
-/** The transaction of a request is a write; other work stays what it is. */
+/** A transaction of a request is a write. Other workloads do not change. */
 const asWrite = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Workload, (workload) =>
     workload === "request" ? Effect.provideService(effect, Workload, "write") : effect
   )
 
 /**
- * Runs a program in one database transaction: all of its writes are visible together, or none.
+ * Runs a program in one database transaction.
  *
- * A program that loses to a concurrent one (40001, 40P01) is run again from its beginning, at most three times: it must
- * do nothing outside the database (`afterCommit` is for that). A program inside another's transaction is a savepoint of it, and is never repeated on
- * its own. Adds no error: dies with `Unavailable` when the database cannot serve or every attempt lost, with the
- * `SqlError` otherwise (a constraint checked at commit, for one).
+ * A program that conflicts with a concurrent one (40001, 40P01) is run again, at most three times, so it must have no effects
+ * outside the database (use `afterCommit` for those). A nested transaction is a savepoint, and is not repeated by itself. Adds no
+ * error: dies with `Unavailable` when the database is unavailable or every attempt conflicted, otherwise with the `SqlError`, for
+ * example of a constraint that is checked at commit.
  */
 export class Transaction extends Context.Tag("catalog/Transaction")<
   Transaction,

@@ -272,7 +272,7 @@ const publish = (
     case "not requested":
       return []
     case "requested":
-      return [CatalogChange.AskPublish(version)]
+      return [CatalogChange.RequestPublish(version)]
     case "accepted":
       return [CatalogChange.AcceptPublish(version)]
     default:

@@ -1,4 +1,4 @@
-import type { Aggregate } from "../drafts/Aggregate.ts"
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import { CatalogChange } from "../drafts/CatalogChange.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { type DemoRecord, demoPlatformId } from "./DemoRecords.ts"

@@ -1,21 +1,19 @@
 import { Either, Schema } from "effect"
-import { AcceptedValues, type Aggregate, type GalleryEntry, type VersionState } from "../catalog/Aggregate.ts"
+import type { AcceptedValues, Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { searchText } from "../catalog/SearchText.ts"
 import { type Attributes, type EntityKind, effective, titleOf, valueOf } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
-export { AcceptedValues, type Aggregate, type GalleryEntry, type VersionState }
-
-/** What an aggregate's derived fields read beside the aggregate itself. */
+/** Other entities on which the derived fields of an aggregate depend. */
 export interface Surroundings {
-  /** The product's name, for a variant. */
+  /** Of a variant. */
   readonly productTitle: string
-  /** The product's variants, by position. */
+  /** Of a product, by position. */
   readonly variants: ReadonlyArray<Aggregate>
 }
 
-/** What a store would publish now; equal to what it accepted when nothing is pending. */
+/** The values that a publish to a store would send now. They equal the accepted values when nothing is pending. */
 export const publishable = (
   aggregate: Aggregate,
   version: Pick<VersionState, "storeId" | "overrides">,
@@ -40,22 +38,23 @@ export const publishable = (
 }
 
 /**
- * A list in which these ids follow one another in their own order: they share the places that they have, new ones come
- * last, and the others stay where they are.
+ * Puts the ids that are in both lists into the order of `ids`, in the places that they have in `list`. Appends new ids. All
+ * others keep their places.
  */
 export const inOrderOf = (list: ReadonlyArray<EntityId>, ids: ReadonlyArray<EntityId>): ReadonlyArray<EntityId> => {
-  const known = new Set(list)
-  const named = new Set(ids)
-  const next = named.values()
-  return [...list, ...[...named].filter((id) => !known.has(id))].map((id) =>
-    named.has(id) ? (next.next().value ?? id) : id
+  const existing = new Set(list)
+  const ordered = new Set(ids)
+  const next = ordered.values()
+  return [...list, ...[...ordered].filter((id) => !existing.has(id))].map((id) =>
+    ordered.has(id) ? (next.next().value ?? id) : id
   )
 }
 
-const sameList = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []) =>
+/** Whether two lists have the same ids in the same order. */
+export const sameOrder = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []): boolean =>
   left.length === right.length && left.every((item, index) => item === right[index])
 
-/** Same keys with the same values and types, whatever their order. */
+/** Whether both have the same keys, values and types. Order does not matter. */
 export const sameAttributes = (left: Attributes, right: Attributes): boolean => {
   const keys = Object.keys(left)
   return (
@@ -64,14 +63,13 @@ export const sameAttributes = (left: Attributes, right: Attributes): boolean => 
   )
 }
 
-/** Whether a store has the same of both. */
 export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
   sameAttributes(left.attributes, right.attributes) &&
-  sameList(left.media, right.media) &&
-  sameList(left.variants, right.variants) &&
-  sameList(left.members, right.members)
+  sameOrder(left.media, right.media) &&
+  sameOrder(left.variants, right.variants) &&
+  sameOrder(left.members, right.members)
 
-/** The keys whose values, canonical and of every store, a search looks into. */
+/** Keys whose values, canonical and overridden, a search finds. */
 const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   product: ["title", "vendor"],
   variant: ["title", "sku", "barcode"],
@@ -79,7 +77,7 @@ const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   media: ["alt", "file_name"]
 }
 
-/** The keys whose overrides a search looks into: some kind's. */
+/** The keys of all kinds. */
 export const everySearchedKey: ReadonlyArray<string> = [...new Set([...Object.values(searchedKeys).flat(), "tags"])]
 
 const layered = (aggregate: Aggregate, key: string) =>
@@ -87,9 +85,9 @@ const layered = (aggregate: Aggregate, key: string) =>
 
 const decodeTags = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 
-/** The tags of a product: its list value is JSON in a string; text that is no list is searched as it stands. */
+/** The tags in a value, a JSON list in a string. Other text counts as one tag. */
 const tagsOf = (value: string): ReadonlyArray<string> =>
-  // Most versions have no tags of their own, and a decoder that fails takes as long as all the rest.
+  // Checked first: a decoder that fails is slow, and most versions have no tags of their own.
   value.trimStart().startsWith("[") ? Either.getOrElse(decodeTags(value), () => [value]) : [value]
 
 const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surroundings) =>
@@ -101,13 +99,13 @@ const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surround
     productTitle
   ])
 
-/** Recomputes what is kept beside its sources: pending states, their roll-up, the stores and the search text. */
+/** Recomputes the derived fields: pending states, their roll-up, the stores and the search text. */
 export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggregate => {
   const versions = aggregate.versions.map((version) => {
     const pendingPublish =
       version.accepted === null ||
       !samePublishable(version.accepted, publishable(aggregate, version, surroundings.variants))
-    // The same object where nothing changes: who compares before and after need not look inside.
+    // Keeps the object when nothing changes, which makes later comparisons cheap.
     return pendingPublish === version.pendingPublish ? version : { ...version, pendingPublish }
   })
   return {

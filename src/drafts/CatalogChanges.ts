@@ -3,16 +3,8 @@ import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { DropId, EntityId, ImportId } from "../model/Ids.ts"
-import {
-  type CatalogChange,
-  carriedOut,
-  type Decision,
-  isEmpty,
-  type Locked,
-  ownersOf,
-  planChanges,
-  referencesOf
-} from "./CatalogChange.ts"
+import { type CatalogChange, type Decision, type Locked, ownersOf, referencesOf } from "./CatalogChange.ts"
+import { carriedOut, isEmpty, planChanges } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
 import { type Author, HistoryRepo } from "./HistoryRepo.ts"
@@ -20,47 +12,47 @@ import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 type Refused = NotFound | ValidationFailed
 
-const nobodyElse = { importId: null, dropId: null }
+const byActor = { importId: null, dropId: null }
 
-/** The one way in which the catalog is written. Whatever raises a draft's revision is in the history of its entity. */
+/** All writes of the catalog go through this service. Every revision of a draft is in the history of its entity. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
   CatalogChanges,
   {
     /**
-     * Applies a list of changes to the drafts of the actor's account, in order, as a whole or not at all; changes that
-     * change nothing write nothing. At most about 1,000 entities at once: they are held in memory and locked together.
+     * Applies a list of changes to the actor's account, in order, as a whole or not at all. Changes without effect write
+     * nothing. At most about 1,000 entities at once: they are kept in memory and locked together.
      *
-     * NotFound: an entity, store or store version that is not there. ValidationFailed: a change that cannot hold.
-     * PimLocked: an import of the account is under review or being applied.
+     * NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible. PimLocked: an
+     * import of the account is under review or being applied.
      */
     readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
-    /** The same by a drop that the actor scheduled. */
+    /** As `apply`, by a drop that the actor scheduled. */
     readonly applyDropped: (
       dropId: DropId,
       changes: ReadonlyArray<CatalogChange>
     ) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
     /**
-     * The same for changes, of nothing but `owners`, that depend on what is there: `decide` sees it under the locks, and may
-     * be asked again when the transaction lost to another. Answers what is there afterwards.
+     * As `apply`, for changes that depend on the current state: `decide` gets it under the locks, and is called again when the
+     * transaction is repeated. Changes may only write `owners`. Returns the state after the changes.
      *
-     * What `decide` refuses comes first, then PimLocked, then RevisionConflict: a revision that the decision is based on is
-     * not the current one.
+     * Errors of `decide` come first, then PimLocked, then RevisionConflict: a revision that the decision is based on is not
+     * the current one.
      */
     readonly applyDecided: <E>(
       owners: ReadonlyArray<EntityId>,
       decide: (locked: Locked) => Effect.Effect<Decision, E>
     ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
     /**
-     * The same for a batch that nothing of refuses as a whole: `decide` says what to change and what became of each of its
-     * parts, which is the answer. PimLocked comes before it is asked.
+     * As `applyDecided`, for a batch whose parts fail separately: `decide` returns the changes and the outcome of each part.
+     * PimLocked comes before `decide`.
      */
     readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
       owners: ReadonlyArray<EntityId>,
       decide: (locked: Locked) => Effect.Effect<R>
     ) => Effect.Effect<R, PimLocked, CurrentActor>
     /**
-     * As `apply`, for the import that holds the import lock, inside its transaction. `select` sees the locked entities and
-     * answers the changes to apply.
+     * As `apply`, for the import that holds the import lock, in its transaction. `select` gets the locked state and returns the
+     * changes to apply.
      */
     readonly applyImported: (
       importId: ImportId,
@@ -80,7 +72,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const carryOut = (
         locked: Locked,
         changes: ReadonlyArray<CatalogChange>,
-        { dropId, importId }: Omit<Author, "actor"> = nobodyElse
+        { dropId, importId }: Omit<Author, "actor"> = byActor
       ) =>
         Effect.gen(function* () {
           const actor = yield* CurrentActor
@@ -90,7 +82,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           if (importId === null) {
             yield* drafts.save(actor.accountId, plan)
             yield* record
-            // The counter last: a walk must not pass what is not committed, and no writer may wait for one that waits for it.
+            // The counter last: a walk must not pass changes that are not committed, and writers must not deadlock.
             yield* drafts.raise(actor.accountId, plan)
           } else {
             yield* drafts.saveStamped(actor.accountId, plan)
@@ -101,7 +93,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
 
       const write = (
         changes: ReadonlyArray<CatalogChange>,
-        through: Omit<Author, "actor">,
+        author: Omit<Author, "actor">,
         select: (locked: Locked) => ReadonlyArray<CatalogChange> = () => changes
       ) =>
         Effect.gen(function* () {
@@ -109,7 +101,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           const owners = [...new Set(changes.flatMap(ownersOf))]
           const references = [...new Set(changes.flatMap(referencesOf))]
           const locked = yield* drafts.lock(accountId, owners, references)
-          yield* carryOut(locked, select(locked), through)
+          yield* carryOut(locked, select(locked), author)
         })
 
       const applyFor = (dropId: DropId | null, changes: ReadonlyArray<CatalogChange>) =>
@@ -149,7 +141,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
               const locked = yield* drafts.lock(accountId, owners, [])
               const remedy = yield* decide(locked)
-              // It was decided on what is locked: a change that cannot hold is a defect.
+              // The changes were decided from the locked state, so a change that is not possible is a defect.
               yield* Effect.orDie(carryOut(locked, remedy.changes))
               return remedy
             })

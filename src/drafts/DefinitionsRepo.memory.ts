@@ -4,7 +4,7 @@ import { fits } from "../model/KeyRule.ts"
 import { DefinitionsRepo } from "./DefinitionsRepo.ts"
 import { metafieldDefinitions, metafieldRules } from "./MirroredDefinitions.memory.ts"
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** Passes the same contract suite as `layer`. */
 export const layerDefinitionsRepoMemory = Layer.effect(
   DefinitionsRepo,
   Effect.map(MemoryStore, (store) => ({
@@ -20,8 +20,8 @@ export const layerDefinitionsRepoMemory = Layer.effect(
       Effect.map(Ref.get(store), (state) =>
         [...(state.get(accountId)?.entities.values() ?? [])]
           .filter(
-            ({ aggregate: { attributes, id, kind: its, versions } }) =>
-              its === kind &&
+            ({ aggregate: { attributes, id, kind: entityKind, versions } }) =>
+              entityKind === kind &&
               id > after &&
               [
                 attributes,
@@ -40,11 +40,11 @@ export const layerDefinitionsRepoMemory = Layer.effect(
       updateAccount(store, accountId, (account) => {
         const { key, namespace, owner_type } = definition
         const name = `metafield_definition ${owner_type} ${namespace} ${key}`
-        const known = account.recordIds.get(name) ?? id
+        const recordId = account.recordIds.get(name) ?? id
         return {
           ...account,
-          recordIds: new Map(account.recordIds).set(name, known),
-          definitions: new Map(account.definitions).set(known, definition)
+          recordIds: new Map(account.recordIds).set(name, recordId),
+          definitions: new Map(account.definitions).set(recordId, definition)
         }
       })
   }))

@@ -14,9 +14,8 @@ import {
 import { AccountId, EntityId, type RecordId } from "../model/Ids.ts"
 
 /**
- * What is in force of a metafield definition `d`: what the first linked store says, by domain, whose platform has it; else what
- * was said here; else what the first store says whose imported file has it. A definition that nothing of this says is not
- * joined.
+ * The definition in force of a metafield definition `d`: that of the first linked store, by domain, whose platform has it; else
+ * the account's own; else that of the first store whose imported file has it. A definition without any of these is not joined.
  */
 const definitionInForce = (sql: SqlClient.SqlClient, accountId: string): Fragment => sql`
   CROSS JOIN LATERAL (
@@ -36,7 +35,7 @@ const definitionInForce = (sql: SqlClient.SqlClient, accountId: string): Fragmen
     LIMIT 1
   ) o`
 
-/** A definition `d` with what is in force of it and the linked stores that have it. */
+/** The definition in force of `d`, and the linked stores that have it. */
 export const definitionColumns = (sql: SqlClient.SqlClient, accountId: string): Fragment => sql`
   d.id, d.owner_type, d.namespace, d.key, o.name, o.description, o.type, o.validations,
   (
@@ -69,7 +68,7 @@ export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
       ORDER BY d.owner_type COLLATE "C", key COLLATE "C"`
   })
 
-/** The metafield definitions of an account: what keys take, and those that were made here. */
+/** The metafield definitions of an account, from its stores and its own. */
 export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
   DefinitionsRepo,
   {
@@ -82,14 +81,14 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
       namespace: string,
       key: string
     ) => Effect.Effect<Option.Option<MetafieldDefinition>>
-    /** The next entities of a kind, by id, that have a value of this key of another type, which fits this one. */
+    /** The next entities of a kind, by id, with a value of this key that has another type and fits this one. */
     readonly mistyped: (
       accountId: AccountId,
       metafield: { readonly kind: EntityKind; readonly key: string; readonly type: string },
       after: EntityId,
       limit: number
     ) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** Makes or replaces the account's own definition of a key; `id`: if nobody has defined it before. */
+    /** Creates or replaces the account's own definition of a key. `id`: used if the key has no definition yet. */
     readonly define: (accountId: AccountId, id: RecordId, definition: AccountMetafieldDefinition) => Effect.Effect<void>
   }
 >() {

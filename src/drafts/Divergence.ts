@@ -1,12 +1,12 @@
 import { Array as Arr, Schema } from "effect"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { type Attributes, builtInFields, type EntityKind, typeOf, valueOf } from "../model/Attribute.ts"
 import { compareFields } from "../model/FieldOrder.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { isWritable } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
-import type { Aggregate, VersionState } from "./Aggregate.ts"
 
-/** Which stores divergence compares. */
+/** Which stores are compared for divergence. */
 export const DivergenceRules = Schema.Struct({
   texts: Schema.Literal("same_language", "all").annotations({
     description: "Texts are compared among the stores of one primary language, or among all stores."
@@ -17,18 +17,18 @@ export const DivergenceRules = Schema.Struct({
 }).annotations({ identifier: "DivergenceRules" })
 export type DivergenceRules = typeof DivergenceRules.Type
 
-/** The rules of an account that has set none. */
+/** The rules of a new account. */
 export const defaultDivergence: DivergenceRules = { texts: "same_language", prices: "same_currency" }
 
-/** The stores among which the values of a field are compared: those of one language, those of one currency, or all. */
+/** A field is compared among the stores of one language, of one currency, or among all stores. */
 export type ComparedBy = "language" | "currency" | "all"
 
 /**
- * The built-in fields that are not compared among all stores. The database reads the same table.
+ * The built-in fields that are not compared among all stores. Scans pass the same table to the database.
  *
- * Language: what a shopper reads, and what is made of it. A handle is made of the title's words; product types, tags and
- * option values (and a variant's title, which joins them) are words that shoppers filter by. A file name stays: it names the
- * same file everywhere. Currency: amounts. All others are names, codes, measures and settings, the same in every language.
+ * Language: texts for shoppers. A handle is derived from the title; product types, tags and option values (and a variant's
+ * title, which joins them) are words that shoppers filter by. A file name is the same in every language. Currency: amounts.
+ * All others are names, codes, measures and settings, which do not depend on either.
  */
 const comparedBy: Readonly<Record<EntityKind, Readonly<Record<string, ComparedBy>>>> = {
   product: {
@@ -58,7 +58,7 @@ const comparedBy: Readonly<Record<EntityKind, Readonly<Record<string, ComparedBy
   media: { alt: "language" }
 }
 
-/** The same of metafields, by their type. */
+/** The types of metafields that are not compared among all stores. */
 const comparedByType: Readonly<Record<string, ComparedBy>> = {
   single_line_text_field: "language",
   multi_line_text_field: "language",
@@ -78,7 +78,7 @@ const namesOf = (table: Readonly<Record<string, ComparedBy>>, by: ComparedBy, ru
 export const fieldsComparedBy = (by: ComparedBy, kind: EntityKind, rules: DivergenceRules): ReadonlyArray<string> =>
   namesOf(comparedBy[kind], by, rules)
 
-/** The types of such metafields. */
+/** The types of metafields that are compared by language, or by currency. */
 export const metafieldTypesComparedBy = (by: ComparedBy, rules: DivergenceRules): ReadonlyArray<string> =>
   namesOf(comparedByType, by, rules)
 
@@ -93,7 +93,6 @@ export const layersOf = ({ attributes, versions }: Aggregate): ReadonlyArray<Att
   ...versions.map(({ overrides }) => overrides)
 ]
 
-/** What the values of a field are compared by. */
 export const comparedByOf = (aggregate: Aggregate, key: string, rules: DivergenceRules): ComparedBy => {
   const { kind } = aggregate
   const by = Object.hasOwn(builtInFields[kind], key)
@@ -102,17 +101,17 @@ export const comparedByOf = (aggregate: Aggregate, key: string, rules: Divergenc
   return underRules(by ?? "all", rules)
 }
 
-/** The language of a locale without its region or script; undefined: it names none. */
+/** The language of a locale, without region and script. Undefined: unknown. */
 const languageOf = (locale: string): string | undefined => {
   const language = /^[A-Za-z]{2,8}(?![A-Za-z0-9])/.exec(locale)?.[0].toLowerCase()
   return language === "und" ? undefined : language
 }
 
-/** undefined: it names none. XXX is ISO 4217 for "no currency". */
+/** Undefined: unknown. XXX is ISO 4217 for "no currency". */
 const currencyOf = (currency: string): string | undefined =>
   /^[A-Za-z]{3}$/.test(currency) && currency.toUpperCase() !== "XXX" ? currency.toUpperCase() : undefined
 
-/** The group of a store; one whose language or currency is unknown is a group of its own. */
+/** The group of a store. A store with an unknown language or currency is a group of its own. */
 const groupOf = (storeId: StoreId, by: ComparedBy, { stores }: Comparison): string => {
   const store = stores.get(storeId)
   switch (by) {
@@ -129,7 +128,7 @@ const groupOf = (storeId: StoreId, by: ComparedBy, { stores }: Comparison): stri
 export const effectiveValue = (aggregate: Aggregate, version: VersionState, key: string): string =>
   version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
 
-/** The groups of an entity's stores that disagree about a field, each by domain; none where it is not writable. */
+/** The groups of stores that have different values of a field, each by domain. None for a read-only field. */
 export const disagreeingGroups = (
   aggregate: Aggregate,
   key: string,
@@ -147,7 +146,7 @@ export const disagreeingGroups = (
 export const differingStores = (aggregate: Aggregate, key: string, comparison: Comparison): ReadonlySet<StoreId> =>
   new Set(disagreeingGroups(aggregate, key, comparison).flatMap((group) => group.map(({ storeId }) => storeId)))
 
-/** The writable fields on which an entity's stores disagree, in definition order. */
+/** The writable fields with different values on an entity's stores, in definition order. */
 export const divergentFields = (aggregate: Aggregate, comparison: Comparison): ReadonlyArray<string> => {
   const overridden = new Set(aggregate.versions.flatMap(({ overrides }) => Object.keys(overrides)))
   return [...overridden]

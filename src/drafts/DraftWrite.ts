@@ -1,4 +1,5 @@
 import { Either, Schema } from "effect"
+import { byPosition } from "../catalog/Aggregate.ts"
 import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -14,13 +15,13 @@ const pendingPublish = Schema.Boolean.annotations({ description: "Draft changes 
 /** New values of an entity, canonical or of one store, written together or not at all. */
 export const AttributesUpdate = Schema.Struct({
   draft_revision: Schema.Int.annotations({
-    description: "The revision that the new values are based on, as the last read gave it. Another one is refused."
+    description: "The revision of the last read. The write is refused if it is not the current one."
   }),
   attributes: Schema.Array(AttributeEdit).annotations({ description: "Each key once; the others stay as they are." })
 }).annotations({ identifier: "AttributesUpdate" })
 export type AttributesUpdate = typeof AttributesUpdate.Type
 
-/** Where a draft stands after a write. */
+/** The state of a draft after a write. */
 export const DraftState = Schema.Struct({
   entity_id: EntityId,
   entity_type: EntityKind,
@@ -32,7 +33,7 @@ export const DraftState = Schema.Struct({
 }).annotations({ identifier: "DraftState" })
 export type DraftState = typeof DraftState.Type
 
-/** A draft's values: the canonical ones, or those of one store. */
+/** The values of a draft: canonical, or of one store. */
 export const Draft = Schema.Struct({
   entity_id: EntityId,
   entity_type: EntityKind,
@@ -40,7 +41,7 @@ export const Draft = Schema.Struct({
   draft_revision: draftRevision,
   store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical values." }),
   attributes: Schema.Array(AttributeTriple),
-  overridden: Schema.Array(Schema.String).annotations({ description: "The keys whose value is the store's own." }),
+  overridden: Schema.Array(Schema.String).annotations({ description: "The keys with an override of the store." }),
   pending_publish: pendingPublish,
   last_publish_status: PublishStatus
 }).annotations({ identifier: "Draft" })
@@ -60,11 +61,11 @@ const findOn = (locked: Locked, id: EntityId, storeId: StoreId) =>
     () => new NotFound()
   )
 
-/** What can be said of an update before its entity is known. */
+/** Checks an update before its entity is read. */
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
   unlessAny(textIssues(attributes))
 
-/** The types that rules give the metafields among these keys. */
+/** The types of the metafields among these keys, by their rules. */
 export const typesFor = (rules: KeyRules, kind: EntityKind, keys: Iterable<string>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...keys].flatMap((key) => {
@@ -74,8 +75,8 @@ export const typesFor = (rules: KeyRules, kind: EntityKind, keys: Iterable<strin
   )
 
 /**
- * New values of the canonical record, or of one store's version of it, by the rules of its keys. NotFound: the entity, or its
- * version, is not there.
+ * Checks new values, canonical or of one store, by the rules of their keys. NotFound: the entity or its store version does not
+ * exist.
  */
 export const decideUpdate =
   (entityId: EntityId, storeId: StoreId | null, { attributes, draft_revision }: AttributesUpdate, rules: KeyRules) =>
@@ -96,8 +97,8 @@ export const decideUpdate =
     })
 
 /**
- * A version of the entity on one more store, of a product with all its variants: its first publish there carries them. A
- * variant may only follow its product. NotFound: the entity, or the store, is not there.
+ * Adds an entity to a store. A product is added with all its variants, because its first publish includes them. A variant can
+ * be added only after its product. NotFound: the entity or the store does not exist.
  */
 export const decideAddition =
   (entityId: EntityId, storeId: StoreId) =>
@@ -114,16 +115,13 @@ export const decideAddition =
           ? []
           : [{ path: "store_id", message: `its product ${product.id} is not on this store: add the product first` }])
       ])
-      const variants = [...locked.aggregates.values()]
-        .filter(({ parentId }) => parentId === entityId)
-        .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+      const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
       return {
         changes: [aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
         basedOn: new Map()
       }
     })
 
-/** Where the draft of an entity stands. */
 export const draftStateOf = ({ aggregates, revisions }: Locked, id: EntityId): Either.Either<DraftState, NotFound> =>
   Either.map(
     Either.fromNullable(aggregates.get(id), () => new NotFound()),

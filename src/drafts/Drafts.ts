@@ -19,42 +19,41 @@ import type { HistoryEntry } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 
-/** Most entries of a history that are listed at once. */
-const mostEntries = 250
+const maxHistoryEntries = 250
 
 /**
- * Drafts of the account of whoever asks: written and read one entity at a time.
+ * Drafts of the actor's account, written and read one entity at a time.
  *
- * Every write is refused whole or done whole, and in this order: ValidationFailed for text that cannot be stored, NotFound
- * for an entity, store or version that is not there (another account's reads the same), ValidationFailed for an unknown or
- * read-only key or a value that does not fit its rule (`KeyRules`), PimLocked while an import is under review or applied,
+ * A write succeeds or fails as a whole. Errors are checked in this order: ValidationFailed for text that cannot be stored;
+ * NotFound for an entity, store or version that does not exist or belongs to another account; ValidationFailed for an unknown or
+ * read-only key or a value that does not fit its rule (`KeyRules`); PimLocked while an import is under review or applied;
  * RevisionConflict, with the current revision. A write that changes nothing raises no counter.
  */
 export class Drafts extends Context.Tag("catalog/Drafts")<
   Drafts,
   {
-    /** New canonical values. null empties one. */
+    /** Writes canonical values. `null` empties a value. */
     readonly updateAttributes: (
       id: EntityId,
       update: AttributesUpdate
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
-    /** New values of one store. null returns to the canonical one; `""` is deliberately empty. */
+    /** Writes overrides of one store. `null` removes an override; `""` is an empty override. */
     readonly updateVersionAttributes: (
       id: EntityId,
       storeId: StoreId,
       update: AttributesUpdate
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
     /**
-     * Adds an entity to a store, a product with all its variants. ValidationFailed: it is there already, or it is a variant
-     * whose product is not.
+     * Adds an entity to a store, a product with all its variants. ValidationFailed: the store has it already, or it is a
+     * variant whose product is not on the store.
      */
     readonly addStoreVersion: (
       id: EntityId,
       storeId: StoreId
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked, CurrentActor>
-    /** The canonical values, or those of one store. NotFound: no such entity, or none on that store. */
+    /** The values of a draft. NotFound: the entity does not exist, or is not on the store. */
     readonly get: (id: EntityId, storeId: StoreId | null) => Effect.Effect<Draft, NotFound, CurrentActor>
-    /** The newest changes of an entity's draft, newest first; at least 1 and at most 250. NotFound: no such entity. */
+    /** The newest changes of an entity's draft, newest first. `limit`: 1 to 250. NotFound: no such entity. */
     readonly history: (
       id: EntityId,
       limit: number
@@ -87,7 +86,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
           })
         })
 
-      /** Of any kind. */
+      /** Finds an entity of any kind. */
       const find = (id: EntityId) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
@@ -102,7 +101,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
         updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) => update(id, null, request)),
         updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")(update),
         addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
-          // It is based on no revision: nothing that somebody wrote is written over.
+          // It is based on no revision: it overwrites nothing.
           Effect.catchTag(write(id, decideAddition(id, storeId)), "RevisionConflict", Effect.die)
         ),
         get: Effect.fn("Drafts.get")(function* (id, storeId) {
@@ -118,7 +117,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
               pending_publish: record.pendingPublish,
               last_publish_status: record.lastPublishStatus
             }
-          // Read after the revision: whoever writes what they saw between two changes is told so.
+          // Read after the revision: if the draft changes between the two reads, a write with this revision is refused.
           const found = yield* catalog.versions(accountId, kind, id, storeId)
           const version = Option.flatMapNullable(found, ({ versions }) => versions[0])
           if (Option.isNone(found) || Option.isNone(version)) return yield* new NotFound()
@@ -135,7 +134,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
         history: Effect.fn("Drafts.history")(function* (id, limit) {
           const { accountId } = yield* CurrentActor
           yield* find(id)
-          return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), mostEntries))
+          return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries))
         })
       }
     })

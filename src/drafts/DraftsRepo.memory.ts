@@ -1,14 +1,15 @@
 import { Clock, type Context, Effect, Layer, Ref } from "effect"
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
 import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
-import type { Aggregate } from "./Aggregate.ts"
-import { type Plan, publishedFrom } from "./CatalogChange.ts"
+import type { Plan } from "./CatalogChange.ts"
+import { publishedFrom } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** Passes the same contract suite as `layer`. */
 export const layerDraftsRepoMemory = Layer.effect(
   DraftsRepo,
   Effect.gen(function* () {
@@ -67,9 +68,9 @@ export const layerDraftsRepoMemory = Layer.effect(
         Effect.gen(function* () {
           const account = (yield* Ref.get(store)).get(accountId)
           const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
-          const named = new Set(owners)
-          const parents = new Set(all.filter(({ id }) => named.has(id)).map(({ parentId }) => parentId))
-          const locked = all.filter(({ id }) => named.has(id) || parents.has(id))
+          const ownerIds = new Set(owners)
+          const parents = new Set(all.filter(({ id }) => ownerIds.has(id)).map(({ parentId }) => parentId))
+          const locked = all.filter(({ id }) => ownerIds.has(id) || parents.has(id))
           const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
           const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
           const storeIds = linkedStores(account).map(({ id }) => id)
@@ -112,6 +113,6 @@ export const layerDraftsRepoMemory = Layer.effect(
   })
 )
 
-/** The versions on these stores, in their order: those on unlinked stores are kept and not seen. */
+/** The versions on these stores, in their order. Versions on unlinked stores are stored but not read. */
 const versionsOn = (storeIds: ReadonlyArray<StoreId>, { versions }: Aggregate) =>
   storeIds.flatMap((id) => versions.find(({ storeId }) => storeId === id) ?? [])

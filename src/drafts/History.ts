@@ -1,13 +1,13 @@
 import { Schema } from "effect"
+import type { Aggregate, GalleryEntry } from "../catalog/Aggregate.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { Attributes } from "../model/Attribute.ts"
 import { type AccountId, ApiKeyId, ConnectionId, DropId, EntityId, ImportId, StoreId, UserId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import type { Aggregate, GalleryEntry } from "./Aggregate.ts"
 import type { Plan } from "./CatalogChange.ts"
 
-/** A value before and after; null: there was, or is, none (an override: the canonical value is inherited). */
+/** A value before and after. null: no value; for an override, the canonical value is inherited. */
 export const ValueChange = Schema.Struct({
   key: Schema.String,
   old: Schema.NullOr(Schema.String),
@@ -16,9 +16,9 @@ export const ValueChange = Schema.Struct({
 export type ValueChange = typeof ValueChange.Type
 
 /**
- * What a write did to one layer of an entity. `created` stands for all that the write which made the entity gave it;
- * `variants`: a variant was added, or their order changed; `gallery` and `members` keep no list of what was. The last three
- * say what became of a publish to the store, which changes no draft.
+ * What a write did to one layer of an entity. `created` includes the first values. `variants`: a variant was added, or their
+ * order changed. `gallery` and `members` do not record the previous list. The last three are about a publish to the store,
+ * which changes no draft.
  */
 export const HistoryAction = Schema.Literal(
   "created",
@@ -33,10 +33,10 @@ export const HistoryAction = Schema.Literal(
   "publish_failed"
 )
 
-/** One layer's change, before it is known who made it. */
+/** A change of one layer, without its author. */
 export const LayerChange = Schema.Struct({
   entityId: EntityId,
-  /** The draft's revision with the change. */
+  /** The draft's revision after the change. */
   draftRevision: Schema.Int,
   /** The store whose version changed; null: the canonical record. */
   storeId: Schema.NullOr(StoreId),
@@ -46,10 +46,10 @@ export const LayerChange = Schema.Struct({
 })
 export type LayerChange = typeof LayerChange.Type
 
-/** A publish of a store's version, or its outcome, before it is known who asked for it. */
+/** A publish request or its outcome, without its author. */
 export interface PublishEvent {
   readonly entityId: EntityId
-  /** The revision that was pinned. */
+  /** The pinned revision. */
   readonly draftRevision: number
   readonly storeId: StoreId
   readonly action: "publish_asked" | "published" | "publish_failed"
@@ -57,7 +57,7 @@ export interface PublishEvent {
   readonly error: PublishError | null
 }
 
-/** Who made a change, by the name they had then. */
+/** Who made a change, with the name at that time. */
 export const HistoryActor = Schema.Struct({
   kind: Schema.Literal("user", "key", "connection", "cli"),
   id: Schema.NullOr(Schema.String),
@@ -65,7 +65,7 @@ export const HistoryActor = Schema.Struct({
 })
 export type HistoryActor = typeof HistoryActor.Type
 
-/** The part of an actor that rows keep. */
+/** The part of an actor that is stored in rows. */
 export const authorOf = (actor: Actor): Pick<HistoryActor, "kind" | "id"> => {
   switch (actor._tag) {
     case "Key":
@@ -79,7 +79,7 @@ export const authorOf = (actor: Actor): Pick<HistoryActor, "kind" | "id"> => {
   }
 }
 
-/** The actor of an account that `authorOf` described. */
+/** The reverse of `authorOf`. */
 export const actorOf = (accountId: AccountId, { id, kind }: Pick<HistoryActor, "kind" | "id">): Actor => {
   if (id === null) return { _tag: "Cli", accountId }
   switch (kind) {
@@ -94,10 +94,10 @@ export const actorOf = (accountId: AccountId, { id, kind }: Pick<HistoryActor, "
   }
 }
 
-/** One change of an entity's draft, or a publish of it, as its history lists it. */
+/** An entry of an entity's history: a change of its draft, or a publish. */
 export const HistoryEntry = Schema.Struct({
   draft_revision: Schema.Int.annotations({
-    description: "The draft's revision with this change; of a publish the one that was pinned."
+    description: "The draft's revision after this change; for a publish, the pinned revision."
   }),
   at: Timestamp,
   actor: HistoryActor,
@@ -118,7 +118,7 @@ const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<Valu
     ? []
     : [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
         const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
-        // A value that gets its definition's type stays as it is, and is named all the same.
+        // A value that only gets another type is listed too.
         return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
       })
 
@@ -158,8 +158,8 @@ const layersOf = (before: Aggregate, after: Aggregate): ReadonlyArray<Layer> => 
 }
 
 /**
- * What a plan changes of the drafts, layer by layer: at least one for every revision that it raises, none for what it only
- * derives or for a publish state. `revisions`: as they are before the plan is carried out.
+ * The changes of drafts in a plan, by layer: at least one for each revision that it raises, none for derived fields and publish
+ * states. `revisions`: before the plan is carried out.
  */
 export const layerChanges = (
   { created, drafted, stamped, updated }: Plan,
@@ -171,7 +171,7 @@ export const layerChanges = (
     const pair = pairs.get(entityId)
     const layers = made.has(entityId) ? [whole("created")] : pair === undefined ? [] : layersOf(pair.before, pair.after)
     const draftRevision = (revisions.get(entityId) ?? 0) + 1
-    // A product is stamped for its variants too, whose places are theirs.
+    // A product is stamped when variants are added or reordered, although only the rows of the variants change.
     return (layers.length === 0 ? [whole("variants")] : layers).map((layer) => ({ entityId, draftRevision, ...layer }))
   })
 }

@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
-import type { DropId, EntityId } from "../model/Ids.ts"
+import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
 import { authorOf, type HistoryEntry } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
@@ -22,64 +22,58 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyHistory: Pick<MemorySlices, "history" | "names"> = { history: [], names: new Map() }
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** Passes the same contract suite as `layer`. */
 export const layerHistoryRepoMemory = Layer.effect(
   HistoryRepo,
   Effect.gen(function* () {
     const store = yield* MemoryStore
+    const append = (
+      accountId: AccountId,
+      dropId: DropId | null,
+      entriesOf: (account: MemoryAccount) => ReadonlyArray<Omit<MemoryHistory, "at" | "drop" | "store_domain">>
+    ) =>
+      Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+        updateAccount(store, accountId, (account) => {
+          const added = { at: fromMillis(millis), drop: dropOf(account, dropId), store_domain: null }
+          return {
+            ...account,
+            history: [...account.history, ...entriesOf(account).map((entry) => ({ ...entry, ...added }))]
+          }
+        })
+      )
     return {
       record: ({ actor, dropId, importId }, changes) =>
-        Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-          updateAccount(store, actor.accountId, (account) => {
-            const { id, kind } = authorOf(actor)
-            // Users and connections are in a database only, and so are their names.
-            const author = { kind, id, name: nameIn(account, id) }
-            return {
-              ...account,
-              history: [
-                ...account.history,
-                ...changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
-                  entityId,
-                  draft_revision: draftRevision,
-                  at: fromMillis(millis),
-                  actor: author,
-                  import_id: importId,
-                  drop: dropOf(account, dropId),
-                  store_id: storeId,
-                  store_domain: null,
-                  action,
-                  changes,
-                  error: null
-                }))
-              ]
-            }
-          })
-        ),
+        append(actor.accountId, dropId, (account) => {
+          const { id, kind } = authorOf(actor)
+          // Users and connections, and so their names, exist only in a database.
+          const author = { kind, id, name: nameIn(account, id) }
+          return changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
+            entityId,
+            draft_revision: draftRevision,
+            actor: author,
+            import_id: importId,
+            store_id: storeId,
+            action,
+            changes,
+            error: null
+          }))
+        }),
       nameOf: (actor) =>
         Effect.map(Ref.get(store), (state) => {
           const author = authorOf(actor)
           return { ...author, name: nameIn(state.get(actor.accountId), author.id) }
         }),
       recordPublishes: (accountId, by, dropId, events) =>
-        Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-          updateAccount(store, accountId, (account) => ({
-            ...account,
-            history: [
-              ...account.history,
-              ...events.map(({ action, draftRevision, entityId, error, storeId }) => ({
-                entityId,
-                draft_revision: draftRevision,
-                at: fromMillis(millis),
-                actor: by,
-                import_id: null,
-                drop: dropOf(account, dropId),
-                store_id: storeId,
-                store_domain: null,
-                action,
-                changes: [],
-                error
-              }))
-            ]
+        append(accountId, dropId, () =>
+          events.map(({ action, draftRevision, entityId, error, storeId }) => ({
+            entityId,
+            draft_revision: draftRevision,
+            actor: by,
+            import_id: null,
+            store_id: storeId,
+            action,
+            changes: [],
+            error
           }))
         ),
       list: (accountId, entityId, limit) =>

@@ -15,7 +15,7 @@ import {
   ValueChange
 } from "./History.ts"
 
-/** Who writes; `importId` and `dropId`: the import that they accepted, or the drop that they scheduled, which writes for them. */
+/** The author of a write. `importId`, `dropId`: the import that the actor accepted, or the drop that the actor scheduled. */
 export interface Author {
   readonly actor: Actor
   readonly importId: ImportId | null
@@ -26,11 +26,11 @@ export interface Author {
 export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   HistoryRepo,
   {
-    /** In the transaction that makes the changes, which holds the locks of their entities, before the counter. */
+    /** Runs in the transaction of the changes, under the locks of their entities and before the counter is raised. */
     readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
-    /** How histories name somebody now. */
+    /** The actor with the current name. */
     readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
-    /** As `record`, for publishes and their outcomes: `by` asked for them, under the name of then, or that drop did for them. */
+    /** As `record`, for publish requests and their outcomes. `by`: who requested them; `dropId`: the drop that did so for them. */
     readonly recordPublishes: (
       accountId: AccountId,
       by: HistoryActor,
@@ -79,16 +79,18 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           LIMIT ${limit}`
       })
 
+      /** The current name of an actor. */
+      const actorName = (accountId: string, kind: string, id: string | null) => sql`
+        CASE ${kind}
+          WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${id})
+          WHEN 'connection' THEN (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${id})
+          WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${id})
+        END`
+
       const nameOf = SqlSchema.single({
         Request: Schema.Struct({ accountId: Schema.String, kind: Schema.String, id: Schema.NullOr(Schema.String) }),
         Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
-        execute: ({ accountId, id, kind }) => sql`
-          SELECT CASE ${kind}
-            WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${id})
-            WHEN 'connection' THEN
-              (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${id})
-            WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${id})
-          END AS name`
+        execute: ({ accountId, id, kind }) => sql`SELECT ${actorName(accountId, kind, id)} AS name`
       })
 
       return {
@@ -101,14 +103,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                                             actor_id, actor_name, import_id, drop_id)
                 SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
                        ${kind}, ${id}::uuid,
-                       CASE ${kind}
-                         WHEN 'key' THEN
-                           (SELECT k.name FROM api_key k WHERE k.account_id = ${actor.accountId} AND k.id = ${id})
-                         WHEN 'connection' THEN
-                           (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${actor.accountId} AND g.id = ${id})
-                         WHEN 'user' THEN
-                           (SELECT u.email FROM app_user u WHERE u.account_id = ${actor.accountId} AND u.id = ${id})
-                       END,
+                       ${actorName(actor.accountId, kind, id)},
                        ${importId}::uuid, ${dropId}::uuid
                 FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb

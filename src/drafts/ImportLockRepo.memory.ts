@@ -6,14 +6,14 @@ import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** The import that keeps the account locked. */
+    /** The import that locks the account. */
     readonly lockedBy: ImportId | null
   }
 }
 
 export const emptyImportLock: Pick<MemorySlices, "lockedBy"> = { lockedBy: null }
 
-/** The executable specification: a memory transaction is alone anyway. */
+/** Memory transactions run one at a time, so there is nothing to lock. */
 export const layerImportLockRepoMemory = Layer.effect(
   ImportLockRepo,
   Effect.map(MemoryStore, (store) => {

@@ -4,19 +4,19 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ImportId } from "../model/Ids.ts"
 
 /**
- * The lock between imports and every other write of an account: one row an account, in a table of its own (on the account's
- * row the same scheme deadlocked 103 of 200). It is the first lock of a transaction. An advisory lock before it makes it
- * fair: whoever shares a row's lock joins those who have it and passes who waits to take it, so under steady writes an
- * import waited for it until the time of its statement was over.
+ * The lock between imports and all other writes of an account: one row per account, in a table of its own (on the account's row
+ * the same scheme deadlocked 103 of 200 transactions). It is the first lock of a transaction. An advisory lock before it makes
+ * it fair: a shared row lock is granted although another transaction waits for the exclusive one, so under steady writes an
+ * import waited until its statement timed out.
  */
 export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
   ImportLockRepo,
   {
-    /** Shares the lock until the transaction ends; the import that keeps the account locked, if there is one. */
+    /** Takes the lock shared until the transaction ends. Returns the import that locks the account, if any. */
     readonly share: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
-    /** Takes the lock alone until the transaction ends; the import that keeps the account locked, if there is one. */
+    /** Takes the lock exclusively until the transaction ends. Returns the import that locks the account, if any. */
     readonly take: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
-    /** Writes which import keeps the account locked from now on; null: none. The lock must have been taken. */
+    /** Sets the import that locks the account from now on, null for none. The lock must be taken exclusively. */
     readonly keep: (accountId: AccountId, id: ImportId | null) => Effect.Effect<void>
   }
 >() {

@@ -20,27 +20,27 @@ import { DefinitionsRepo } from "./DefinitionsRepo.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { ImportLockRepo } from "./ImportLockRepo.ts"
 
-/** Entities whose values get another type in one transaction. */
-const retypedAtOnce = 500
+/** Entities per transaction that gives values another type. */
+const maxRetyped = 500
 
-/** What became of a definition, and how many entities have values that got its type. */
+/** A definition, and the number of entities with values that got its type. */
 export interface DefinedMetafield {
   readonly definition: MetafieldDefinition
   readonly retyped: number
 }
 
-/** What the keys of an account's entities take: every write of a value asks it, under the locks of the write. */
+/** The rules of an account's keys. Every write reads them under its locks. */
 export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefinitions")<
   MetafieldDefinitions,
   {
     /** The rules of all keys. */
     readonly rules: (accountId: AccountId) => Effect.Effect<KeyRules>
-    /** The same once an import has brought its own definitions, which define no key a second time. */
+    /** The rules together with the definitions of an import. Existing definitions win. */
     readonly rulesWith: (
       accountId: AccountId,
-      brought: ReadonlyArray<PlatformMetafieldDefinition>
+      imported: ReadonlyArray<PlatformMetafieldDefinition>
     ) => Effect.Effect<KeyRules>
-    /** Rules that know all of these keys of a kind: without a query where all are built in and writable. */
+    /** Rules for these keys of a kind. Needs no query if all are built in and writable. */
     readonly rulesFor: (accountId: AccountId, kind: EntityKind, keys: ReadonlyArray<string>) => Effect.Effect<KeyRules>
   }
 >() {
@@ -52,8 +52,8 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
         Effect.map(repo.metafields(accountId), (definitions) => new KeyRules(definitions))
       return {
         rules,
-        rulesWith: (accountId, brought) =>
-          Effect.map(repo.metafields(accountId), (known) => new KeyRules([...brought.map(toRule), ...known])),
+        rulesWith: (accountId, imported) =>
+          Effect.map(repo.metafields(accountId), (existing) => new KeyRules([...imported.map(toRule), ...existing])),
         rulesFor: (accountId, kind, keys) =>
           keys.every((key) => isBuiltIn(kind, key) && isWritable(kind, key))
             ? Effect.succeed(builtInKeyRules)
@@ -63,17 +63,17 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
   )
 }
 
-/** The metafield definitions that an account makes itself. */
+/** The account's own metafield definitions. */
 export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
   OwnDefinitions,
   {
-    /** Makes a definition. ValidationFailed: it makes no sense, or the key is defined already. */
+    /** Creates a definition. ValidationFailed: it is invalid, or the key has a definition already. */
     readonly create: (
       given: NewDefinition
     ) => Effect.Effect<DefinedMetafield, ValidationFailed | PimLocked, CurrentActor>
     /**
-     * Gives a definition another type, and that type to the values that fit it; those that do not are left as they are, for
-     * data health to list. ValidationFailed: no such definition or type, or the platform of a linked store defines the key.
+     * Changes the type of a definition and of the values that fit it. Data health lists the values that do not.
+     * ValidationFailed: no such definition or type, or the platform of a linked store defines the key.
      */
     readonly setType: (
       given: Pick<NewDefinition, "owner_type" | "key" | "type">
@@ -92,8 +92,8 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
       const find = (accountId: AccountId, owner: EntityKind, key: string) =>
         repo.find(accountId, owner, key.slice(0, key.indexOf(".")), key.slice(key.indexOf(".") + 1))
 
-      /** Writes while nobody else of the account does: a write that runs has read the definitions as they were. */
-      const alone = <A>(write: (accountId: AccountId) => Effect.Effect<A, ValidationFailed>) =>
+      /** Excludes other writes of the account, which may have read the old definitions. */
+      const exclusively = <A>(write: (accountId: AccountId) => Effect.Effect<A, ValidationFailed>) =>
         Effect.flatMap(CurrentActor, ({ accountId }) =>
           transaction.run(
             Effect.gen(function* () {
@@ -105,16 +105,16 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
           )
         )
 
-      /** Gives values the type of their definition, some entities at a time. Begun again, it goes on with what is left. */
+      /** Gives values the type of their definition, a few hundred entities at a time. A second run continues with the rest. */
       const retype = (accountId: AccountId, kind: EntityKind, key: string, type: string) =>
         Effect.gen(function* () {
           let after = EntityId.make(nilUuid)
           let count = 0
           for (;;) {
-            const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, retypedAtOnce)
+            const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
             const last = ids.at(-1)
             if (last === undefined) return count
-            // They are entities of the account, and nothing deletes one.
+            // They are entities of the account, and entities are never deleted.
             yield* Effect.catchTags(
               changes.apply(ids.map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))),
               { NotFound: Effect.die, ValidationFailed: Effect.die }
@@ -138,11 +138,11 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
         create: Effect.fn("OwnDefinitions.create")(function* (given) {
           const { accountId } = yield* CurrentActor
           const definition = yield* checkDefinition(given)
-          yield* alone((accountId) =>
+          yield* exclusively((accountId) =>
             Effect.gen(function* () {
-              const known = yield* find(accountId, given.owner_type, given.key)
-              if (Option.isSome(known))
-                return yield* ValidationFailed.at("key", `is defined already, as ${known.value.type}`)
+              const existing = yield* find(accountId, given.owner_type, given.key)
+              if (Option.isSome(existing))
+                return yield* ValidationFailed.at("key", `is defined already, as ${existing.value.type}`)
               yield* repo.define(accountId, yield* mintId(RecordId), definition)
             })
           )
@@ -153,17 +153,17 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
           const { key, owner_type, type } = given
           const wrong = typeMisfit(type)
           if (wrong !== undefined) return yield* ValidationFailed.at("type", wrong)
-          yield* alone((accountId) =>
+          yield* exclusively((accountId) =>
             Effect.gen(function* () {
-              const known = yield* find(accountId, owner_type, key)
-              if (Option.isNone(known)) return yield* ValidationFailed.at("key", "has no definition yet: create one")
-              const { id, stores, ...definition } = known.value
+              const existing = yield* find(accountId, owner_type, key)
+              if (Option.isNone(existing)) return yield* ValidationFailed.at("key", "has no definition yet: create one")
+              const { id, stores, ...definition } = existing.value
               if (stores.some(({ platform_id }) => platform_id !== ""))
                 return yield* ValidationFailed.at(
                   "key",
                   `is defined by a store's platform, as ${definition.type}: change it there, then refresh the store`
                 )
-              // Bounds of another type make no sense for this one.
+              // Validations of one type make no sense for another.
               const validations = definition.type === type ? definition.validations : []
               yield* repo.define(accountId, id, { ...definition, type, validations })
             })

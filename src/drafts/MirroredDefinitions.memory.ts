@@ -8,7 +8,7 @@ import type {
 } from "../model/Definition.ts"
 import type { RecordId, StoreId } from "../model/Ids.ts"
 
-/** A record of a store and its id, which all stores share that have the record. */
+/** A record of a store. All stores with the same record share its id. */
 export interface MemoryRecord<Content> {
   readonly id: RecordId
   readonly content: Content
@@ -16,9 +16,9 @@ export interface MemoryRecord<Content> {
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Metafield definitions of each store, by the names that `recordIds` has; those of unlinked stores are kept and not seen. */
+    /** Metafield definitions of each store, by their names in `recordIds`. Those of unlinked stores are stored but not read. */
     readonly mirroredDefinitions: ReadonlyMap<StoreId, ReadonlyMap<string, MemoryRecord<PlatformMetafieldDefinition>>>
-    /** Ids of markets and definitions by kind and name, whether or not a store still has them. */
+    /** Ids of markets and definitions by kind and name, even if no store has them any more. */
     readonly recordIds: ReadonlyMap<string, RecordId>
     /** The account's own metafield definitions, by id. */
     readonly definitions: ReadonlyMap<RecordId, AccountMetafieldDefinition>
@@ -58,7 +58,7 @@ export const sortedBy = <A>(items: ReadonlyArray<A>, partsOf: (item: A) => Reado
     })
     .map(({ item }) => item)
 
-/** The definitions in force: of a store whose platform has it, else the account's own, else of a store's file. */
+/** The definitions in force: of a store's platform, else the account's own, else of a store's imported file. */
 export const metafieldDefinitions = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldDefinition> => {
   const own: MemoryAccount["definitions"] = account?.definitions ?? new Map()
   const onStores = linkedStores(account).flatMap(({ id: storeId }) =>
@@ -69,8 +69,8 @@ export const metafieldDefinitions = (account: MemoryAccount | undefined): Readon
   return sortedBy(
     [...ids].flatMap((id): ReadonlyArray<MetafieldDefinition> => {
       const group = groups.get(id) ?? []
-      const said = group.map(({ content }) => content)
-      const first = said.find(({ platform_id }) => platform_id !== "") ?? own.get(id) ?? said[0]
+      const contents = group.map(({ content }) => content)
+      const first = contents.find(({ platform_id }) => platform_id !== "") ?? own.get(id) ?? contents[0]
       if (first === undefined) return []
       const { description, key, name, namespace, owner_type, type, validations } = first
       return [
@@ -89,7 +89,6 @@ export const metafieldDefinitions = (account: MemoryAccount | undefined): Readon
   )
 }
 
-/** Rules for the values of keys, by the definitions in force. */
 export const metafieldRules = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldRule> =>
   metafieldDefinitions(account).map(({ key, namespace, owner_type, type, validations }) => ({
     ownerType: owner_type,

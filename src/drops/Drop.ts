@@ -7,7 +7,7 @@ import { misfitOfField } from "../model/AttributeRules.ts"
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
-import { misnomerOf } from "../model/Name.ts"
+import { nameMisfit } from "../model/Name.ts"
 import { PublishError } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
 import { fromRfc3339, Timestamp } from "../model/Timestamp.ts"
@@ -122,7 +122,7 @@ export const planDrop = (
     return Either.getOrNull(read)
   }
   const name = given.name.trim()
-  note("name", misnomerOf(name))
+  note("name", nameMisfit(name))
   const startsAt = time("starts_at", given.starts_at)
   if (startsAt !== null && startsAt < now) note("starts_at", "lies in the past")
   const endsAt = given.ends_at === null ? null : time("ends_at", given.ends_at)

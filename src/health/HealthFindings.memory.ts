@@ -1,5 +1,6 @@
 import { Option } from "effect"
-import { type Aggregate, publishable, type VersionState } from "../drafts/Aggregate.ts"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
+import { publishable } from "../drafts/Aggregate.ts"
 import { type Comparison, differingStores, divergentFields, effectiveValue } from "../drafts/Divergence.ts"
 import { type Attributes, type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import { isEmptyValue } from "../model/Emptiness.ts"

@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import type { Aggregate } from "../drafts/Aggregate.ts"
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import type { StoreId } from "../model/Ids.ts"
 import {
   type HealthDimension,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Aggregate, VersionState } from "../drafts/Aggregate.ts"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
 import {
   type ComparedBy,

@@ -1,4 +1,4 @@
-import type { Aggregate } from "../drafts/Aggregate.ts"
+import { type Aggregate, byPosition } from "../catalog/Aggregate.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 
 /** Leaves unlinked stores out of the aggregate's gallery. A change must not name an unlinked store. */
@@ -19,7 +19,6 @@ export const variantsByProduct = (aggregates: Iterable<Aggregate>): ReadonlyMap<
     if (variants === undefined) byProduct.set(aggregate.parentId, [aggregate])
     else variants.push(aggregate)
   }
-  for (const variants of byProduct.values())
-    variants.sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+  for (const variants of byProduct.values()) variants.sort(byPosition)
   return byProduct
 }

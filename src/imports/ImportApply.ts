@@ -5,8 +5,8 @@ import { actorOf } from "../drafts/History.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { AccountId } from "../model/Ids.ts"
-import { makeBreath } from "../runtime/Breath.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { makePause } from "../runtime/Pause.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { type ImportRun, type ImportSummary, plannedOf, type StoreAnswer } from "./Import.ts"
@@ -150,8 +150,8 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
           .at(count > 0 ? "committed" : "applied")
           .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(count))
       })
-      const applyRest = Effect.flatMap(makeBreath, (breathe) =>
-        Effect.repeat(Effect.zipLeft(applyNext, breathe), { while: (count) => count > 0 })
+      const applyRest = Effect.flatMap(makePause, (pause) =>
+        Effect.repeat(Effect.zipLeft(applyNext, pause), { while: (count) => count > 0 })
       ).pipe(Effect.asVoid)
       return keepLease(lease, applyRest, Effect.void).pipe(
         Effect.catchTag("LeaseLost", () => Effect.void),

@@ -9,9 +9,9 @@ import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
-import { makeBreath } from "../runtime/Breath.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UuidSource } from "../runtime/Identifiers.ts"
+import { makePause } from "../runtime/Pause.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { omitUnlinked, variantsByProduct } from "./CatalogView.ts"
 import { readShopifyCsv, type ShopifyCsvPart } from "./csv/ShopifyCsv.ts"
@@ -117,7 +117,7 @@ export const makeImportComparison = Effect.gen(function* () {
       // First lines of the file's products, by the product here.
       const earlierLines = new Map<EntityId, number>()
       const staging = new ImportStaging(repo, accountId, id, store.id)
-      const breathe = yield* makeBreath
+      const pause = yield* makePause
       const stageBatch = (batch: ReadonlyArray<ImportedProduct>) =>
         Effect.gen(function* () {
           const { lines, plans } = yield* planBatch(
@@ -131,7 +131,7 @@ export const makeImportComparison = Effect.gen(function* () {
           for (const [target, line] of lines) earlierLines.set(target, line)
           yield* staging.stage(plans.map((plan) => ["products", plan]))
           yield* faults.at("staged")
-          yield* breathe
+          yield* pause
         })
       yield* readShopifyCsv(file.path).pipe(
         Stream.filter((part) => part._tag === "Product"),

@@ -2,8 +2,7 @@ import { Context } from "effect"
 import type { AccountId, ApiKeyId, ConnectionId, UserId } from "./Ids.ts"
 
 /**
- * Who acts: an API key over REST, an agent through its connection, a user of the pages, or a person at the command line of
- * the machine.
+ * Who makes a request: an API key over REST, a connection of an agent, a user of the pages, or an operator at the command line.
  */
 export type Actor =
   | { readonly _tag: "Key"; readonly accountId: AccountId; readonly keyId: ApiKeyId }
@@ -12,7 +11,7 @@ export type Actor =
   | { readonly _tag: "Cli"; readonly accountId: AccountId }
 
 /**
- * Set once at the edge, read by services.
+ * Set by the surface that received the request.
  *
  * @effect-leakable-service
  */

@@ -7,11 +7,11 @@ export type EntityKind = typeof EntityKind.Type
 export const AttributeValue = Schema.Struct({ value: Schema.String, type: Schema.String })
 export type AttributeValue = typeof AttributeValue.Type
 
-/** Values by key. An absent key of a canonical layer is empty; of an override layer it inherits. */
+/** Values by key. An absent canonical key is empty; an absent override inherits the canonical value. */
 export const Attributes = Schema.Record({ key: Schema.String, value: AttributeValue })
 export type Attributes = typeof Attributes.Type
 
-/** One attribute as answers list it. */
+/** An attribute in an answer. */
 export const AttributeTriple = Schema.Struct({
   key: Schema.String.annotations({ description: "Attribute name: a built-in key, or `namespace.key` of a metafield." }),
   value: Schema.String.annotations({ description: "Always a string; lists and objects are JSON in a string." }),
@@ -21,7 +21,7 @@ export type AttributeTriple = typeof AttributeTriple.Type
 
 export const singleLineText = "single_line_text_field"
 
-/** The built-in keys of each kind and their types, in the order in which answers list them. */
+/** The built-in keys of each kind and their types, in the order of answers. */
 export const builtInFields: Readonly<Record<EntityKind, Readonly<Record<string, string>>>> = {
   product: {
     title: singleLineText,
@@ -70,20 +70,20 @@ export const builtInFields: Readonly<Record<EntityKind, Readonly<Record<string, 
 
 export const isBuiltIn = (kind: EntityKind, key: string): boolean => Object.hasOwn(builtInFields[kind], key)
 
-/** The type a value of this key has: the built-in one, else that of the layers that know the key, else a single line of text. */
+/** The type of a key: the built-in type, else the type in the first layer that has the key, else a single line of text. */
 export const typeOf = (kind: EntityKind, key: string, layers: ReadonlyArray<Attributes>): string =>
   Object.hasOwn(builtInFields[kind], key)
     ? (builtInFields[kind][key] ?? singleLineText)
     : (layers.find((layer) => layer[key] !== undefined)?.[key]?.type ?? singleLineText)
 
-/** The value of a key, `""` when it is empty. */
+/** The value of a key, `""` if absent. */
 export const valueOf = (attributes: Attributes, key: string): string => attributes[key]?.value ?? ""
 
-/** Canonical values with a store's overrides on top, key by key. Empty values are left out: they are what absence means. */
+/** Canonical values with the overrides of a store applied. Empty values are left out: an absent key means empty. */
 export const effective = (canonical: Attributes, overrides: Attributes): Attributes =>
   Object.fromEntries(Object.entries({ ...canonical, ...overrides }).filter(([, { value }]) => value !== ""))
 
-/** Attributes as answers list them: every built-in key, empty or not, then the metafields that are set, by key. */
+/** Attributes in an answer: every built-in key, empty or not, then the metafields that are set, by key. */
 export const listed = (kind: EntityKind, attributes: Attributes): ReadonlyArray<AttributeTriple> => {
   const builtIn = builtInFields[kind]
   const metafields = Object.keys(attributes)
@@ -95,7 +95,7 @@ export const listed = (kind: EntityKind, attributes: Attributes): ReadonlyArray<
   ]
 }
 
-/** The name an entity goes by: its title; of a media file its file name, else its alt text, else its address. */
+/** The title of an entity. Of a media file: its file name, else its alt text, else its URL. */
 export const titleOf = (kind: EntityKind, attributes: Attributes): string =>
   kind === "media"
     ? valueOf(attributes, "file_name") || valueOf(attributes, "alt") || valueOf(attributes, "url")

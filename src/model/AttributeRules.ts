@@ -5,7 +5,7 @@ import { misfitOf } from "./KeyRule.ts"
 import { isWritable, type KeyRules, maxIndexedCharacters } from "./KeyRules.ts"
 import { textMisfit } from "./Text.ts"
 
-/** A new value of a key. `null` empties a canonical value, and returns a store's to the canonical one. */
+/** A new value of a key. `null` empties a canonical value, and removes an override. */
 export const AttributeEdit = Schema.Struct({
   key: Schema.String.annotations({
     description: "A built-in key, or `namespace.key` of a defined metafield."
@@ -17,10 +17,10 @@ export const AttributeEdit = Schema.Struct({
 })
 export type AttributeEdit = typeof AttributeEdit.Type
 
-/** The built-in keys by whose values entities are found: the database has indexes on them. */
+/** The built-in keys that the database has indexes on. */
 const indexedKeys: ReadonlyArray<string> = ["handle", "sku"]
 
-/** Why a value of a key could not be stored, whoever says it; none when it can. */
+/** Why a value of a key cannot be stored. Undefined: it can. */
 export const storageRule = (key: string, value: string): string | undefined =>
   textMisfit(value) ??
   (indexedKeys.includes(key) ? misfitOf({ type: "", maxLength: maxIndexedCharacters }, value) : undefined)
@@ -28,7 +28,7 @@ export const storageRule = (key: string, value: string): string | undefined =>
 const pathOf = (key: string, index: number) =>
   /^[\w.-]{1,320}$/.test(key) ? `attributes.${key}` : `attributes[${index}]`
 
-/** What is wrong with edits whatever they are of: a key that is given twice, text that cannot be stored. */
+/** Issues that do not depend on the entity: repeated keys, and text that cannot be stored. */
 export const textIssues = (edits: ReadonlyArray<AttributeEdit>): ReadonlyArray<Issue> =>
   edits.flatMap(({ key, value }, index) => {
     const path = pathOf(key, index)
@@ -37,7 +37,7 @@ export const textIssues = (edits: ReadonlyArray<AttributeEdit>): ReadonlyArray<I
     return rule === undefined ? [] : [{ path, message: rule }]
   })
 
-/** Why a key may not be written to entities of this kind, whatever the value; undefined: it may. */
+/** Why no value of a key may be written to entities of this kind. Undefined: it may. */
 export const keyMisfit = (kind: EntityKind, key: string, rules: KeyRules): string | undefined =>
   rules.find(kind, key) === undefined
     ? rules.unknown(kind, key)
@@ -45,7 +45,7 @@ export const keyMisfit = (kind: EntityKind, key: string, rules: KeyRules): strin
       ? undefined
       : `is read-only; ${rules.allowed(kind)}`
 
-/** What is wrong with one value of an entity of this kind, and whether that is the field or the value; undefined: nothing. */
+/** Why a value may not be written to an entity of this kind, and whether the field or the value is wrong. Undefined: it may. */
 export const misfitOfField = (
   kind: EntityKind,
   key: string,
@@ -62,9 +62,8 @@ export const misfitOfField = (
 }
 
 /**
- * What is wrong with edits of an entity of this kind: an unknown or a read-only key, a value that does not fit the key's rule.
- * An empty value fits every rule. What one of `layers` has stored under a key that no definition names any more may be
- * removed, not written anew.
+ * Issues of edits of an entity of this kind: unknown or read-only keys, and values that do not fit the rule of their key. An
+ * empty value fits every rule. If a key has no definition any more, a value in one of `layers` can still be removed.
  */
 export const attributeIssues = (
   kind: EntityKind,

@@ -2,15 +2,14 @@ import { Either, Schema } from "effect"
 import { EntityKind, singleLineText } from "./Attribute.ts"
 import { ValidationFailed } from "./Errors.ts"
 import { RecordId, StoreId } from "./Ids.ts"
-import { misnomerOf } from "./Name.ts"
+import { nameMisfit } from "./Name.ts"
 import { textMisfit } from "./Text.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What a metafield can belong to. */
 export const OwnerType = Schema.Literal("product", "variant", "collection", "media", "market", "shop")
 export type OwnerType = typeof OwnerType.Type
 
-/** A bound of values by its Shopify name. */
+/** A validation of a metafield definition, by its Shopify name. */
 export const DefinitionValidation = Schema.Struct({
   name: Schema.String,
   type: Schema.String,
@@ -36,14 +35,14 @@ export const PlatformMetafieldDefinition = Schema.Struct({
 })
 export type PlatformMetafieldDefinition = typeof PlatformMetafieldDefinition.Type
 
-/** A metafield definition that was made here, for no store in particular. */
+/** A metafield definition of the account's own. */
 export const AccountMetafieldDefinition = Schema.Struct(metafield)
 export type AccountMetafieldDefinition = typeof AccountMetafieldDefinition.Type
 
 /**
- * A metafield definition: those of the account's stores with the same owner type, namespace and key, and the one that was made
- * here. What else it says comes from the first store, by domain, whose platform defines it; else from the one made here; else
- * from the first store whose imported file has it.
+ * A metafield definition. It combines those of the account's stores with the same owner type, namespace and key, and the
+ * account's own. All other fields come from the first store, by domain, whose platform defines it; else from the account's own;
+ * else from the first store whose imported file has it.
  */
 export const MetafieldDefinition = Schema.Struct({
   id: RecordId,
@@ -54,7 +53,7 @@ export const MetafieldDefinition = Schema.Struct({
 }).annotations({ identifier: "MetafieldDefinition" })
 export type MetafieldDefinition = typeof MetafieldDefinition.Type
 
-/** The type and the validations of a metafield, as its definition says. */
+/** The type and the validations of a metafield definition. */
 export interface MetafieldRule {
   readonly ownerType: OwnerType
   /** `namespace.key` */
@@ -63,45 +62,45 @@ export interface MetafieldRule {
   readonly validations: ReadonlyArray<DefinitionValidation>
 }
 
-/** A metafield definition as somebody makes it here. */
+/** The input for a metafield definition of the account's own. */
 export const NewDefinition = Schema.Struct({
   owner_type: EntityKind,
   /** `namespace.key` */
   key: Schema.String,
   type: Schema.String,
-  /** By default the part of the key behind the point. */
+  /** By default the part of the key after the dot. */
   name: Schema.optionalWith(Schema.String, { exact: true }),
   description: Schema.optionalWith(Schema.String, { exact: true })
 })
 export type NewDefinition = typeof NewDefinition.Type
 
 const plainTypes = ["boolean", "id", "money", "multi_line_text_field", "rich_text_field", "single_line_text_field"]
-const referenceTypes = ["customer", "company", "order", "product_taxonomy_value"].map((what) => `${what}_reference`)
+const referenceTypes = ["customer", "company", "order", "product_taxonomy_value"].map((owner) => `${owner}_reference`)
 const listableTypes = [
   ...["color", "date", "date_time", "dimension", "json", "link", "number_decimal", "number_integer", "rating", "url"],
   ...["volume", "weight", "single_line_text_field"],
   ...["article", "collection", "file", "metaobject", "mixed", "page", "product", "variant"].map(
-    (what) => `${what}_reference`
+    (target) => `${target}_reference`
   )
 ]
 
-/** Every type that a metafield can have: Shopify's. */
+/** All types of metafields, as Shopify defines them. */
 export const metafieldTypes: ReadonlyArray<string> = [
   ...new Set([...plainTypes, ...referenceTypes, ...listableTypes, ...listableTypes.map((type) => `list.${type}`)])
 ].sort()
 
-/** Why a metafield cannot have this type; undefined: it can. */
+/** Why a metafield cannot have this type. Undefined: it can. */
 export const typeMisfit = (type: string): string | undefined =>
   metafieldTypes.includes(type) ? undefined : `must be one of ${metafieldTypes.join(", ")}`
 
-/** The form of a metafield's key, Shopify's: a namespace of up to 255 characters, a key of up to 64. */
+/** Shopify's limits: a namespace of up to 255 characters, a key of up to 64. */
 const metafieldKey = /^([\w-]{1,255})\.([\w-]{1,64})$/
 
 export const isMetafieldKey = (key: string): boolean => metafieldKey.test(key)
 
 const maxDescription = 1_000
 
-/** A definition that may be kept; every path that does not fit is named. */
+/** Checks a definition. ValidationFailed lists all issues. */
 export const checkDefinition = (given: NewDefinition): Either.Either<AccountMetafieldDefinition, ValidationFailed> => {
   const [, namespace = "", key = ""] = metafieldKey.exec(given.key) ?? []
   const name = given.name?.trim() ?? key
@@ -109,10 +108,10 @@ export const checkDefinition = (given: NewDefinition): Either.Either<AccountMeta
   const wrong = {
     key:
       key === ""
-        ? "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the point and 64 after it"
+        ? "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the dot and 64 after it"
         : undefined,
     type: typeMisfit(given.type),
-    name: key === "" && given.name === undefined ? undefined : misnomerOf(name),
+    name: key === "" && given.name === undefined ? undefined : nameMisfit(name),
     description:
       description !== null && (description.length > maxDescription || textMisfit(description) !== undefined)
         ? `must be text of at most ${maxDescription} characters`
@@ -132,21 +131,21 @@ export const checkDefinition = (given: NewDefinition): Either.Either<AccountMeta
       })
 }
 
-/** A metafield that an export has a column of. */
+/** A metafield with a column in an export. */
 export const ExportedMetafield = Schema.Struct({
   ownerType: Schema.Literal("product", "variant"),
   /** `namespace.key` */
   key: Schema.String,
-  /** Its name in the header; `""` when the header has none. */
+  /** Its name in the header, `""` if the header has none. */
   name: Schema.optionalWith(Schema.String, { default: () => "" }),
-  /** The type that all of its values have. */
+  /** The type of all its values. */
   type: Schema.optionalWith(Schema.String, { default: () => singleLineText }),
-  /** How many products, or variants, have a value. */
+  /** Number of products, or variants, with a value. */
   count: Schema.Int
 })
 export type ExportedMetafield = typeof ExportedMetafield.Type
 
-/** The definition of a metafield that only an export knows. `platform_id` is `""`: no platform has said it. */
+/** The definition of a metafield that comes from an export. `platform_id` is `""`: no platform defines it. */
 export const definitionOf = ({ count, key, name, ownerType, type }: ExportedMetafield): PlatformMetafieldDefinition => {
   const dot = key.indexOf(".")
   return {
@@ -185,8 +184,8 @@ export const PlatformMetaobjectDefinition = Schema.Struct({ ...metaobject, platf
 export type PlatformMetaobjectDefinition = typeof PlatformMetaobjectDefinition.Type
 
 /**
- * A metaobject definition: those of the account's stores with the same type. What else it says is what the first of its stores
- * says, by domain; the count of entries is that of all of them, and it is translatable when it is so on any.
+ * A metaobject definition. It combines those of the account's stores with the same type. Other fields come from the first store,
+ * by domain; `entries_count` is the sum over all stores, and it is translatable if it is so on any store.
  */
 export const MetaobjectDefinition = Schema.Struct({
   id: RecordId,

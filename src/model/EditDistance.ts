@@ -1,6 +1,6 @@
 /**
- * Edit distance of two sequences. `insertion`: of an item that only one has; `substitution`: of one for another. A distance
- * beyond `limit` is any number beyond it.
+ * Edit distance of two sequences. `insertion`: the cost of an item that only one of them has; `substitution`: the cost of
+ * replacing an item. A distance greater than `limit` is returned as any number greater than it.
  */
 export const distance = <Item>(
   left: ArrayLike<Item>,
@@ -31,7 +31,7 @@ export const distance = <Item>(
   return above.at(-1) ?? 0
 }
 
-/** Edits that turn one word into another; more than `limit` are any number beyond it. */
+/** Number of edits between two words. More than `limit` are returned as any number greater than it. */
 export const editsBetween = (left: string, right: string, limit = Number.POSITIVE_INFINITY): number =>
   Math.abs(left.length - right.length) > limit
     ? Math.abs(left.length - right.length)

@@ -1,4 +1,4 @@
-/** The code of each error, by its tag: REST, the connector and the command line say the same. */
+/** The code of each error, by its tag. REST, the connector and the command line use the same codes. */
 export const errorCode = {
   ValidationFailed: "validation_failed",
   Unauthorized: "unauthorized",

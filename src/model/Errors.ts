@@ -1,15 +1,15 @@
 import { Schema } from "effect"
 import { EntityId } from "./Ids.ts"
 
-/** A place in the input and the rule it breaks; the rejected value is never repeated. */
+/** A place in the input and the rule that it breaks. The message never repeats the rejected value. */
 export const Issue = Schema.Struct({ path: Schema.String, message: Schema.String })
 export type Issue = typeof Issue.Type
 
-/** Input that does not fit its definition. */
+/** Invalid input. */
 export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("ValidationFailed", {
   issues: Schema.Array(Issue)
 }) {
-  /** One thing that does not fit, and where. */
+  /** A failure with one issue. */
   static readonly at = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 
   override get message() {
@@ -19,14 +19,14 @@ export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("Va
   }
 }
 
-/** No credential, or one that does not open anything (malformed, unknown, expired, revoked): all read the same. */
+/** No valid credential. A malformed, unknown, expired and revoked one get the same answer. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {
   override get message() {
     return "A valid API key is required: send it as `Authorization: Bearer pk_live_...`."
   }
 }
 
-/** The credential is valid, and its scopes do not cover the request. */
+/** The credential is valid, but lacks a scope. */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { scope: Schema.String }) {
   override get message() {
     return this.scope === "pim:delete"
@@ -35,14 +35,14 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { sc
   }
 }
 
-/** No record that this account may see has that id. Carries nothing: every cause must read the same. */
+/** The account has no record with this id. It has no fields, so that all causes get the same answer. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {
   override get message() {
     return "No such record."
   }
 }
 
-/** The write was based on a revision that is no longer the current one. */
+/** The write was based on a revision that is not the current one. */
 export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("RevisionConflict", {
   entityId: EntityId,
   currentRevision: Schema.Int
@@ -52,14 +52,14 @@ export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("Re
   }
 }
 
-/** An import or refresh of this account is under review or being applied; drafts wait for the merchant's decision. */
+/** An import or refresh of the account is under review or being applied, which locks its drafts. */
 export class PimLocked extends Schema.TaggedError<PimLocked>()("PimLocked", {}) {
   override get message() {
     return "An import is being reconciled; retry after its review is finished."
   }
 }
 
-/** Whose request budget a figure belongs to. */
+/** The owner of a request budget. */
 export const BudgetScope = Schema.Literal("key", "account")
 export type BudgetScope = typeof BudgetScope.Type
 
@@ -69,20 +69,20 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   retryAfterSeconds: Schema.Int
 }) {
   override get message() {
-    const whose = this.scope === "key" ? "this API key" : "all API keys of the account together"
-    return `The request budget of ${whose} is used up; retry in ${this.retryAfterSeconds} s.`
+    const owner = this.scope === "key" ? "this API key" : "all API keys of the account together"
+    return `The request budget of ${owner} is used up; retry in ${this.retryAfterSeconds} s.`
   }
 }
 
-/** A live read of a store's platform came to nothing: it failed, was too late, answered nonsense or refused. */
+/** A live read from a store's platform failed: an error, a timeout, an unreadable answer or a refusal. */
 export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveReadFailed", {
-  /** What the platform, or the way to it, had to say: a sentence. */
+  /** The cause, as a sentence. */
   message: Schema.String
 }) {}
 
 /**
- * The service cannot answer now, and can later. `reason`: a sentence; without one, the database cannot be reached or did not
- * answer in time.
+ * The service cannot answer at the moment. `reason`: a sentence. By default, the database cannot be reached or did not answer in
+ * time.
  */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   reason: Schema.optional(Schema.String)

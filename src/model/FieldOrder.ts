@@ -1,13 +1,13 @@
 import { builtInFields, EntityKind } from "./Attribute.ts"
 
-/** Built-in keys of all kinds, each where it is defined first. */
+/** Built-in keys of all kinds, in the order of their first definition. */
 const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
 const order: ReadonlyMap<string, number> = new Map(builtInKeys.map((key, place) => [key, place]))
 
-/** The relationships that a publish carries, as `fields` of issues name them. */
+/** The relationships that a publish includes, as `fields` of issues name them. */
 export const relationships: ReadonlyArray<string> = ["variant_ids", "media_ids", "members"]
 
-/** Order of fields of one kind: built-in keys in definition order, then metafields by key, then relationships. */
+/** Compares fields of one kind: built-in keys in definition order, then metafields by key, then relationships. */
 export const compareFields =
   (kind: EntityKind) =>
   (left: string, right: string): number => {
@@ -19,7 +19,7 @@ export const compareFields =
     return place(left) - place(right) || (left < right ? -1 : left === right ? 0 : 1)
   }
 
-/** The same order for fields of any kind. */
+/** Compares fields of all kinds in the same way. */
 export const compareAnyFields = (left: string, right: string): number => {
   const place = (field: string) => {
     const relationship = relationships.indexOf(field)

@@ -1,8 +1,8 @@
 /**
- * Whether JSON text nests arrays and objects deeper than `deepest`, brackets in strings left out. It looks at the text, not
- * at what is parsed: of members of the same name a parser keeps the last. One pass, so that a deep text costs no stack.
+ * Whether JSON text nests arrays and objects deeper than `maxDepth`. It scans the text, because a parser drops repeated members,
+ * and in one pass, so that deep nesting does not overflow the stack.
  */
-export const isNestedDeeper = (text: string, deepest: number): boolean => {
+export const isNestedDeeper = (text: string, maxDepth: number): boolean => {
   let depth = 0
   let inString = false
   for (let index = 0; index < text.length; index++) {
@@ -13,7 +13,7 @@ export const isNestedDeeper = (text: string, deepest: number): boolean => {
     } else if (character === '"') inString = true
     else if (character === "[" || character === "{") {
       depth += 1
-      if (depth > deepest) return true
+      if (depth > maxDepth) return true
     } else if (character === "]" || character === "}") depth -= 1
   }
   return false

@@ -7,11 +7,11 @@ const closeBracket = 0x5d
 const comma = 0x2c
 const colon = 0x3a
 
-/** Longest key or value of the top level that is kept, in bytes. */
-const maxKept = 256
+/** Maximum length, in bytes, of a key or value of the top level that is read. */
+const maxRead = 256
 
-/** Deepest level whose members are counted: a deeper body is refused for its depth. */
-const maxTracked = 64
+/** Maximum depth at which members are counted. A deeper body is refused for its depth. */
+const maxCountedDepth = 64
 
 const decoder = new TextDecoder()
 
@@ -25,40 +25,40 @@ const textOf = (bytes: ReadonlyArray<number>): string | undefined => {
 }
 
 /**
- * Looks at JSON as it comes in, before anything of it is parsed: one pass over the bytes in constant memory, so that a body that
- * costs too much to parse or to validate is refused before it costs anything. It judges no syntax.
+ * Scans JSON while it arrives, in one pass and constant memory, so that a body that is too costly to parse or validate is refused
+ * before it is parsed. It does not check the syntax.
  */
 export class JsonScan {
   /** Deepest nesting of arrays and objects so far. */
   deepest = 0
   /** Members of the largest object so far. */
   widest = 0
-  /** Arrays, objects and their members so far; elements that are neither cost little. */
+  /** Arrays, objects and members of objects so far. Other elements cost little. */
   parts = 0
-  /** The text of the watched member of the top level, as the last one has it; undefined while there is none. */
+  /** The text of the watched member of the top level. The last one of that name counts. Undefined: none yet. */
   found: string | undefined
 
   private depth = 0
-  /** For each open object how many members it has; for an open array -1. */
+  /** Number of members of each open object; -1 for an open array. */
   private readonly members: Array<number> = []
   private inString = false
   private escaped = false
-  /** A key of the top level is next, or is being read. */
+  /** Whether a key of the top level is next or being read. */
   private atKey = false
   private isWatched = false
-  /** The string of the top level that is being read; undefined: it is not of interest, or too long. */
-  private kept: Array<number> | undefined
+  /** Bytes of the current string of the top level. Undefined: it is not needed, or too long. */
+  private text: Array<number> | undefined
 
   private readonly watched: string | undefined
 
-  /** `watched`: the member of the top level whose text is kept. */
+  /** `watched`: the member of the top level whose text is read. */
   constructor(watched?: string) {
     this.watched = watched
   }
 
   read(chunk: Uint8Array): void {
     for (let index = 0; index < chunk.length; ) {
-      if (this.inString && this.kept === undefined) index = this.skipString(chunk, index)
+      if (this.inString && this.text === undefined) index = this.skipString(chunk, index)
       else {
         const byte = chunk[index++] ?? 0
         if (this.inString) this.readString(byte)
@@ -67,7 +67,7 @@ export class JsonScan {
     }
   }
 
-  /** Goes on behind the string, or at the end of the chunk: most of a large body is text. */
+  /** Returns the index after the string, or the end of the chunk. Fast, because most of a large body is text. */
   private skipString(chunk: Uint8Array, start: number): number {
     let index = start
     if (this.escaped) {
@@ -88,9 +88,9 @@ export class JsonScan {
   }
 
   private readString(byte: number): void {
-    if (this.kept !== undefined) {
-      if (this.kept.length < maxKept) this.kept.push(byte)
-      else this.kept = undefined
+    if (this.text !== undefined) {
+      if (this.text.length < maxRead) this.text.push(byte)
+      else this.text = undefined
     }
     if (this.escaped) this.escaped = false
     else if (byte === backslash) this.escaped = true
@@ -101,8 +101,8 @@ export class JsonScan {
   }
 
   private endTopString(): void {
-    const text = this.kept && textOf(this.kept)
-    this.kept = undefined
+    const text = this.text && textOf(this.text)
+    this.text = undefined
     if (this.atKey) this.isWatched = text === this.watched
     else if (this.isWatched) this.found = text
   }
@@ -111,7 +111,7 @@ export class JsonScan {
     switch (byte) {
       case quote:
         this.inString = true
-        if (this.depth === 1 && this.watched !== undefined && (this.atKey || this.isWatched)) this.kept = [quote]
+        if (this.depth === 1 && this.watched !== undefined && (this.atKey || this.isWatched)) this.text = [quote]
         break
       case openBrace:
       case openBracket:
@@ -138,12 +138,12 @@ export class JsonScan {
     this.depth += 1
     if (this.depth > this.deepest) this.deepest = this.depth
     this.parts += 1
-    if (this.depth > 0 && this.depth <= maxTracked) this.members[this.depth - 1] = isObject ? 1 : -1
+    if (this.depth > 0 && this.depth <= maxCountedDepth) this.members[this.depth - 1] = isObject ? 1 : -1
     if (this.depth === 1) this.atKey = isObject
   }
 
   private next(): void {
-    const members = this.depth <= maxTracked ? (this.members[this.depth - 1] ?? -1) : -1
+    const members = this.depth <= maxCountedDepth ? (this.members[this.depth - 1] ?? -1) : -1
     if (members === -1) return
     this.parts += 1
     this.members[this.depth - 1] = members + 1

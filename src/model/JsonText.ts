@@ -1,6 +1,6 @@
 declare const described: unique symbol
 
-/** JSON text of a value of type A, built where the value is read and passed on as it is. Its shape is proven by tests. */
+/** JSON text of a value of type A, built by the database and sent unchanged. Tests check its shape. */
 export class JsonText<A> {
   declare readonly [described]: A
   readonly text: string

@@ -5,37 +5,36 @@ import { isNestedDeeper } from "./JsonNesting.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
- * What a value of a key must satisfy: its type and its bounds. Plain data, which the scan of data health hands to the database
- * (`key_fits` of migration 0030 gives the same answer as `fits`). Of a list, all but the number of items is about each item.
+ * The type and bounds of a key's values. Plain data: scans of data health pass it to the database, where `key_fits` (migration
+ * 0030) gives the same result as `fits`. For a list, all bounds but the number of items apply to each item.
  */
 export interface KeyRule {
   readonly type: string
-  /** Characters, as Unicode counts them. */
+  /** Unicode characters. */
   readonly minLength?: number
   readonly maxLength?: number
-  /** The least and the greatest number, or the first and the last date. */
+  /** The smallest and largest number, or the first and last date. */
   readonly min?: string
   readonly max?: string
-  /** Digits after the point. */
+  /** Digits after the decimal point. */
   readonly precision?: number
   readonly choices?: ReadonlyArray<string>
   readonly minItems?: number
   readonly maxItems?: number
-  /** Host names that an address may have. Writes are held to them, scans are not. */
+  /** Allowed host names of URLs. Checked for writes, not by scans. */
   readonly domains?: ReadonlyArray<string>
-  /** A regular expression in RE2's dialect. Writes are held to it, scans are not: the database has another dialect. */
+  /** A regular expression in RE2's dialect. Checked for writes, not by scans: the database has another dialect. */
   readonly pattern?: string
 }
 
-/** Deepest nesting of a value that is JSON. */
-const deepestJson = 32
+const maxJsonDepth = 32
 
 const anythingInJson = Schema.decodeEither(Schema.parseJson())
 const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.String)))
 
 const unless = (fits: boolean, rule: string) => (fits ? undefined : rule)
 
-/** Whether the text is a day of the calendar such as 2026-01-31. */
+/** Whether the text is a date of the calendar such as 2026-01-31. */
 export const isDate = (text: string): boolean => {
   const [, year = 0, month = 0, day = 0] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number)
   return (
@@ -49,7 +48,7 @@ export const isDate = (text: string): boolean => {
 
 type TypeRules = ReadonlyMap<string, (value: string) => string | undefined>
 
-/** What is wrong with a value that is not empty, for each type that is checked here. Ranges are Shopify's. */
+/** Returns why a value that is not empty does not fit its type. Other types are not checked. Ranges are Shopify's. */
 const typeRules: TypeRules = new Map(
   Object.entries({
     single_line_text_field: (value: string) => unless(!/[\n\r]/.test(value), "must be one line of text"),
@@ -72,13 +71,13 @@ const typeRules: TypeRules = new Map(
       ),
     json: (value: string) =>
       unless(
-        !isNestedDeeper(value, deepestJson) && Either.isRight(anythingInJson(value)),
-        `must be JSON, at most ${deepestJson} levels deep`
+        !isNestedDeeper(value, maxJsonDepth) && Either.isRight(anythingInJson(value)),
+        `must be JSON, at most ${maxJsonDepth} levels deep`
       )
   })
 )
 
-/** As `typeRules`, but an address is checked by its form alone: a database can tell no more. */
+/** As `typeRules`, but a URL is only matched with a pattern, as the database does it. */
 const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
   unless(
     /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
@@ -89,7 +88,7 @@ const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
 const isLongerThan = (text: string, length: number) => text.length > length && [...text].length > length
 const isShorterThan = (text: string, length: number) => text.length < 2 * length && [...text].length < length
 
-/** A decimal number as a whole number of billionths; undefined: the text is no such number. */
+/** A decimal number in billionths. Undefined: not a decimal number. */
 const billionths = (text: string): bigint | undefined => {
   const [, sign, whole, fraction = ""] = /^(-?)(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   return whole === undefined ? undefined : BigInt(`${sign}${whole}${fraction.padEnd(9, "0")}`)
@@ -103,15 +102,14 @@ const isBefore = (type: string, left: string, right: string): boolean => {
 
 const hostOf = (value: string) => (URL.canParse(value) ? new URL(value).hostname.toLowerCase() : "")
 
-/** Steps that one check of a pattern may take: the library takes at most characters times instructions of them. */
+/** Maximum steps of matching a pattern. The library takes at most characters times instructions. */
 const maxPatternSteps = 250_000
 
 const compiled = new Map<string, RE2JS | null>()
 
 /**
- * Whether a pattern allows a value. Patterns come from platforms, so they run in an engine whose time is linear in the value's
- * length, and within a bound. A pattern that the engine does not know, or that would take longer, allows every value: the
- * platform decides.
+ * Whether a value matches a pattern. Patterns come from platforms, so they run in an engine whose time is linear in the length of
+ * the value. A pattern that the engine does not support, or that would take too long, allows every value: the platform decides.
  */
 const allows = (pattern: string, value: string): boolean => {
   let engine = compiled.get(pattern)
@@ -163,24 +161,24 @@ const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | unde
   })
 }
 
-/** Why a value may not be written; undefined: it may. An empty value fits every rule. */
+/** Why a value may not be written. Undefined: it may. An empty value fits every rule. */
 export const misfitOf = (rule: KeyRule, value: string): string | undefined => misfitBy(typeRules, rule, value)
 
-/** Whether a stored value fits, as far as the scan of data health looks: neither patterns nor hosts are looked at. */
+/** Whether a stored value fits, as scans of data health check it: without patterns and host names. */
 export const fits = (rule: KeyRule, value: string): boolean => misfitBy(storedTypeRules, rule, value) === undefined
 
-/** Characters that a value of a type may have: Shopify's limits of metafields. */
+/** Maximum characters of a value by type: Shopify's limits of metafields. */
 const maxLengths: Readonly<Record<string, number>> = { url: 2_048, id: 2_048, json: 2_000_000 }
-const usualMaxLength = 65_536
+const defaultMaxLength = 65_536
 
-/** Items of a list: Shopify's limits. */
+/** Maximum items of a list: Shopify's limits. */
 const maxListItems = (type: string) => (type === "list.metaobject_reference" ? 256 : 128)
 
 /** The rule of a metafield's type alone. */
 export const ruleOfType = (type: string): KeyRule => {
   const item = type.startsWith("list.") ? type.slice("list.".length) : type
-  const maxLength = Object.hasOwn(maxLengths, item) ? maxLengths[item] : usualMaxLength
-  return { type, maxLength: maxLength ?? usualMaxLength, ...(item === type ? {} : { maxItems: maxListItems(type) }) }
+  const maxLength = Object.hasOwn(maxLengths, item) ? maxLengths[item] : defaultMaxLength
+  return { type, maxLength: maxLength ?? defaultMaxLength, ...(item === type ? {} : { maxItems: maxListItems(type) }) }
 }
 
 const lengthTypes = ["single_line_text_field", "multi_line_text_field", "id"]
@@ -204,7 +202,7 @@ const rulesOfValidation: Readonly<Record<string, (value: string, item: string) =
         : {},
   max: (value, item) => {
     const count = countOf(value)
-    if (lengthTypes.includes(item)) return count === undefined ? {} : { maxLength: Math.min(count, usualMaxLength) }
+    if (lengthTypes.includes(item)) return count === undefined ? {} : { maxLength: Math.min(count, defaultMaxLength) }
     return (numberTypes.includes(item) && billionths(value) !== undefined) || (item === "date" && isDate(value))
       ? { max: value }
       : {}
@@ -230,8 +228,8 @@ const rulesOfValidation: Readonly<Record<string, (value: string, item: string) =
 }
 
 /**
- * The rule of a definition's type and validations, by Shopify's names. A validation that is not known here, or makes no sense,
- * bounds nothing: the platform decides.
+ * The rule of a type with validations, which have Shopify's names. Unknown and invalid validations are ignored: the platform
+ * decides.
  */
 export const ruleOfDefinition = (type: string, validations: ReadonlyArray<DefinitionValidation>): KeyRule => {
   const item = type.startsWith("list.") ? type.slice("list.".length) : type

@@ -12,20 +12,19 @@ const readOnlyKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   media: Object.keys(builtInFields.media).filter((key) => key !== "alt")
 }
 
-/** Whether the key is not one that only the service writes. */
 export const isWritable = (kind: EntityKind, key: string): boolean => !readOnlyKeys[kind].includes(key)
 
-/** Most characters of a handle or SKU: an index of PostgreSQL takes no more than 2,704 bytes. */
+/** Maximum characters of a handle or SKU: a PostgreSQL index entry is limited to 2,704 bytes. */
 export const maxIndexedCharacters = 255
 
 const line = { maxLength: 255 }
 const notNegative = { min: "0" }
 /** A description: half a mebibyte. */
 const description = { maxLength: 524_288 }
-/** Shopify keeps what search engines are told as metafields. */
+/** Shopify stores SEO texts as metafields. */
 const seo = { seo_title: line, seo_description: { maxLength: 65_536 } }
 
-/** The bounds of built-in keys: Shopify's, so that no draft fails there for what was known here. */
+/** The bounds of built-in keys: Shopify's, so that a publish does not fail for a value that could be checked here. */
 const builtInBounds: Readonly<Record<EntityKind, Readonly<Record<string, Omit<KeyRule, "type">>>>> = {
   product: {
     title: line,
@@ -101,15 +100,15 @@ const ownerNouns: Readonly<Record<OwnerType, string>> = {
 /** An entity of a kind, as messages name it. */
 export const nounOf = (kind: EntityKind): string => ownerNouns[kind]
 
-/** Metafields that a refusal lists at most. */
+/** Maximum metafields that a message lists. */
 const maxListedMetafields = 20
 
-/** Unknown keys that are compared with the known ones, of one set of rules: the others are refused without. */
+/** Unknown keys per set of rules for which similar keys are suggested. */
 const maxSuggestions = 5
 
 /**
- * What the keys of an account's entities take: the one rule that drafts, drops, fills, reconciles, imports and scans ask. The
- * type and the validations of a metafield's definition win over the type that a value was once stored with.
+ * The rules of an account's keys, for drafts, drops, fills, reconciles, imports and scans. The definition of a metafield wins over
+ * the type that a value was stored with.
  */
 export class KeyRules {
   private readonly metafields: ReadonlyMap<OwnerType, ReadonlyMap<string, KeyRule>>
@@ -125,17 +124,17 @@ export class KeyRules {
     this.metafields = metafields
   }
 
-  /** The rule of a key; undefined: no such key. */
+  /** The rule of a key. Undefined: unknown key. */
   find(kind: EntityKind, key: string): KeyRule | undefined {
     return builtInRules[kind].get(key) ?? this.metafields.get(kind)?.get(key)
   }
 
-  /** The type of a key, else the one that a layer has stored for it; undefined: nothing knows the key. */
+  /** The type of a key by its rule, else by the first layer that has it. Undefined: unknown key. */
   typeOf(kind: EntityKind, key: string, layers: ReadonlyArray<Attributes>): string | undefined {
     return this.find(kind, key)?.type ?? layers.find((layer) => Object.hasOwn(layer, key))?.[key]?.type
   }
 
-  /** Whether a stored value fits. One of a key without a definition is judged by the type that it was stored with. */
+  /** Whether a stored value fits. Without a definition, the type that it was stored with counts. */
   fits(kind: EntityKind, key: string, { type, value }: { readonly type: string; readonly value: string }): boolean {
     return fits(this.find(kind, key) ?? { type }, value)
   }
@@ -152,11 +151,11 @@ export class KeyRules {
     })
   }
 
-  /** Names the keys that may be written. */
+  /** Lists the keys that may be written, for messages. */
   allowed(kind: EntityKind): string {
-    const known = this.allowedKeys.get(kind) ?? this.listAllowed(kind)
-    this.allowedKeys.set(kind, known)
-    return known
+    const keys = this.allowedKeys.get(kind) ?? this.listAllowed(kind)
+    this.allowedKeys.set(kind, keys)
+    return keys
   }
 
   private listAllowed(kind: EntityKind): string {
@@ -170,12 +169,12 @@ export class KeyRules {
     return `the allowed keys are ${keys.join(", ")}`
   }
 
-  /** Why a key that `find` does not know is none, and which keys may have been meant. */
+  /** The message for an unknown key, with similar keys. */
   unknown(kind: EntityKind, key: string): string {
     const owners = OwnerType.literals
       .filter((owner) => this.metafields.get(owner)?.has(key) || (isKind(owner) && builtInRules[owner].has(key)))
       .map((owner) => ownerNouns[owner])
-    const meant =
+    const similar =
       this.suggestions++ < maxSuggestions
         ? nearest(
             key,
@@ -185,10 +184,10 @@ export class KeyRules {
           )
         : []
     const noun = nounOf(kind)
-    const what =
+    const problem =
       owners.length === 0 ? `is an unknown key of ${noun}` : `is a key of ${owners.join(" and ")}, not of ${noun}`
-    const hint = meant.length === 0 ? "" : ` (did you mean ${meant.join(" or ")}?)`
-    return `${what}${hint}; ${this.allowed(kind)}; a new metafield needs a definition first`
+    const hint = similar.length === 0 ? "" : ` (did you mean ${similar.join(" or ")}?)`
+    return `${problem}${hint}; ${this.allowed(kind)}; a new metafield needs a definition first`
   }
 }
 

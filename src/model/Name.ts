@@ -1,21 +1,21 @@
-/** Most characters of a name that a person gives to an account or a key. */
-const mostCharacters = 200
+/** Maximum characters of the name of an account or a key. */
+const maxCharacters = 200
 
 /**
- * Control characters would speak to the terminal that lists the name; U+FFFD stands where text was not UTF-8, as it would for
+ * Control characters could control the terminal that lists the name. U+FFFD replaces bytes that are not UTF-8, and would replace
  * a lone surrogate.
  */
-const unspeakable = /[\p{Cc}\p{Cs}\u2028\u2029\uFFFD]/u
+const forbidden = /[\p{Cc}\p{Cs}\u2028\u2029\uFFFD]/u
 
-/** What is wrong with a name, already trimmed; undefined: nothing. */
-export const misnomerOf = (name: string): string | undefined => {
+/** Why a trimmed name is not accepted. Undefined: it is. */
+export const nameMisfit = (name: string): string | undefined => {
   const length = [...name].length
-  if (length < 1 || length > mostCharacters) return `must have 1 to ${mostCharacters} characters`
-  return unspeakable.test(name) ? "must be one line of valid text" : undefined
+  if (length < 1 || length > maxCharacters) return `must have 1 to ${maxCharacters} characters`
+  return forbidden.test(name) ? "must be one line of valid text" : undefined
 }
 
-/** A name that came with a file, without the folders before it and whatever a terminal or a page should not show. */
+/** The name of an uploaded file, without folders and forbidden characters. */
 export const fileNameOf = (given: string): string => {
-  const characters = [...(given.split(/[\\/]/).at(-1) ?? "")].filter((character) => !unspeakable.test(character))
-  return characters.slice(0, mostCharacters).join("").trim() || "unnamed"
+  const characters = [...(given.split(/[\\/]/).at(-1) ?? "")].filter((character) => !forbidden.test(character))
+  return characters.slice(0, maxCharacters).join("").trim() || "unnamed"
 }

@@ -1,14 +1,14 @@
 import { Schema } from "effect"
 
-/** Where an entity, or one of its store versions, stands with the stores of the service. */
+/** The result of the last publish of an entity or a store version. */
 export const PublishStatus = Schema.Literal("never_published", "pending", "published", "failed")
 export type PublishStatus = typeof PublishStatus.Type
 
-/** Why a store did not take the last publish. */
+/** Why the last publish failed. */
 export const PublishError = Schema.Struct({ code: Schema.String, message: Schema.String })
 export type PublishError = typeof PublishError.Type
 
-/** How many of a store's versions stand where; `pendingPublish`: those whose draft the store has not, wherever they stand. */
+/** Number of a store's versions by status. `pendingPublish`: versions of any status with unpublished changes. */
 export const PublishCounts = Schema.Struct({
   neverPublished: Schema.Int,
   pending: Schema.Int,
@@ -33,7 +33,7 @@ interface PublishState {
 
 const precedence = ["failed", "pending", "published"] as const
 
-/** The state of an entity from those of its store versions: the worst one counts; on no store it was never published. */
+/** The state of an entity from its store versions: the worst one counts. Without versions it was never published. */
 export const rollUp = (versions: ReadonlyArray<PublishState>): PublishState => ({
   pendingPublish: versions.some((version) => version.pendingPublish),
   lastPublishStatus:

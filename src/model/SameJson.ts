@@ -1,8 +1,8 @@
 const entriesOf = (record: object) => Object.entries(record).filter(([, member]) => member !== undefined)
 
-/** Equal as JSON, in whatever order members come: that of attributes depends on where they were read from. */
+/** Whether two values are equal as JSON. The order of members does not matter: that of attributes depends on their source. */
 export const sameJson = (before: unknown, after: unknown): boolean => {
-  // What a change leaves alone is the same object.
+  // Fast for parts that a change did not replace.
   if (before === after) return true
   if (typeof before !== "object" || typeof after !== "object" || before === null || after === null) return false
   if (Array.isArray(before) !== Array.isArray(after)) return false

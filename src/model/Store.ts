@@ -10,7 +10,7 @@ export const Store = Schema.Struct({
   id: StoreId,
   domain: Schema.NonEmptyString,
   name: Schema.NonEmptyString,
-  platform: Platform.annotations({ description: "`none`: known by its files alone." }),
+  platform: Platform.annotations({ description: "`none`: imported from files only." }),
   status: Schema.Literal("linked"),
   primary_locale: Schema.NonEmptyString.annotations({ description: "BCP 47 tag of the store's main language." }),
   locales: Schema.Array(Schema.NonEmptyString),
@@ -19,7 +19,7 @@ export const Store = Schema.Struct({
 }).annotations({ identifier: "Store" })
 export type Store = typeof Store.Type
 
-/** By domain, then id: the order of every answer that lists stores. */
+/** Compares by domain, then id: the order of stores in all answers. */
 export const compareStores = (
   left: { readonly domain: string; readonly id: StoreId },
   right: { readonly domain: string; readonly id: StoreId }

@@ -1,4 +1,4 @@
-/** Why text cannot be stored as it was sent; undefined: it can. */
+/** Why text cannot be stored unchanged. Undefined: it can. */
 export const textMisfit = (text: string): string | undefined =>
   text.includes("\u0000")
     ? "must not contain U+0000"

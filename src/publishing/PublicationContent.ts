@@ -1,5 +1,6 @@
 import { Either, Schema } from "effect"
-import { AcceptedValues, type Aggregate, publishable } from "../drafts/Aggregate.ts"
+import { AcceptedValues, type Aggregate, byPosition } from "../catalog/Aggregate.ts"
+import { publishable } from "../drafts/Aggregate.ts"
 import type { Locked } from "../drafts/CatalogChange.ts"
 import { Attributes, builtInFields, EntityKind, effective } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -102,9 +103,7 @@ export const pinDraft = (
           `its product ${product.id} is not live on this store: publish the product first`
         )
       )
-    const variants = [...aggregates.values()]
-      .filter(({ parentId }) => parentId === entityId)
-      .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
+    const variants = [...aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
     const values = publishable(aggregate, version, variants)
     const absentMembers = (values.members ?? []).filter((id) => !isLive(members.get(id)))
     if (absentMembers.length > 0)

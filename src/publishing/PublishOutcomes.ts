@@ -38,7 +38,7 @@ const toChanges = (
         ...outcome.push.accepted
           .filter(({ entityId }) => isOnStore(entityId))
           .map(({ entityId, values }) =>
-            CatalogChange.AcceptPinned({ entityId, storeId, values, isAskedAgain: requestedAgain.has(entityId) })
+            CatalogChange.AcceptPinned({ entityId, storeId, values, isRequestedAgain: requestedAgain.has(entityId) })
           ),
         ...[...outcome.published.platformIds]
           .filter(([id]) => isOnStore(id))

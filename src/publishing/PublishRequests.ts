@@ -1,7 +1,7 @@
 import { Effect, Either, Option } from "effect"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { Transaction } from "../database/Transaction.ts"
-import type { Aggregate, VersionState } from "../drafts/Aggregate.ts"
 import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
@@ -147,7 +147,7 @@ const makeSaveRequest = Effect.gen(function* () {
         accountId,
         locked,
         [...republications.map((each) => each.entityId), ...publishedIds].map((id) =>
-          CatalogChange.AskPublish({ entityId: id, storeId })
+          CatalogChange.RequestPublish({ entityId: id, storeId })
         ),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))

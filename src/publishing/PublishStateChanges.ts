@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { type CatalogChange, isEmpty, type Locked, planChanges } from "../drafts/CatalogChange.ts"
+import type { CatalogChange, Locked } from "../drafts/CatalogChange.ts"
+import { isEmpty, planChanges } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { PublishEvent } from "../drafts/History.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"

@@ -1,19 +1,19 @@
 import { Effect } from "effect"
 
-/** Whose work it is: each lane is served in turn. Preferred lanes go before all others. */
+/** Lanes are served in turn. Preferred lanes come before all others. */
 export interface Lane {
   readonly name: string
   readonly preferred: boolean
 }
 
 export interface QueueLimits {
-  /** How much is done at once. */
+  /** Maximum effects that run at once. */
   readonly running: number
-  /** How many may wait in one lane. */
+  /** Maximum waiters in one lane. */
   readonly waitingInLane: number
-  /** How many may wait in all preferred lanes together, and in all others together. */
+  /** Maximum waiters in all preferred lanes together, and in all others together. */
   readonly waiting: number
-  /** How long anybody waits at most: a caller whose request would end before its turn is told sooner. */
+  /** Maximum wait, shorter than the deadline of requests. */
   readonly waitMillis: number
 }
 
@@ -32,7 +32,7 @@ class Lanes {
     this.limits = limits
   }
 
-  /** Whether the waiter got a place. When all are taken, the lane that holds most gives one up to a lane that holds less. */
+  /** Adds a waiter. If all places are taken, the longest lane loses one to a shorter lane. False: no place. */
   add(name: string, waiter: Waiter): boolean {
     const lane = this.waiters.get(name) ?? []
     if (lane.length >= this.limits.waitingInLane) return false
@@ -64,7 +64,7 @@ class Lanes {
     return undefined
   }
 
-  /** Refuses the newest waiter of the longest lane, if a place more leaves the other lane no longer than that one. */
+  /** Refuses the newest waiter of the longest lane, if that lane has at least two waiters more than `length`. */
   private dropFromLongest(length: number): boolean {
     let longest: readonly [string, Array<Waiter>] | undefined
     for (const entry of this.waiters) if (entry[1].length > (longest?.[1].length ?? length + 1)) longest = entry
@@ -76,9 +76,9 @@ class Lanes {
   }
 }
 
-/** A bounded queue whose lanes are served in turn: a lane with much work delays only itself. */
+/** A bounded queue with lanes that are served in turn, so a busy lane delays only itself. */
 export interface FairQueue<Full> {
-  /** Runs the effect when it is the lane's turn, or fails without running it because too many wait. */
+  /** Runs the effect when it is the lane's turn. Fails without running it if the queue is full. */
   readonly run: (lane: Lane) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Full, R>
 }
 
@@ -118,14 +118,14 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         resume(refused)
         return
       }
-      // Not `Effect.timeout`: it could end the wait at the moment of the turn, and the turn would be lost.
+      // Not `Effect.timeout`: a timeout at the moment of the turn would lose the turn.
       const timer = setTimeout(() => {
         lanes.remove(lane.name, waiter)
         waiter.refuse()
       }, limits.waitMillis)
       return Effect.sync(() => {
         clearTimeout(timer)
-        // A caller that is interrupted at its turn passes the turn on.
+        // A caller that is interrupted at its turn releases it.
         if (isAdmitted) release()
         else lanes.remove(lane.name, waiter)
       })

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 
 /**
- * Steps of an import, and of a batch of remedies, after which it must be possible to lose the process. `written`, `marked`,
- * `unlocked`, `batchBegun` and `batchWritten` lie inside a transaction, the others behind the commit that they name.
+ * Steps of an import, and of a batch of remedies, after which a crash of the process must do no harm. `written`, `marked`,
+ * `unlocked`, `batchBegun` and `batchWritten` are inside a transaction, the others after the commit that they name.
  */
 type ImportStep =
   | "created"
@@ -24,8 +24,8 @@ type ImportStep =
   | "batchCommitted"
 
 /**
- * The same of a publish: `asking` and `settling` lie inside the transactions of the ask and of the outcome; `pushing` before
- * the platform is asked, `pushed` behind its answer.
+ * Steps of a publish. `asking` and `settling` are inside the transactions of the request and of the outcome, `pushing` before the
+ * call of the platform, `pushed` after its answer.
  */
 type PublishStep =
   | "asking"
@@ -38,12 +38,12 @@ type PublishStep =
   | "settled"
   | "postponed"
 
-/** The same of a drop: the first two lie inside the transactions of its ends, the others behind their commits. */
+/** Steps of a drop. The first two are inside transactions, the others after their commits. */
 type DropStep = "dropMoving" | "dropSettling" | "dropMoved" | "dropSettled"
 
 export type FaultStep = ImportStep | PublishStep | DropStep
 
-/** Where a test ends the process, or holds it: live, nothing happens. */
+/** Tests end or stop the process at these steps. In production nothing happens. */
 export class FaultInjector extends Context.Tag("catalog/FaultInjector")<
   FaultInjector,
   { readonly at: (step: FaultStep) => Effect.Effect<void> }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Context, Effect, type Schema } from "effect"
 
-/** Where new ids come from: the random source of the system, unless a test provides ids that repeat. */
+/** The source of new ids: random UUIDs, or repeatable ids in tests. */
 export class UuidSource extends Context.Reference<UuidSource>()("catalog/UuidSource", {
   defaultValue: (): (() => string) => randomUUID
 }) {}

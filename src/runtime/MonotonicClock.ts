@@ -3,23 +3,23 @@ import { Clock, Effect } from "effect"
 const millisOf = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 
 /**
- * Milliseconds by which durations are measured: a step of the system's clock does not move them. They say nothing of the time
- * of day. TestClock moves them together with the time of day.
+ * Milliseconds of the monotonic clock, which a change of the system's clock does not affect. They are not related to the time of
+ * day. TestClock moves both together.
  */
 export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.currentTimeNanos, (nanos) =>
   Number(nanos / 1_000_000n)
 )
 
-/** A moment by which durations are measured, and what to add to it for unix milliseconds. */
+/** A time of the monotonic clock, and the difference to Unix milliseconds. */
 export interface Moment {
   readonly millis: number
   readonly toUnix: number
 }
 
-/** How far both clocks may drift apart before the time that is shown follows: less would make it flicker. */
+/** Smaller differences between the clocks are ignored, so that the shown time does not flicker. */
 const driftMillis = 1_000
 
-/** Reads the clock by which durations are measured; the difference to unix time changes only when the system's clock was set. */
+/** Reads the monotonic clock. The difference to Unix time changes only after the system's clock was set. */
 export const makeMoments = (): Effect.Effect<Moment> => {
   let toUnix = Number.NaN
   return Clock.clockWith((clock) =>

@@ -1,14 +1,13 @@
 import { Duration, Effect, Exit, FiberSet, Random, type Scope } from "effect"
 
-/** Somebody else, in another process, is at work: how long until it is looked at again. */
-const betweenLooksMillis = 50
+/** Time between attempts while another process runs the work. */
+const retryMillis = 50
 
 /**
- * Work of which one run at a time is enough, for callers that want one which began after they asked. Whoever asks draws a
- * number first; a run draws its own when it begins, so it serves all whose number is smaller. Callers that come while one
- * runs share the next, those of other processes too: `attempt` answers the number of the last run that is finished, by
- * whomever, and runs itself unless that is larger than `newest` or somebody else is at it. What one caller does, or that it
- * goes away, touches no other.
+ * Work that callers share: each of them needs a run that began after its call. A caller draws a ticket first, and a run draws its
+ * own ticket when it begins, so a run serves all callers with smaller tickets. Callers that come during a run share the next one,
+ * also with other processes: `attempt` returns the ticket of the last finished run of any process. It runs the work itself
+ * unless that ticket is larger than `newest` or another process is running it. An interrupted caller does not affect others.
  */
 export const makeSharedRuns = <Work>(options: {
   readonly nameOf: (work: Work) => string
@@ -25,23 +24,23 @@ export const makeSharedRuns = <Work>(options: {
 
     const serve = (work: Work, callers: Set<Caller>) =>
       Effect.gen(function* () {
-        const asked = [...callers]
-        const newest = Math.max(...asked.map(({ ticket }) => ticket))
+        const current = [...callers]
+        const newest = Math.max(...current.map(({ ticket }) => ticket))
         const exit = yield* Effect.exit(options.attempt(work, newest))
-        const served = Exit.isSuccess(exit) ? [...callers].filter(({ ticket }) => ticket < exit.value) : asked
+        const served = Exit.isSuccess(exit) ? [...callers].filter(({ ticket }) => ticket < exit.value) : current
         for (const caller of served) {
           callers.delete(caller)
           caller.resume(Exit.asVoid(exit))
         }
         if (served.length > 0) return
-        const jitter = yield* Random.nextIntBetween(0, betweenLooksMillis)
-        yield* Effect.sleep(Duration.millis(betweenLooksMillis + jitter))
+        const jitter = yield* Random.nextIntBetween(0, retryMillis)
+        yield* Effect.sleep(Duration.millis(retryMillis + jitter))
       })
 
-    const untilNobodyWaits = (work: Work, callers: Set<Caller>): Effect.Effect<void> =>
+    const serveAll = (work: Work, callers: Set<Caller>): Effect.Effect<void> =>
       Effect.suspend(() => {
-        if (callers.size > 0) return Effect.zipRight(serve(work, callers), untilNobodyWaits(work, callers))
-        // In the same step as the last look at who waits: nobody is left behind.
+        if (callers.size > 0) return Effect.zipRight(serve(work, callers), serveAll(work, callers))
+        // No caller can come between the check and this.
         waiting.delete(options.nameOf(work))
         return Effect.void
       })
@@ -57,7 +56,7 @@ export const makeSharedRuns = <Work>(options: {
           } else {
             const first = new Set([caller])
             waiting.set(name, first)
-            run(untilNobodyWaits(work, first))
+            run(serveAll(work, first))
           }
           return Effect.sync(() => {
             waiting.get(name)?.delete(caller)

@@ -1,6 +1,6 @@
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
 import type { MemoryAccount } from "../database/MemoryStore.memory.ts"
-import type { Aggregate } from "../drafts/Aggregate.ts"
 import { grouped, sortedBy } from "../drafts/MirroredDefinitions.memory.ts"
 import type { MetaobjectDefinition, MetaobjectEntry } from "../model/Definition.ts"
 import type { StoreId } from "../model/Ids.ts"

@@ -1,13 +1,13 @@
 import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { isEmpty, planDerivations } from "../drafts/CatalogChange.ts"
+import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
-import { misnomerOf } from "../model/Name.ts"
+import { nameMisfit } from "../model/Name.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
 import { Platform, type Store } from "../model/Store.ts"
 import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
@@ -268,7 +268,7 @@ const platformOf = (
 
 /** Checks the values that a person gives for a store. */
 const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<void, ValidationFailed> => {
-  const misnomer = name === undefined || name.trim() === "" ? undefined : misnomerOf(name.trim())
+  const misnomer = name === undefined || name.trim() === "" ? undefined : nameMisfit(name.trim())
   const issues = [
     ...(misnomer === undefined ? [] : [{ path: "name", message: misnomer }]),
     ...(primaryLocale === undefined || /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(primaryLocale)

@@ -18,7 +18,7 @@ const repeating = (bytes: ReadonlyArray<number>) => {
 const tokens = fc.array(fc.nat(247), { minLength: 32, maxLength: 32 }).map((bytes) => fromRandomBytes(repeating(bytes)))
 
 describe("fromRandomBytes", () => {
-  it("is pk_live_, 32 characters and the checksum of both, as zlib counts it", () => {
+  it("is pk_live_, 32 characters and the checksum of both, which agrees with zlib", () => {
     fc.assert(
       fc.property(tokens, (token) => {
         assert.match(token, /^pk_live_[0-9A-Za-z]{38}$/)
@@ -31,7 +31,7 @@ describe("fromRandomBytes", () => {
     )
   })
 
-  it("never changes: keys in use depend on it", () => {
+  it("keeps its format, because stored keys depend on it", () => {
     assert.strictEqual(fromRandomBytes(repeating([0])), "pk_live_000000000000000000000000000000002ydDIO")
   })
 
@@ -44,7 +44,7 @@ describe("fromRandomBytes", () => {
     for (const token of padded) assert.isTrue(isWellFormed(token))
   })
 
-  it("passes over the bytes that would make some characters likelier, and asks for more", () => {
+  it("skips bytes that would make some characters likelier, and reads more", () => {
     const asked: Array<number> = []
     const source = repeating([248, 255, 61])
     const token = fromRandomBytes((count) => {
@@ -55,7 +55,7 @@ describe("fromRandomBytes", () => {
     assert.isAbove(asked.length, 1)
   })
 
-  it("gives every character the same number of bytes", () => {
+  it("maps the same number of bytes to every character", () => {
     const counts = new Map<string, number>()
     for (let byte = 0; byte < 248; byte++) {
       const character = fromRandomBytes(repeating([byte])).charAt(8)
@@ -65,17 +65,17 @@ describe("fromRandomBytes", () => {
     assert.isTrue(Array.from(counts.values()).every((count) => count === 4))
   })
 
-  it("takes no more than it needs from a source that gives too much", () => {
+  it("ignores bytes that it does not need", () => {
     assert.strictEqual(fromRandomBytes(() => new Uint8Array(100)).length, 46)
   })
 })
 
 describe("isWellFormed", () => {
-  it("accepts what was minted", () => {
+  it("accepts generated keys", () => {
     for (let round = 0; round < 100; round++) assert.isTrue(isWellFormed(mint()))
   })
 
-  it("refuses any one character replaced, and any two neighbours swapped", () => {
+  it("refuses a key with one character replaced, or two neighbours swapped", () => {
     fc.assert(
       fc.property(tokens, fc.nat(45), fc.constantFrom(...alphabet, "_", " ", "é", "\n"), (token, at, character) => {
         const replaced = token.slice(0, at) + character + token.slice(at + 1)
@@ -116,12 +116,12 @@ describe("isWellFormed", () => {
   })
 })
 
-it("lastFour is the end of the key", () => {
+it("lastFour returns the last four characters of the key", () => {
   const token = mint()
   assert.strictEqual(lastFour(token), token.slice(42))
 })
 
-it("a key can be given pim:read and pim:write, and an endpoint may also ask for pim:delete", () => {
+it("a key can have pim:read and pim:write; an endpoint can also require pim:delete", () => {
   assert.deepStrictEqual<ReadonlyArray<string>>(Scope.literals, ["pim:read", "pim:write"])
   assert.deepStrictEqual<ReadonlyArray<string>>(AnyScope.literals, ["pim:read", "pim:write", "pim:delete"])
   assert.isFalse(Schema.is(Scope)("pim:delete"))

@@ -13,7 +13,7 @@ const lookUps = (stuck: ReadonlyArray<number>, begun: Array<ReadonlyArray<string
   })
 
 describe("look-ups that share a run", () => {
-  it.scopedLive("those who come while one runs share the next", () =>
+  it.scopedLive("callers that come during a run share the next run", () =>
     Effect.gen(function* () {
       const begun: Array<ReadonlyArray<string>> = []
       const find = yield* makeCoalesced(lookUps([], begun))
@@ -23,7 +23,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("a run that never ends holds up its callers for a moment, and nobody after them", () =>
+  it.scopedLive("a run that never ends delays only its own callers, and only for a moment", () =>
     Effect.gen(function* () {
       const begun: Array<ReadonlyArray<string>> = []
       const find = yield* makeCoalesced(lookUps([0, 1], begun))
@@ -36,7 +36,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("planted: a run of which nobody asks again holds up everybody", () =>
+  it.scopedLive("planted: without repeated look-ups, such a run delays all callers", () =>
     Effect.gen(function* () {
       const find = yield* makeCoalesced(lookUps([0], []), { patienceMillis: 99_999_999 })
       const found = yield* Effect.all([find("a"), find("b")], { concurrency: "unbounded" }).pipe(
@@ -46,7 +46,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("a caller is told of the failure of the last run that it waited for, not of the first", () =>
+  it.scopedLive("a caller gets the failure of the last run that it waited for, not of the first", () =>
     Effect.gen(function* () {
       let runs = 0
       const find = yield* makeCoalesced((keys: ReadonlyArray<string>) => {

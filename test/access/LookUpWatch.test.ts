@@ -30,7 +30,7 @@ describe("look-ups that fail", () => {
     })
   )
 
-  it.effect("end nothing while the database is away, or when they work again in between", () =>
+  it.effect("do not end the process while the database is unavailable, or if some succeed", () =>
     Effect.gen(function* () {
       const { connects, fails, isOver } = yield* watched({ fails: true, connects: false })
       yield* TestClock.adjust("10 minutes")
@@ -46,7 +46,7 @@ describe("look-ups that fail", () => {
     })
   )
 
-  it.effect("are Unavailable within 2.5 s when they do not come back", () =>
+  it.effect("are Unavailable after 2.5 s without an answer", () =>
     Effect.gen(function* () {
       const stuck = Layer.mock(ApiKeys, { probe: Effect.never })
       const asked = yield* Effect.fork(Effect.flip(lookUpAnswers).pipe(Effect.provide(stuck)))

@@ -72,7 +72,7 @@ afterAll(() => (redisAnswers ? Effect.runPromise(forget()) : undefined))
 
 for (const { absent, layer, name } of engines)
   describe.skipIf(absent)(`RateBudget ${name}`, () => {
-    it.effect("ends each window by itself", () =>
+    it.effect("ends each window separately", () =>
       Effect.gen(function* () {
         const one = { credentialId: "a", accountId: freshAccount() }
         const two = { credentialId: "b", accountId: freshAccount() }
@@ -86,7 +86,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 4 })))
     )
 
-    it.effect("when both refuse, the later end is told", () =>
+    it.effect("when both windows refuse, the later end is reported", () =>
       Effect.gen(function* () {
         const accountId = freshAccount()
         yield* take({ credentialId: "a", accountId })
@@ -98,7 +98,7 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 1, perAccount: 2 })))
     )
 
-    it.effect("a look spends nothing, opens no window, and sees what others have spent", () =>
+    it.effect("look spends nothing, begins no window, and includes other requests", () =>
       Effect.gen(function* () {
         const look = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.look(spender))
         const accountId = freshAccount()
@@ -121,7 +121,7 @@ for (const { absent, layer, name } of engines)
     let taken = { admitted: 0, byKey: 0, byAccount: 0 }
 
     it.effect.prop(
-      "agrees with a limiter that keeps every request",
+      "agrees with a limiter that stores every request",
       [fc.array(step, { maxLength: 120, size: "max" }), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 9 })],
       ([steps, perKey, perAccount]) =>
         Effect.gen(function* () {
@@ -146,7 +146,7 @@ for (const { absent, layer, name } of engines)
       { fastCheck: { numRuns: amount(25, 500) } }
     )
 
-    it("has admitted and refused for both reasons meanwhile", () => {
+    it("has admitted requests, and refused them for both reasons", () => {
       console.info(`RateBudget ${name}: ${JSON.stringify(taken)}`)
       assert.isAbove(taken.admitted, 300)
       assert.isAbove(taken.byKey, 30)
@@ -157,7 +157,7 @@ for (const { absent, layer, name } of engines)
 describe.skipIf(!redisAnswers)("Windows in Redis", () => {
   const live = RateBudget.layerRedis({ url: redisUrl, sizes: { perKey: 2, perAccount: 3 } })
 
-  it.scopedLive("are found by every process, by Redis' clock, and vanish after their end", () =>
+  it.scopedLive("are shared by processes, follow Redis' clock, and expire", () =>
     Effect.gen(function* () {
       const redis = yield* openRedis
       const spender = { credentialId: "a", accountId: freshAccount() }
@@ -183,7 +183,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     })
   )
 
-  it.scopedLive("are not opened by a refused request", () =>
+  it.scopedLive("do not begin with a refused request", () =>
     Effect.gen(function* () {
       const redis = yield* openRedis
       const accountId = freshAccount()
@@ -202,7 +202,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scopedLive("end a whole window from now at the latest when Redis' clock was set back, and stay spent", () =>
+  it.scopedLive("end at most one length from now after Redis' clock was set back, and stay spent", () =>
     Effect.gen(function* () {
       const time = yield* Ref.make(1_800_000_000_000)
       const spender = { credentialId: "a", accountId: freshAccount() }
@@ -223,7 +223,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     })
   )
 
-  it.scopedLive("outlive the scripts that the server forgets", () =>
+  it.scopedLive("stay when the server forgets its scripts", () =>
     Effect.gen(function* () {
       const redis = yield* openRedis
       const spender = { credentialId: "a", accountId: freshAccount() }
@@ -234,7 +234,7 @@ describe.skipIf(!redisAnswers)("Windows in Redis", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scopedLive("meant for larger budgets leave nothing, not less", () =>
+  it.scopedLive("of larger budgets leave zero requests, not fewer", () =>
     Effect.gen(function* () {
       const spender = { credentialId: "a", accountId: freshAccount() }
       yield* Effect.replicateEffect(take(spender), 3)

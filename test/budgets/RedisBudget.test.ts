@@ -52,7 +52,7 @@ const untilInRedis = (take: Take) =>
 afterAll(() => (redisAnswers ? Effect.runPromise(forget()) : undefined))
 
 describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
-  it.scopedLive("is gone are those of the process, and Redis' again once it is back", () =>
+  it.scopedLive("is down are counted in the process, and in Redis again once it is back", () =>
     Effect.gen(function* () {
       const { lines, open, place, proxy, warnings } = yield* overProxy
       const take = yield* open
@@ -90,7 +90,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     })
   )
 
-  it.scopedLive("hangs are those of the process, after 250 ms of patience with it", () =>
+  it.scopedLive("hangs are counted in the process after 250 ms", () =>
     Effect.gen(function* () {
       const { lines, open, proxy, warnings } = yield* overProxy
       const take = yield* open
@@ -120,7 +120,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     })
   )
 
-  it.scopedLive("is slow are those of the process", () =>
+  it.scopedLive("is slow are counted in the process", () =>
     Effect.gen(function* () {
       const { open, proxy, warnings } = yield* overProxy
       const take = yield* open
@@ -139,7 +139,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     })
   )
 
-  it.scopedLive("answers while this process is stalled are Redis' own", () =>
+  it.scopedLive("answers while this process is stalled are counted in Redis", () =>
     Effect.gen(function* () {
       const { lines, open } = yield* overProxy
       const take = yield* open
@@ -157,7 +157,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     })
   )
 
-  it.scopedLive("refuses to count are those of the process", () =>
+  it.scopedLive("refuses to count are counted in the process", () =>
     Effect.gen(function* () {
       const { open, warnings } = yield* overProxy
       const take = yield* open
@@ -173,7 +173,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     })
   )
 
-  it.scopedLive("is down at the start are those of the process until it comes", () =>
+  it.scopedLive("is down at the start are counted in the process until it is up", () =>
     Effect.gen(function* () {
       const { lines, open, proxy } = yield* overProxy
       yield* proxy.cut
@@ -197,7 +197,7 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
     })
   )
 
-  it.scopedLive("wants another password are those of the process, and none is logged", () =>
+  it.scopedLive("has another password are counted in the process, and no password is logged", () =>
     Effect.gen(function* () {
       const { lines, open, proxy } = yield* overProxy
       const url = new URL(Redacted.value(proxy.url))
@@ -237,7 +237,7 @@ describe("REDIS_URL", () => {
     "rediss://user:p%40ss@cache.internal/",
     Redacted.value(redisUrl)
   ])
-    it.effect(`${value} is taken`, () =>
+    it.effect(`${value} is accepted`, () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(Option.map((yield* read(value)).redisUrl, Redacted.value), Option.some(value))
       })
@@ -254,7 +254,7 @@ describe("REDIS_URL", () => {
     "redis://:%ff@127.0.0.1",
     "redis://:100%@127.0.0.1"
   ])
-    it.effect(`${value} is refused by name, and not repeated`, () =>
+    it.effect(`${value} is refused: the message has the name of the setting, not the value`, () =>
       Effect.gen(function* () {
         const { message } = yield* Effect.flip(read(value))
         assert.strictEqual(message, "REDIS_URL: must be a redis:// or rediss:// address")

@@ -50,13 +50,13 @@ const signed = (head: Buffer, binding: string) =>
 const productsAsJson = '["products","a-1",[["search","linen"],["status","failed"]]]'
 
 describe("encode", () => {
-  it("never changes: cursors outlive restarts, nodes and versions of the service", () => {
+  it("stays the same over versions of the service, because clients keep cursors", () => {
     const head = Buffer.from("01000000075bcd15", "hex")
     assert.strictEqual(codec.encode(products, 123_456_789), signed(head, productsAsJson).toString("base64url"))
     assert.strictEqual(codec.encode(products, 123_456_789), "AQAAAAdbzRXkPy63RM9Ai8bNfx2TxGDk")
   })
 
-  it("is 32 characters that a URL takes as they are", () => {
+  it("is 32 characters that need no escaping in a URL", () => {
     fc.assert(
       fc.property(bindings, positions, (binding, position) => {
         assert.match(codec.encode(binding, position), /^[A-Za-z0-9_-]{32}$/)
@@ -64,7 +64,7 @@ describe("encode", () => {
     )
   })
 
-  it("gives the same text for the same binding, however it is written", () => {
+  it("returns the same text for equal bindings", () => {
     const reordered = {
       accountId: "a-1",
       filters: { search: "linen", page: undefined, status: "failed" },
@@ -73,13 +73,13 @@ describe("encode", () => {
     assert.strictEqual(makeCursorCodec(key.slice()).encode(reordered, 7), codec.encode(products, 7))
   })
 
-  it("treats a position that is no whole number or negative as a defect", () => {
+  it("treats a fractional or negative position as a defect", () => {
     for (const position of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       assert.throws(() => codec.encode(products, position), RangeError)
     }
   })
 
-  it("does not follow the key when the caller changes it later", () => {
+  it("does not change when the caller changes the key array later", () => {
     const own = key.slice()
     const other = makeCursorCodec(own)
     own.fill(0)
@@ -88,7 +88,7 @@ describe("encode", () => {
 })
 
 describe("decode", () => {
-  it("gives back the position, for the largest too", () => {
+  it("returns the position, also the largest", () => {
     fc.assert(
       fc.property(bindings, positions, (binding, position) => {
         assert.deepStrictEqual(codec.decode(binding, codec.encode(binding, position)), Option.some(position))
@@ -97,7 +97,7 @@ describe("decode", () => {
     )
   })
 
-  it("refuses the cursor of any other binding, and only that", () => {
+  it("refuses the cursors of other bindings", () => {
     let same = 0
     fc.assert(
       fc.property(pairs, positions, ([one, other], position) => {
@@ -124,12 +124,12 @@ describe("decode", () => {
     assert.deepStrictEqual(codec.decode(binding, codec.encode(products, 42)), Option.none())
   })
 
-  it("refuses it under another key", () => {
+  it("refuses a cursor of another key", () => {
     const other = makeCursorCodec(new Uint8Array(32))
     assert.deepStrictEqual(other.decode(products, codec.encode(products, 42)), Option.none())
   })
 
-  it("refuses any one character changed", () => {
+  it("refuses a cursor with any character changed", () => {
     const text = codec.encode(products, 42)
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. %\u0141\u0000"
     let tried = 0
@@ -144,7 +144,7 @@ describe("decode", () => {
     assert.strictEqual(tried, 32 * (alphabet.length - 1))
   })
 
-  it("refuses other spellings of the same bytes", () => {
+  it("refuses other texts for the same bytes", () => {
     // Positions are tried until the text has both characters that base64 spells in another way.
     let position = 0
     while (!/-.*_|_.*-/.test(codec.encode(products, position))) position++
@@ -170,7 +170,7 @@ describe("decode", () => {
     for (const spelling of spellings) assert.deepStrictEqual(codec.decode(products, spelling), Option.none(), spelling)
   })
 
-  it("refuses any garbage, however long", () => {
+  it("refuses other text of any length", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) =>
         assert.deepStrictEqual(codec.decode(products, text), Option.none())
@@ -185,7 +185,7 @@ describe("decode", () => {
     assert.deepStrictEqual(codec.decode(products, "\ud800".repeat(32)), Option.none())
   })
 
-  it("refuses another version and a position beyond the safe integers, even rightly signed", () => {
+  it("refuses another version and unsafe integers, even with a valid signature", () => {
     const decode = (head: string) =>
       codec.decode(products, signed(Buffer.from(head, "hex"), productsAsJson).toString("base64url"))
     assert.deepStrictEqual(decode("010000000000002a"), Option.some(42))

@@ -45,7 +45,7 @@ describe("fold", () => {
   it.each([
     ["case", "Linen SHIRT", "linen shirt"],
     ["accents", "Crème Brûlée", "creme brulee"],
-    ["accents already apart", "Cre\u0300me", "creme"],
+    ["decomposed accents", "Cre\u0300me", "creme"],
     ["letters with strokes stay letters", "Øl Łódź", "øl łodz"],
     ["sharp s", "Straße STRAẞE", "strasse strasse"],
     ["ligatures", "ﬁne eﬃcient", "fine efficient"],
@@ -60,7 +60,7 @@ describe("fold", () => {
     ["a percent sign", "100%", "100 %"],
     ["signs in a row", "C++", "c + +"],
     ["Han", "苹果XS手机", "苹 果 xs 手 机"],
-    ["Hiragana, and voiced as unvoiced", "ひらがな", "ひ ら か な"],
+    ["Hiragana, without voicing marks", "ひらがな", "ひ ら か な"],
     ["Katakana of both widths", "カナ ｶﾅ", "カ ナ カ ナ"],
     ["Hangul, by letters", "한글", "ᄒ ᅡ ᆫ ᄀ ᅳ ᆯ"],
     ["Thai, without vowel marks", "ที่นี่", "ท น"],
@@ -68,7 +68,7 @@ describe("fold", () => {
     ["a flag", "🇩🇪", "🇩 🇪"],
     ["a keycap", "1️⃣", "1"],
     ["soft hyphen and joiners", "Super\u00adman می\u200cخواهم", "superman میخواهم"],
-    ["nothing", "", ""],
+    ["empty text", "", ""],
     ["only blanks and marks", " \u0301 \u200d ¨", ""]
   ])("%s: %j", (_, text, expected) => {
     assert.strictEqual(fold(text), expected)
@@ -81,7 +81,7 @@ describe("fold", () => {
     )
   })
 
-  it("is idempotent, blind to normal form and to case, for every character of Unicode", () => {
+  it("is idempotent and ignores normal form and case, for every character of Unicode", () => {
     // Many characters at a time: one by one this takes ten seconds.
     const differing: Array<string> = []
     const check = (characters: ReadonlyArray<string>) => {
@@ -113,11 +113,11 @@ describe("fold", () => {
 })
 
 describe("searchText", () => {
-  it("keeps fields apart, each beginning a word", () => {
+  it("puts each field on a line of its own, after a blank", () => {
     assert.strictEqual(searchText(["Linen Shirt", "TEE-XL"]), " linen shirt\n tee - xl")
   })
 
-  it("drops empty fields and repeated ones, also those that differ in case and accents only", () => {
+  it("drops empty and repeated fields, also if only case or accents differ", () => {
     assert.strictEqual(searchText(["", "Café", " ", "CAFE", "café"]), " cafe")
     assert.strictEqual(searchText([]), "")
   })
@@ -153,18 +153,18 @@ describe("terms", () => {
 describe("matches", () => {
   it.each([
     ["every term, in any order", "Linen Summer Shirt", "shirt linen", true],
-    ["one term missing", "Linen Summer Shirt", "shirt wool", false],
+    ["a missing term", "Linen Summer Shirt", "shirt wool", false],
     ["three characters inside a word", "Linen Shirt", "hir", true],
-    ["two inside a word", "Linen Shirt", "hi", false],
-    ["two at the beginning of a word", "Linen Shirt", "sh", true],
-    ["one at the beginning of the field", "Linen Shirt", "l", true],
+    ["two characters inside a word", "Linen Shirt", "hi", false],
+    ["two characters at the beginning of a word", "Linen Shirt", "sh", true],
+    ["one character at the beginning of the field", "Linen Shirt", "l", true],
     ["case and accents of the query", "creme brulee", "CRÈME Brûlée", true],
     ["case and accents of the text", "CRÈME Brûlée", "creme brulee", true],
     ["STRASSE for Straße", "Straße", "STRASSE", true],
     ["a word after a hyphen", "T-shirt", "shirt", true],
-    ["with the hyphen", "T-shirt", "-shirt", true],
+    ["from the hyphen on, with a word", "T-shirt", "-shirt", true],
     ["up to the hyphen", "T-shirt", "t-", true],
-    ["whole", "T-shirt", "t-shirt", true],
+    ["the whole text", "T-shirt", "t-shirt", true],
     ["not without the hyphen", "T-shirt", "tshirt", false],
     ["the size in a SKU", "TEE-XL", "XL", true],
     ["across the hyphen", "TEE-XL", "ee-x", true],
@@ -175,23 +175,23 @@ describe("matches", () => {
     ["two Han characters inside", "新款手机壳", "手机", true],
     ["Han characters in another order", "新款手机壳", "机手", false],
     ["Han after Latin", "abc手", "手", true],
-    ["both", "abc手机", "bc手", true],
+    ["Latin and Han together", "abc手机", "bc手", true],
     ["Latin after Han", "苹果XS手机", "xs", true],
     ["two Thai characters inside", "เสื้อยืด", "ยืด", true],
     ["a Hangul syllable inside", "여름셔츠", "셔츠", true],
-    ["a syllable not yet finished", "한글", "하", true],
+    ["an unfinished syllable", "한글", "하", true],
     ["katakana of the other width", "ｶﾒﾗ", "カメラ", true],
     ["an emoji inside", "sale👍🏽now", "👍", true],
     ["another skin tone", "sale👍🏽now", "👍🏿", false],
     ["one part of a joined emoji", "👩‍🚀", "🚀", true],
-    ["percent is plain", "100% linen", "%", true],
-    ["percent is no wildcard", "linen", "%", false],
-    ["percent after digits", "100% linen", "100%", true],
-    ["percent between", "linen", "l%n", false],
-    ["underscore is plain", "TEE_XL", "tee_xl", true],
-    ["underscore is no wildcard", "TEE-XL", "tee_xl", false],
-    ["backslash is plain", "a\\b", "a\\b", true],
-    ["backslash is no escape", "a%b", "a\\%b", false],
+    ["a percent sign in the text", "100% linen", "%", true],
+    ["a percent sign is no wildcard", "linen", "%", false],
+    ["a percent sign after digits", "100% linen", "100%", true],
+    ["a percent sign between letters", "linen", "l%n", false],
+    ["an underscore in the text", "TEE_XL", "tee_xl", true],
+    ["an underscore is no wildcard", "TEE-XL", "tee_xl", false],
+    ["a backslash in the text", "a\\b", "a\\b", true],
+    ["a backslash is no escape", "a%b", "a\\%b", false],
     ["a blank query", "anything", "  ", true]
   ])("%s: %j by %j", (_, text, search, expected) => {
     assert.strictEqual(finds([text], search), expected)
@@ -202,7 +202,7 @@ describe("matches", () => {
    * character of them). The count is of what folding leaves. A piece of three characters of which marks take one or two
    * is a short term; the pieces of a query with blanks count one by one.
    */
-  it("finds a text by any run of its characters that counts three or more", () => {
+  it("finds a text by any substring that counts three or more characters", () => {
     let found = 0
     fc.assert(
       fc.property(pieces, ({ piece, text }) => {
@@ -221,7 +221,7 @@ describe("matches", () => {
     assert.isAbove(found, 500)
   })
 
-  it("finds a text by the text, and by any of its words or beginnings of words", () => {
+  it("finds a text by itself, by its words and by their beginnings", () => {
     fc.assert(
       fc.property(texts, fc.nat(), (text, length) => {
         assertFinds(text, text)
@@ -236,7 +236,7 @@ describe("matches", () => {
     )
   })
 
-  it("finds by a short piece from a character that is a word by itself", () => {
+  it("finds a text by a short substring that begins with a standalone character", () => {
     for (const each of Array.from("手ひカกᄀ-%_\\€👍'")) {
       for (const before of ["", "ab", "手", "1", "-", "👍"]) assertFinds(`${before}${each}z`, each)
     }
@@ -254,7 +254,7 @@ describe("likePattern", () => {
     assert.deepStrictEqual(terms(search).map(likePattern), [pattern])
   })
 
-  it("means what matches means", () => {
+  it("agrees with matches", () => {
     /** LIKE with backslash as its escape, on a text, by way of a regular expression. */
     const like = (text: string, pattern: string) => {
       const source = pattern.replace(/\\([\s\S])|([\s\S])/gu, (_, escaped?: string, plain?: string) =>

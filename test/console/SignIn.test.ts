@@ -71,7 +71,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       )
       const home = yield* ask("/", { cookie: cookieOf(set) })
       assert.strictEqual(home.headers.get("location"), "/stores")
-      const used = /This link is no longer good/
+      const used = /This link is no longer valid/
       assertErrorPage(yield* ask("/set-password", { form: { token, password } }), 400, used)
       assertErrorPage(yield* ask(`/set-password?token=${token}`), 400, used)
       assertErrorPage(yield* ask("/set-password"), 400, used)

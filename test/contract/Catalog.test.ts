@@ -248,7 +248,7 @@ for (const engine of serviceEngines) {
             const message = (query: Partial<ListQuery>, kind: EntityKind = "product") =>
               Effect.map(Effect.flip(pageOf(kind, query)), (error) => error.message)
             const refusal =
-              "cursor: was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+              "cursor: is not a cursor of this list with these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
             assert.strictEqual(yield* message({ cursor }, "variant"), refusal)
             assert.strictEqual(yield* message({ cursor, search: "x" }), refusal)
             assert.strictEqual(yield* message({ cursor, status: "failed" }), refusal)
@@ -340,7 +340,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* state, ["never_published", true])
             yield* apply(CatalogChange.AcceptPublish({ entityId, storeId: a.id }))
             assert.deepStrictEqual(yield* state, ["published", true])
-            yield* apply(CatalogChange.AskPublish({ entityId, storeId: b.id }))
+            yield* apply(CatalogChange.RequestPublish({ entityId, storeId: b.id }))
             assert.deepStrictEqual(yield* state, ["pending", true])
             yield* apply(
               CatalogChange.RefusePublish({ entityId, storeId: b.id, error: { code: "busy", message: "Busy" } })

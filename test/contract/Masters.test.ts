@@ -189,7 +189,7 @@ for (const engine of serviceEngines) {
           const ours = yield* anAccount()
           const theirs = yield* anAccount()
           const named = (name: string) =>
-            Effect.flatMap(Catalog, (catalog) => catalog.named(name)).pipe(actingAs(ours.actor))
+            Effect.flatMap(Catalog, (catalog) => catalog.withName(name)).pipe(actingAs(ours.actor))
           const boots = (actor: (typeof ours)["actor"]) =>
             Effect.gen(function* () {
               const product = yield* anEntity("product", { title: "Boots", handle: "B-1" })

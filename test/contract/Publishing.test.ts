@@ -768,7 +768,7 @@ for (const engine of serviceEngines) {
             const { collection, product, small, store } = shop
             // As a database from before publishes were kept has it.
             yield* (yield* CatalogChanges).apply(
-              [product, small].map((entityId) => CatalogChange.AskPublish({ entityId, storeId: store.id }))
+              [product, small].map((entityId) => CatalogChange.RequestPublish({ entityId, storeId: store.id }))
             )
             yield* Effect.scoped(
               Effect.gen(function* () {

@@ -332,7 +332,7 @@ for (const engine of serviceEngines) {
             const { link, publishCounts, unlink } = yield* Stores
             const shop = yield* aShop(first.id, second.id)
             yield* apply(
-              CatalogChange.AskPublish({ entityId: shop.product, storeId: first.id }),
+              CatalogChange.RequestPublish({ entityId: shop.product, storeId: first.id }),
               CatalogChange.SetAttributes({ entityId: shop.variant, values: { price: "1.00", barcode: "7" } })
             )
             const counts = new Map([

@@ -87,7 +87,7 @@ const oldServer = listening((socket) => {
 })
 
 describe("Database.layerServer, refused", () => {
-  it.scopedLive("by a port where nobody listens", () =>
+  it.scopedLive("by a closed port", () =>
     Effect.gen(function* () {
       const port = yield* Effect.scoped(listening(() => {}))
       const error = yield* refusal(at(port))
@@ -119,7 +119,7 @@ describe("Database.layerServer, refused", () => {
     })
   )
 
-  it.live("by a url that is none, without repeating it", () =>
+  it.live("by an invalid URL, which is not repeated", () =>
     Effect.gen(function* () {
       const error = yield* refusal(Redacted.make("postgres://someone:password@127.0.0.1:port/catalog"))
       assert.strictEqual(
@@ -134,7 +134,7 @@ describe("Database.layerServer, refused", () => {
 for (const engine of TestDatabase.engines) {
   describe.skipIf(engine.absent)(`Database on ${engine.name}`, () => {
     layer(engine.empty, { excludeTestServices: true })((it) => {
-      it.effect("values arrive as the code expects them", () =>
+      it.effect("values have the types that the code expects", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const rows = yield* sql`
@@ -167,7 +167,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("prepares a text with parameters once, but not the marked and the parameterless", () =>
+      it.effect("prepares a text with parameters once, but neither marked texts nor texts without parameters", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const prepared = Effect.map(
@@ -194,7 +194,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("a prepared text that failed works when its cause is gone", () =>
+      it.effect("a prepared text that failed works after its cause is removed", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const late = sql`SELECT id FROM late WHERE id = ${1}`
@@ -282,7 +282,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
       })
     )
 
-    it.scoped("names a database that does not exist", () =>
+    it.scoped("names the database if it does not exist", () =>
       Effect.gen(function* () {
         const url = new URL(Redacted.value(yield* TestDatabase.TestDatabaseUrl))
         url.pathname = "/absent_database"
@@ -328,7 +328,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
       })
     )
 
-    it.scoped("uses no connection again that was given back in the middle of a transaction", () =>
+    it.scoped("does not reuse a connection that was returned with an open transaction", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabase.TestDatabaseUrl
         yield* Effect.gen(function* () {
@@ -393,7 +393,7 @@ describe("Database.layerEmbeddedMemory", () => {
 })
 
 describe("Database.layerEmbedded", () => {
-  it.scopedLive("keeps its data, and lets one at a time in", () =>
+  it.scopedLive("keeps its data, and can be open only once", () =>
     Effect.gen(function* () {
       const dataDirectory = join(yield* temporary, "data")
       const open = Database.layer({ url: Option.none(), dataDirectory })
@@ -414,7 +414,7 @@ describe("Database.layerEmbedded", () => {
     })
   )
 
-  it.scopedLive("says which directory cannot be used", () =>
+  it.scopedLive("names a directory that cannot be used", () =>
     Effect.gen(function* () {
       const file = join(yield* temporary, "file")
       writeFileSync(file, "")

@@ -14,8 +14,8 @@ const stored = (values: Readonly<Record<string, readonly [value: string, type: s
   JSON.stringify(Object.fromEntries(Object.entries(values).map(([key, [value, type]]) => [key, { value, type }])))
 
 for (const engine of TestDatabase.engines)
-  describe.skipIf(engine.absent)(`values from before their definitions, on ${engine.name}`, () => {
-    it.live("get the type of their definition where they fit it, and keys in use get a definition", () =>
+  describe.skipIf(engine.absent)(`values older than their definitions, on ${engine.name}`, () => {
+    it.live("get the type of their definition if they fit, and keys in use get a definition", () =>
       Effect.gen(function* () {
         const place = Migrations.names.findIndex((name) => name.endsWith("_defined_values"))
         yield* Migrations.runFrom(Migrations.directory, Migrations.names.slice(0, place))

@@ -48,7 +48,7 @@ const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope
   it.scopedLive(name, () => Effect.provide(self(), NodeFileSystem.layer))
 
 describe("EmbeddedLock", () => {
-  test("makes the directory and a whole record, for this user only, and takes the record away", () =>
+  test("creates the directory and a whole record, for this user only, and removes the record", () =>
     Effect.gen(function* () {
       const directory = join(yield* temporary, "data", "catalog")
       yield* Effect.scoped(
@@ -81,7 +81,7 @@ describe("EmbeddedLock", () => {
       yield* EmbeddedLock.acquire(directory)
     }))
 
-  test("refuses while another process lives, and takes over when it is killed", () =>
+  test("refuses while another process is alive, and takes over after it is killed", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const other = yield* neighbour
@@ -98,7 +98,7 @@ describe("EmbeddedLock", () => {
       assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
     }))
 
-  test("believes a living pid whose start nobody recorded", () =>
+  test("trusts a living pid without a recorded start", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const other = yield* neighbour
@@ -150,7 +150,7 @@ describe("EmbeddedLock", () => {
       assert.deepInclude(refused, { _tag: "DatabaseInUse", pid: other.pid })
     }))
 
-  test("names the socket of the holder while there is one, to whoever is refused", () =>
+  test("names the socket of the holder in a refusal", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const socketSeen = Effect.map(Effect.flip(EmbeddedLock.acquire(directory)), (refused) =>
@@ -190,7 +190,7 @@ describe("EmbeddedLock", () => {
       assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
     }))
 
-  test("is whole at every moment while the socket comes and goes", () =>
+  test("has a whole record at every moment while the socket changes", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
@@ -205,7 +205,7 @@ describe("EmbeddedLock", () => {
       assert.deepStrictEqual(readdirSync(directory), ["catalog.lock"])
     }))
 
-  test("does not announce in a record that is not its own", () =>
+  test("does not write a socket into the record of another process", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
@@ -215,7 +215,7 @@ describe("EmbeddedLock", () => {
       assert.strictEqual(readFileSync(lockIn(directory), "utf8"), other)
     }))
 
-  test("leaves a record that is not its own", () =>
+  test("does not remove the record of another process", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const other = record(1, null, "someone else's")
@@ -228,7 +228,7 @@ describe("EmbeddedLock", () => {
       assert.strictEqual(readFileSync(lockIn(directory), "utf8"), other)
     }))
 
-  test("of many who find a dead holder, one takes over", () =>
+  test("lets one of many processes take over from a dead holder", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 40; round++) {
         const directory = yield* temporary

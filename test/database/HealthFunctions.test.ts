@@ -182,9 +182,9 @@ const rules: ReadonlyArray<KeyRule | undefined> = [
 ]
 
 for (const engine of engines) {
-  describe.skipIf(engine.absent)(`what scans ask of a value, on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`SQL functions of scans agree with the code, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("white space is the same to the database and to us, character by character", () =>
+      it.effect("on white space, for every character", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const rows = yield* sql`
@@ -200,7 +200,7 @@ for (const engine of engines) {
         })
       )
 
-      it.effect("and so is HTML without text or image", () =>
+      it.effect("on HTML without text and images", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const some = fc.sample(
@@ -221,7 +221,7 @@ for (const engine of engines) {
         })
       )
 
-      it.effect("and so is what fits a type", () =>
+      it.effect("on values that fit a type", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const all = rules.flatMap((rule, index) =>

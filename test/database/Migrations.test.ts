@@ -22,7 +22,7 @@ describe("Migrations", () => {
 
   for (const engine of TestDatabase.engines) {
     describe.skipIf(engine.absent)(engine.name, () => {
-      it.live("runs each once", () =>
+      it.live("runs each migration once", () =>
         Effect.gen(function* () {
           assert.deepStrictEqual(yield* Migrations.pending, Migrations.names)
           assert.match(
@@ -38,7 +38,7 @@ describe("Migrations", () => {
         }).pipe(Effect.provide(engine.empty))
       )
 
-      it.scopedLive("names the file that fails, and leaves nothing of the attempt", () =>
+      it.scopedLive("names the file that fails, and rolls back the attempt", () =>
         Effect.gen(function* () {
           const folder = yield* Effect.acquireRelease(
             Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-migrations-"))),
@@ -102,7 +102,7 @@ describe("Migrations", () => {
     )
 
   describe.skipIf(!TestDatabase.serverAnswers)("two processes that start together", () => {
-    it.live("one runs them, both end up current", () =>
+    it.live("one runs the migrations, and both are current afterwards", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabase.TestDatabaseUrl
         const boot = Effect.gen(function* () {

@@ -21,9 +21,9 @@ const TestLayer = Services.pipe(
   Layer.orDie
 )
 
-describe.skipIf(!serverAnswers)("what stores have beside their catalogs, of tables that nobody has analysed", () => {
+describe.skipIf(!serverAnswers)("merges of markets, definitions and translations on tables without statistics", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("is taken over by a few look-ups a record; a join by platform id reads the whole store for each", () =>
+    it.effect("take a few look-ups per record; a join by platform id reads the whole store for each record", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         for (const table of tables) yield* sql`ALTER TABLE ${sql(table)} SET (autovacuum_enabled = false)`

@@ -9,7 +9,8 @@ import { afterAll } from "vitest"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
-import { CatalogRepo, type ListFilters } from "../../src/catalog/CatalogRepo.ts"
+import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
+import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
 import { terms } from "../../src/catalog/SearchText.ts"
 import { ConnectionsRepo } from "../../src/connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
@@ -260,14 +261,14 @@ const access = (round: number) =>
     yield* users.rememberDevice(accountId, userId, {
       hash: secret("device", round),
       replaces: hashes.device,
-      most: 20
+      maxDevices: 20
     })
     assert.isTrue(Option.isSome(yield* users.setPassword(secret("link", round), "kept")))
     assert.isTrue(yield* users.disable(accountId, `new-${round}@example.com`))
-    assert.strictEqual(yield* users.attempt("sign-in", hashes.attempt, { most: 5, windowSeconds: 900 }), 0)
-    assert.isAtLeast(yield* users.attempt("sign-in", hashes.attempt, { most: 1, windowSeconds: 900 }), 1)
-    yield* users.takeBack("sign-in", hashes.attempt)
-    yield* users.forgive("sign-in", hashes.attempt)
+    assert.strictEqual(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 5, windowSeconds: 900 }), 0)
+    assert.isAtLeast(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 1, windowSeconds: 900 }), 1)
+    yield* users.uncountAttempt("sign-in", hashes.attempt)
+    yield* users.clearAttempts("sign-in", hashes.attempt)
     assert.strictEqual(yield* users.forget(life, 3_600, 86_400), 0)
     assert.strictEqual(yield* (yield* LeasesRepo).endOfGone, 0)
     yield* users.keepServiceAddress(`https://pim-${round}.example`)
@@ -332,7 +333,7 @@ const draft = (round: number) =>
       CatalogChange.SetGallery({ entityId, entries: [] }),
       CatalogChange.SetMembers({ collectionId: collection(2), productIds: [] })
     ])
-    yield* apply([CatalogChange.AskPublish({ entityId, storeId: secondStore })])
+    yield* apply([CatalogChange.RequestPublish({ entityId, storeId: secondStore })])
     yield* apply([
       CatalogChange.RefusePublish({ entityId, storeId: secondStore, error: { code: "invalid", message: "Refused" } })
     ])
@@ -618,7 +619,7 @@ const findings = (plans: ReadonlyArray<RecordedPlan>, tables: ReadonlyMap<string
 describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
   layer(Live, { excludeTestServices: true })((it) => {
     it.effect(
-      "scan no large table from end to end, whether planned for their parameters or for any",
+      "scan no whole large table, with custom and with generic plans",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -668,7 +669,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       entity_sku: Effect.flatMap(ImportsRepo, ({ match }) => match(accountId, ["sku-4711"], [])),
       entity_variants: Effect.flatMap(DraftsRepo, ({ lock }) => lock(accountId, [product(4_711)], []))
     }))
-      it.effect(`are found to scan when the index ${index} is missing`, () =>
+      it.effect(`are reported to scan a table when the index ${index} is missing`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const tables = yield* largeTables

@@ -9,7 +9,7 @@ const begunBy = (semaphores: RateLimitSemaphores) => {
 }
 
 describe("rate-limit semaphores", () => {
-  it("let an account hold its share, serve those who wait in turn, and forget it afterwards", () => {
+  it("let an account use its share, serve waiters in order, and forget the account afterwards", () => {
     const semaphores = new RateLimitSemaphores({ perAccount: 2, perCredential: 2, queue: 3 })
     const { begun, take } = begunBy(semaphores)
     const names = ["a", "b", "c", "d", "e"]
@@ -25,7 +25,7 @@ describe("rate-limit semaphores", () => {
     assert.strictEqual(semaphores.size, 0)
   })
 
-  it("let others of the account pass one whose credential holds its share", () => {
+  it("let other credentials of the account pass one that has used up its share", () => {
     const semaphores = new RateLimitSemaphores({ perAccount: 3, perCredential: 1, queue: 9 })
     const { begun, take } = begunBy(semaphores)
     take("one", "key", "a")
@@ -39,7 +39,7 @@ describe("rate-limit semaphores", () => {
     assert.deepStrictEqual(begun, ["a", "c", "d", "b"])
   })
 
-  it("serve nobody who has withdrawn", () => {
+  it("do not serve a waiter that has withdrawn", () => {
     const semaphores = new RateLimitSemaphores({ perAccount: 1, perCredential: 1, queue: 9 })
     const { begun, take } = begunBy(semaphores)
     take("one", "key", "a")
@@ -49,7 +49,7 @@ describe("rate-limit semaphores", () => {
     assert.deepStrictEqual(begun, ["a", "c"])
   })
 
-  it("are half of a pool by default, and never nothing", () => {
+  it("are half of a pool by default, and at least one", () => {
     const half = { perAccount: 50, perCredential: 50, queue: 7 }
     assert.deepStrictEqual(limitsOf(half, 10), { perAccount: 5, perCredential: 5, queue: 7 })
     assert.deepStrictEqual(limitsOf(half, 1), { perAccount: 1, perCredential: 1, queue: 7 })

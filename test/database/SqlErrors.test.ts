@@ -59,7 +59,7 @@ describe("SqlErrors.classify", () => {
     }
   })
 
-  it("knows a lost connection by what pg says", () => {
+  it("recognizes a lost connection by the message of pg", () => {
     for (const message of [
       "Connection terminated",
       "Connection terminated unexpectedly",
@@ -77,7 +77,7 @@ describe("SqlErrors.classify", () => {
 describe("SqlErrors.orDie", () => {
   const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.exit(effect).pipe(Effect.provide(silent))
 
-  it.effect("answers Unavailable for a database that cannot serve, and for a lost race outside a transaction", () =>
+  it.effect("dies with Unavailable if the database is unavailable, and after a conflict outside a transaction", () =>
     Effect.gen(function* () {
       for (const code of ["57P01", "ECONNREFUSED", "40001", "40P01"]) {
         assert.instanceOf(defectOf(yield* run(SqlErrors.orDie(withCode(code)))), Unavailable, code)
@@ -85,7 +85,7 @@ describe("SqlErrors.orDie", () => {
     })
   )
 
-  it.effect("dies with the error itself when it is ours", () =>
+  it.effect("dies with the error itself if it is a defect", () =>
     Effect.gen(function* () {
       const error = withCode("42703")
       assert.strictEqual(defectOf(yield* run(SqlErrors.orDie(error))), error)
@@ -94,7 +94,7 @@ describe("SqlErrors.orDie", () => {
     })
   )
 
-  it.effect("leaves domain errors and values alone", () =>
+  it.effect("leaves domain errors and values unchanged", () =>
     Effect.gen(function* () {
       const program: Effect.Effect<number, NotFound | SqlError> = new NotFound()
       assert.instanceOf(yield* Effect.flip(SqlErrors.orDie(program)), NotFound)
@@ -106,7 +106,7 @@ describe("SqlErrors.orDie", () => {
 for (const engine of TestDatabase.engines) {
   describe.skipIf(engine.absent)(`SqlErrors on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("text that no column holds", () =>
+      it.effect("text that cannot be stored", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const zero = yield* Effect.flip(sql`SELECT ${"a\u0000b"}::text`)
@@ -116,7 +116,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("a statement of ours that is wrong, described in one line", () =>
+      it.effect("a wrong statement, described in one line", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const error = yield* Effect.flip(sql`SELECT absent FROM account`)

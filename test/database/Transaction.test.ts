@@ -42,7 +42,7 @@ for (const engine of TestDatabase.engines) {
     const TestLayer = Layer.mergeAll(Transaction.layer, tables, silent).pipe(Layer.provideMerge(engine.empty))
 
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("commits together, or not at all", () =>
+      it.effect("commits all writes or none", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           yield* run(Effect.zip(write(1, "a"), write(2, "b")))
@@ -53,7 +53,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("runs what waits for the commit once, after it, and nothing of what was rolled back", () =>
+      it.effect("runs effects of afterCommit once after the commit, and none of a rollback", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           const seen = yield* Ref.make<ReadonlyArray<string>>([])
@@ -81,7 +81,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("repeats a lost transaction from its beginning, its losses as errors and as defects", () =>
+      it.effect("repeats a transaction after a conflict, as an error and as a defect", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           const attempts = yield* Ref.make(0)
@@ -101,7 +101,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("gives up after three repeats, with Unavailable", () =>
+      it.effect("fails with Unavailable after three repeats", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           const attempts = yield* Ref.make(0)
@@ -116,7 +116,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("runs once what cannot be repeated", () =>
+      it.effect("does not repeat other failures", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           const sql = yield* SqlClient.SqlClient
@@ -139,7 +139,7 @@ for (const engine of TestDatabase.engines) {
         })
       )
 
-      it.effect("inside another is a savepoint: undone alone, repeated only as a whole", () =>
+      it.effect("is a savepoint inside another: rolled back alone, repeated only as a whole", () =>
         Effect.gen(function* () {
           const { run } = yield* Transaction
           yield* run(
@@ -176,7 +176,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Transaction between two connection
   )
 
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("the loser of a deadlock is run again, and both commit", () =>
+    it.effect("the victim of a deadlock is run again, and both commit", () =>
       Effect.gen(function* () {
         const { run } = yield* Transaction
         const sql = yield* SqlClient.SqlClient
@@ -205,7 +205,7 @@ describe.skipIf(!TestDatabase.serverAnswers)("Transaction between two connection
       })
     )
 
-    it.effect("a connection lost in the middle answers Unavailable, once, and the next transaction runs", () =>
+    it.effect("a connection lost in a transaction is Unavailable once, and the next transaction runs", () =>
       Effect.gen(function* () {
         const { run } = yield* Transaction
         const sql = yield* SqlClient.SqlClient

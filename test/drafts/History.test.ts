@@ -42,7 +42,7 @@ for (const engine of engines)
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
       "of all entities",
       (it) => {
-        it.effect("an import tells of what it made and of what it changed, and of nothing else", () =>
+        it.effect("an import records only what it created and changed", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["a.example"] })
             const sql = yield* SqlClient.SqlClient
@@ -92,7 +92,7 @@ for (const engine of engines)
           })
         )
 
-        it.effect("the demo's are whole, and a history with a gap is found", () =>
+        it.effect("the demo's have no gaps, and a planted gap is found", () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
             yield* (yield* Demo).create

@@ -110,7 +110,7 @@ const aList = (dice: Dice, shop: Shop, nonce: string): ReadonlyArray<CatalogChan
       storeId,
       values: { sku: dice.pick([`STORE-${nonce}`, null]) }
     }),
-    CatalogChange.AskPublish({ entityId: dice.pick(variantIds), storeId }),
+    CatalogChange.RequestPublish({ entityId: dice.pick(variantIds), storeId }),
     CatalogChange.RefusePublish({ entityId: dice.pick(shop.products).id, storeId, error: { code: "x", message: "x" } }),
     CatalogChange.AcceptPublish({ entityId: dice.pick([owner, ...shop.collections]), storeId })
   ]

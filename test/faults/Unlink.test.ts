@@ -85,7 +85,7 @@ const aList = (dice: Dice, { products, storeIds, variants }: Shop, nonce: string
       CatalogChange.AcceptPublish({ entityId: product, storeId }),
       CatalogChange.AcceptPublish({ entityId: variant, storeId })
     ],
-    [CatalogChange.AskPublish({ entityId: variant, storeId })]
+    [CatalogChange.RequestPublish({ entityId: variant, storeId })]
   ])
 }
 

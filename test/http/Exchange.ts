@@ -279,7 +279,7 @@ export const refusals = {
   badQuery: misfit("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25"),
   foreignCursor: misfit(
     "cursor",
-    "was not given by this list under these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
+    "is not a cursor of this list with these filters; send next_cursor unchanged and repeat the filters of the first page, or start again without a cursor"
   )
 } as const satisfies Record<string, Refusal>
 

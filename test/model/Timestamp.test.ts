@@ -116,7 +116,7 @@ describe("fromRfc3339", () => {
     assert.deepStrictEqual(fromRfc3339(text), Either.left(message))
   })
 
-  it("agrees with the calendar for every day of four centuries and the days beyond each month", () => {
+  it("agrees with the calendar for every day of four centuries and the days after each month", () => {
     let real = 0
     for (let year = 1800; year < 2200; year++) {
       for (let month = 1; month <= 12; month++) {
@@ -130,7 +130,7 @@ describe("fromRfc3339", () => {
     assert.strictEqual(real, 146_097 - 400 * 12 * 27)
   })
 
-  it("agrees with Date on whole milliseconds, whatever the offset", () => {
+  it("agrees with Date on whole milliseconds, with any offset", () => {
     const offsets = fc.tuple(fc.constantFrom("+", "-"), fc.nat(23), fc.nat(59))
     fc.assert(
       fc.property(instants, offsets, fc.nat(999), ({ text }, [sign, hours, minutes], millis) => {
@@ -140,7 +140,7 @@ describe("fromRfc3339", () => {
     )
   })
 
-  it("gives the least microsecond that is not earlier than what was written", () => {
+  it("rounds up to the next microsecond", () => {
     const digits = fc.array(fc.nat(9), { minLength: 1, maxLength: 30 }).map((all) => all.join(""))
     fc.assert(
       fc.property(digits, (fraction) => {
@@ -152,7 +152,7 @@ describe("fromRfc3339", () => {
     )
   })
 
-  it("reads its own form as it is, and never gives another", () => {
+  it("reads its own form unchanged, and returns no other form", () => {
     fc.assert(
       fc.property(instants, ({ text }) => {
         assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
@@ -161,7 +161,7 @@ describe("fromRfc3339", () => {
     )
   })
 
-  it("answers any text with a timestamp or a sentence, and does not repeat the text", () => {
+  it("returns a timestamp or a message for any text, and does not repeat the text", () => {
     const almost = fc.string({ unit: fc.constantFrom(..."0123456789-+:.TtZz é"), maxLength: 40 })
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "binary" }), almost, fc.date().map(String)), (text) => {
@@ -197,7 +197,7 @@ describe("Timestamp", () => {
     assert.deepStrictEqual<unknown>(schema, { type: "string", format: "date-time" })
   })
 
-  it("orders by text as by time", () => {
+  it("has the same order as text and as time", () => {
     fc.assert(
       fc.property(instants, instants, (a, b) => {
         assert.strictEqual(a.text < b.text, a.micros < b.micros)
@@ -207,7 +207,7 @@ describe("Timestamp", () => {
     )
   })
 
-  it("comes from milliseconds and gives them back", () => {
+  it("converts from and to milliseconds", () => {
     assert.strictEqual(fromMillis(0), "1970-01-01T00:00:00.000000Z")
     assert.strictEqual(fromMillis(-1), "1969-12-31T23:59:59.999000Z")
     assert.strictEqual(fromMillis(1.9), "1970-01-01T00:00:00.001000Z")
@@ -224,7 +224,7 @@ describe("Timestamp", () => {
     )
   })
 
-  it("moves by microseconds", () => {
+  it("adds microseconds", () => {
     const moves: ReadonlyArray<readonly [string, number, string]> = [
       ["2026-01-01T00:00:00.000000Z", 1, "2026-01-01T00:00:00.000001Z"],
       ["2025-12-31T23:59:59.999999Z", 1, "2026-01-01T00:00:00.000000Z"],
@@ -257,13 +257,13 @@ describe("Timestamp", () => {
 describe("Rfc3339Parameter", () => {
   const decode = Schema.decodeUnknownEither(Rfc3339Parameter)
 
-  it("decodes to a timestamp and encodes it as it is", () => {
+  it("decodes to a timestamp and encodes it unchanged", () => {
     const decoded = decode("2026-01-01T01:30:00+02:00")
     assert.deepStrictEqual(decoded, Either.right(timestamp("2025-12-31T23:30:00.000000Z")))
     assert.strictEqual(Schema.encodeSync(Rfc3339Parameter)(first), first)
   })
 
-  it.each(["tomorrow", "2026-01-01T00:00:00 02:00"])("fails on %j with the sentence and nothing else", (text) => {
+  it.each(["tomorrow", "2026-01-01T00:00:00 02:00"])("fails on %j with only the message", (text) => {
     const issues = Either.mapLeft(decode(text), ParseResult.ArrayFormatter.formatErrorSync)
     assert.deepStrictEqual(
       Either.mapLeft(issues, (all) => all.map((issue) => issue.message)),

@@ -38,7 +38,7 @@ describe("a fair queue", () => {
     })
   )
 
-  it.effect("refuses more than ten of a lane, and takes a place from the longest lane for a shorter one", () =>
+  it.effect("refuses more than ten waiters of a lane, and gives a place of the longest lane to a shorter one", () =>
     Effect.gen(function* () {
       const { done, enter, open } = yield* busyQueue
       const fibers: Array<{ readonly name: string; readonly fiber: Fiber.Fiber<Either.Either<void, "full">> }> = []
@@ -57,7 +57,7 @@ describe("a fair queue", () => {
     })
   )
 
-  it.effect("keeps its places when work fails or is interrupted, running or waiting", () =>
+  it.effect("frees its places when work fails or is interrupted, running or waiting", () =>
     Effect.gen(function* () {
       const { done, enter, open, queue } = yield* busyQueue
       const failing = yield* Effect.fork(Effect.either(queue.run({ name: "f", preferred: false })(Effect.fail("no"))))
@@ -75,7 +75,7 @@ describe("a fair queue", () => {
     })
   )
 
-  it.live("refuses whoever waits too long, and keeps its places", () =>
+  it.live("refuses a caller that waits too long, and frees its place", () =>
     Effect.gen(function* () {
       const { done, enter, open } = yield* busyQueueWith(20)
       const late = [yield* enter("a"), yield* enter("b", true)]

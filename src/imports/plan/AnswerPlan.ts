@@ -1,4 +1,4 @@
-import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import type { CatalogChange } from "../../drafts/CatalogChange.ts"
 import type { ImportSource, StoreEntity } from "../StoreProduct.ts"
 import { readValues } from "./ImportedValues.ts"

@@ -1,11 +1,12 @@
-import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
+import { sameOrder } from "../../drafts/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { ImportSource, StoreCollection, Values } from "../StoreProduct.ts"
 import { readValues } from "./ImportedValues.ts"
 import type { ImportPlan } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
-import { findRemovals, intersect, type ListState, sameOrder, subtract } from "./ListOrder.ts"
+import { findRemovals, intersect, type ListState, subtract } from "./ListOrder.ts"
 import { isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 
 /** Whether a person set the order of the members. Any other order is computed by the store and is not imported. */

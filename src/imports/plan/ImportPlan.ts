@@ -1,4 +1,4 @@
-import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import type { CatalogChange, Locked } from "../../drafts/CatalogChange.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"

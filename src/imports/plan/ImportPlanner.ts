@@ -1,11 +1,12 @@
-import type { Aggregate, VersionState } from "../../drafts/Aggregate.ts"
+import type { Aggregate, VersionState } from "../../catalog/Aggregate.ts"
+import { sameOrder } from "../../drafts/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { type EntityKind, valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"
 import { findNewTypes, readValues } from "./ImportedValues.ts"
 import type { FieldConflict, ImportPlan, StagedChange } from "./ImportPlan.ts"
-import { followOrder, intersect, type ListState, sameOrder } from "./ListOrder.ts"
+import { followOrder, intersect, type ListState } from "./ListOrder.ts"
 import { effectiveOn, isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 
 const listText = (ids: ReadonlyArray<EntityId>) => JSON.stringify(ids)

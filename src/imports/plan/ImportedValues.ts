@@ -1,4 +1,4 @@
-import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { builtInFields, typeOf, valueOf } from "../../model/Attribute.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"

@@ -1,10 +1,7 @@
-import { inOrderOf } from "../../drafts/Aggregate.ts"
+import { inOrderOf, sameOrder } from "../../drafts/Aggregate.ts"
 import type { EntityId } from "../../model/Ids.ts"
 
 type Ids = ReadonlyArray<EntityId>
-
-export const sameOrder = (left: Ids, right: Ids) =>
-  left.length === right.length && left.every((id, index) => id === right[index])
 
 export const intersect = (ids: Ids, others: Ids) => {
   const included = new Set(others)

@@ -1,4 +1,5 @@
-import { type Aggregate, type GalleryEntry, inOrderOf } from "../../drafts/Aggregate.ts"
+import type { Aggregate, GalleryEntry } from "../../catalog/Aggregate.ts"
+import { inOrderOf } from "../../drafts/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"

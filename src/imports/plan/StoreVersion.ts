@@ -1,4 +1,4 @@
-import type { Aggregate, VersionState } from "../../drafts/Aggregate.ts"
+import type { Aggregate, VersionState } from "../../catalog/Aggregate.ts"
 import { effective } from "../../model/Attribute.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"

@@ -1,4 +1,4 @@
-import type { Aggregate } from "../../drafts/Aggregate.ts"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { effective, valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { StoreProduct, StoreVariant, Values } from "../StoreProduct.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { ValidationFailed } from "../../model/Errors.ts"
 import type { AccountId, ImportId, StoreId } from "../../model/Ids.ts"
-import { makeBreath } from "../../runtime/Breath.ts"
+import { makePause } from "../../runtime/Pause.ts"
 import type { FoundEntity, MatchedBy } from "../PulledRecord.ts"
 import { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
 import { describeRecord, type Write } from "./StoreReading.ts"
@@ -34,7 +34,7 @@ export const makeRecordMatching = Effect.gen(function* () {
   /** Matches every record. Each rule sees all records before the next one, so that a weaker match never replaces a stronger. */
   return <E>(accountId: AccountId, storeId: StoreId, id: ImportId, count: number, write: Write<E>) =>
     Effect.gen(function* () {
-      const breathe = yield* makeBreath
+      const pause = yield* makePause
       const ranges = Array.from({ length: Math.ceil(count / recordsPerStatement) }, (_, index) => ({
         accountId,
         id,
@@ -46,7 +46,7 @@ export const makeRecordMatching = Effect.gen(function* () {
           const matches = yield* pulled.find(rule, range, storeId)
           if (rule === "sku") yield* refuseAmbiguous(accountId, id, matches)
           yield* write(pulled.claim(range, matches))
-          yield* breathe
+          yield* pause
         }
       yield* Effect.forEach(ranges, (range) => write(pulled.disown(range)), { discard: true })
     })

@@ -3,8 +3,8 @@ import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { ValidationFailed } from "../../model/Errors.ts"
 import { type AccountId, type ImportId, nilUuid } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
-import { makeBreath } from "../../runtime/Breath.ts"
 import { FaultInjector } from "../../runtime/FaultInjector.ts"
+import { makePause } from "../../runtime/Pause.ts"
 import { StoresRepo } from "../../stores/StoresRepo.ts"
 import { type Compared, ImportStaging, partsAtOnce, type ReportProgress } from "../ImportStaging.ts"
 import { ImportsRepo } from "../ImportsRepo.ts"
@@ -34,7 +34,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
     report: ReportProgress
   ) =>
     Effect.gen(function* () {
-      const breathe = yield* makeBreath
+      const pause = yield* makePause
       let done = 0
       const stageBatch = (batch: ReadonlyArray<RecordGroup>) =>
         Effect.gen(function* () {
@@ -47,7 +47,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
           }
           done += batch.reduce((sum, group) => sum + group.length, 0)
           yield* faults.at("staged")
-          yield* breathe
+          yield* pause
           yield* report({ step: "comparing", done, total: count })
         })
       yield* readGroups(pulled, accountId, id).pipe(

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { Transaction } from "../../database/Transaction.ts"
-import type { Aggregate } from "../../drafts/Aggregate.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../../model/Ids.ts"

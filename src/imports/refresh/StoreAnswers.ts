@@ -1,12 +1,12 @@
 import { Chunk, Effect, Stream } from "effect"
+import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { Transaction } from "../../database/Transaction.ts"
-import type { Aggregate } from "../../drafts/Aggregate.ts"
 import type { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
 import type { AccountId, EntityId, ImportId, StoreId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
-import { makeBreath } from "../../runtime/Breath.ts"
+import { makePause } from "../../runtime/Pause.ts"
 import { StoreAccess } from "../../stores/StoreAccess.ts"
 import { variantsByProduct } from "../CatalogView.ts"
 import { partsAtOnce, type ReportProgress } from "../ImportStaging.ts"
@@ -90,7 +90,7 @@ export const makeStoreAnswers = Effect.gen(function* () {
       yield* match(accountId, storeId, id, count, write)
       const changedKeys = yield* repo.changedKeys(accountId, id)
       const source: ImportSource = { storeId, isComplete: true, begunAt }
-      const breathe = yield* makeBreath
+      const pause = yield* makePause
       let entities = 0
       let ordinal = firstAnswer
       yield* readGroups(pulled, accountId, id).pipe(
@@ -103,7 +103,7 @@ export const makeStoreAnswers = Effect.gen(function* () {
               .map((changes): StagedItem => ({ ordinal: ordinal++, entities: changes.length, changes }))
             entities += items.reduce((sum, item) => sum + item.entities, 0)
             if (items.length > 0) yield* write(repo.stage(accountId, id, items))
-            yield* breathe
+            yield* pause
           })
         )
       )

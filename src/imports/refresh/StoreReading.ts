@@ -8,8 +8,8 @@ import type { Timestamp } from "../../model/Timestamp.ts"
 import { PlatformClient, type PlatformStore } from "../../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../../platform/PlatformErrors.ts"
 import type { PlatformRecord } from "../../platform/PlatformRecord.ts"
-import { makeBreath } from "../../runtime/Breath.ts"
 import { FaultInjector } from "../../runtime/FaultInjector.ts"
+import { makePause } from "../../runtime/Pause.ts"
 import { Mirror } from "../../storedata/Mirror.ts"
 import type { MirrorSummary } from "../../storedata/MirrorRecords.ts"
 import { StoreAccess } from "../../stores/StoreAccess.ts"
@@ -106,7 +106,7 @@ export const makeStoreReading = Effect.gen(function* () {
     write: Write<E>
   ) =>
     Effect.gen(function* () {
-      const breathe = yield* makeBreath
+      const pause = yield* makePause
       const toPulled = makeNumbering()
       let count = 0
       yield* platform.pull(opened).pipe(
@@ -117,7 +117,7 @@ export const makeStoreReading = Effect.gen(function* () {
             count += records.length
             return write(pulled.keep(accountId, id, Chunk.toReadonlyArray(records))).pipe(
               Effect.zipRight(faults.at("pulled")),
-              Effect.zipRight(breathe),
+              Effect.zipRight(pause),
               Effect.zipRight(report({ step: "fetching", done: count, total: 0 }))
             )
           })

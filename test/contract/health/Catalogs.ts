@@ -395,7 +395,7 @@ export class World {
           case "refuse":
             return [CatalogChange.RefusePublish({ ...target, error: { code: "busy", message: "Busy" } })]
           case "ask":
-            return [CatalogChange.AskPublish(target)]
+            return [CatalogChange.RequestPublish(target)]
         }
         break
       }

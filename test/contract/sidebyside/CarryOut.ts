@@ -73,7 +73,7 @@ const changesOf = (world: World, described: ReadonlyArray<Change>): ReadonlyArra
           error: { code: "busy", message: "Busy" }
         })
       case "ask":
-        return CatalogChange.AskPublish({ entityId: any(each.entity), storeId: store(each.store) })
+        return CatalogChange.RequestPublish({ entityId: any(each.entity), storeId: store(each.store) })
       case "gallery":
         return CatalogChange.SetGallery({
           entityId: any(each.entity),

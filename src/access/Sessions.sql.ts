@@ -1,0 +1,74 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { SignedIn } from "./User.ts"
+import type { UsersRepo } from "./UsersRepo.ts"
+
+type SessionStatements = Pick<
+  Context.Tag.Service<UsersRepo>,
+  "endSession" | "findDevice" | "findSession" | "recordSession" | "rememberDevice" | "startSession"
+>
+
+/** Statements on the browsers of users: their sessions, and the devices where a user signed in before. */
+export const makeSessionStatements = (sql: SqlClient): SessionStatements => {
+  const findSession = SqlSchema.findOne({
+    Request: Schema.Struct({ hash: Schema.String, idleSeconds: Schema.Number, wholeSeconds: Schema.Number }),
+    Result: Schema.Struct({ ...SignedIn.fields, useUnrecorded: Schema.Boolean }),
+    execute: ({ hash, idleSeconds, wholeSeconds }) => sql`
+      SELECT s.account_id AS "accountId", a.name AS "accountName", u.id AS "userId", u.email,
+             encode(s.hash, 'hex') AS "sessionHash", s.last_seen_at < date_trunc('minute', app_now()) AS "useUnrecorded"
+      FROM session s
+      JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
+      JOIN account a ON a.id = s.account_id
+      WHERE s.hash = decode(${hash}, 'hex') AND u.disabled_at IS NULL
+        AND s.last_seen_at > app_now() - make_interval(secs => ${idleSeconds})
+        AND s.created_at > app_now() - make_interval(secs => ${wholeSeconds})`
+  })
+
+  const findDevice = SqlSchema.findOne({
+    Request: Schema.Struct({ hash: Schema.String, lifeSeconds: Schema.Number }),
+    Result: Schema.Struct({ email: Schema.String }),
+    execute: ({ hash, lifeSeconds }) => sql`
+      SELECT u.email
+      FROM sign_in_device d
+      JOIN app_user u ON u.account_id = d.account_id AND u.id = d.user_id
+      WHERE d.hash = decode(${hash}, 'hex') AND u.disabled_at IS NULL
+        AND d.signed_in_at > app_now() - make_interval(secs => ${lifeSeconds})`
+  })
+
+  return {
+    startSession: (accountId, id, hash) =>
+      sql`
+        INSERT INTO session (account_id, user_id, hash) VALUES (${accountId}, ${id}, decode(${hash}, 'hex'))`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
+    findSession: (hash, life) => orDie(findSession({ hash, ...life })),
+    recordSession: (accountId, hash) =>
+      sql`
+        UPDATE session SET last_seen_at = app_now()
+        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')
+          AND last_seen_at < date_trunc('minute', app_now())`.pipe(Effect.asVoid, orDie),
+    endSession: (accountId, hash) =>
+      sql`DELETE FROM session WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
+    findDevice: (hash, lifeSeconds) => orDie(findDevice({ hash, lifeSeconds })),
+    rememberDevice: (accountId, id, { hash, maxDevices, replaces }) =>
+      sql`
+        WITH added AS (
+          INSERT INTO sign_in_device (account_id, user_id, hash) VALUES (${accountId}, ${id}, decode(${hash}, 'hex'))
+        )
+        DELETE FROM sign_in_device
+        WHERE account_id = ${accountId} AND user_id = ${id} AND (
+          hash = decode(${replaces}, 'hex')
+          OR hash IN (
+            SELECT hash FROM sign_in_device
+            WHERE account_id = ${accountId} AND user_id = ${id}
+            ORDER BY signed_in_at DESC, hash OFFSET ${maxDevices - 1}
+          )
+        )`.pipe(Effect.asVoid, orDie)
+  }
+}

@@ -1,0 +1,166 @@
+import { Clock, Data, Deferred, Effect, Exit, Option, Redacted, type Scope } from "effect"
+
+/** How long one call may take. Requests wait for it. */
+const callMillis = 250
+const checkMillis = callMillis / 5
+const connectMillis = 2_000
+const retryMillis = 1_000
+const warningMillis = 60_000
+
+/** Redis did not answer, or not in the expected form. */
+export class NoRedis extends Data.TaggedError("NoRedis")<{ readonly reason: string }> {}
+
+export const noRedis = (cause: unknown): NoRedis => {
+  if (cause instanceof NoRedis) return cause
+  const parts = cause instanceof AggregateError ? cause.errors : [cause]
+  return new NoRedis({ reason: parts.map((part) => (part instanceof Error ? part.message : String(part))).join("; ") })
+}
+
+const tooSlow = new NoRedis({ reason: `no answer within ${callMillis} ms` })
+
+/** Opens a connection that fails at once: it queues no calls while it connects, and does not reconnect. */
+const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) =>
+  Effect.gen(function* () {
+    // Loading it takes longer than most commands run, and only a server with this setting needs it.
+    const { createClient } = yield* Effect.promise(() => import("redis"))
+    const client = yield* Effect.acquireRelease(
+      Effect.try({
+        try: () =>
+          createClient({
+            url: Redacted.value(url),
+            // These commands read the same in RESP 2 and 3, and every proxy speaks 2.
+            RESP: 2,
+            disableOfflineQueue: true,
+            commandOptions: { timeout: 0 },
+            socket: { connectTimeout: connectMillis, reconnectStrategy: false }
+          }),
+        catch: noRedis
+      }),
+      (client) =>
+        Effect.sync(() => {
+          client.destroy()
+          // A client that is destroyed while it connects would go on with the socket that it gets.
+          client.on("connect", () => client.destroy())
+        })
+    )
+    client.on("error", onBroken)
+    yield* Effect.tryPromise({ try: () => client.connect(), catch: noRedis }).pipe(
+      Effect.timeoutFail({
+        duration: connectMillis,
+        onTimeout: () => new NoRedis({ reason: `no connection within ${connectMillis} ms` })
+      })
+    )
+    return client
+  })
+
+export type RedisClient = Effect.Effect.Success<ReturnType<typeof openClient>>
+
+/** When each call that has no answer yet began, oldest first. */
+type PendingCalls = Set<{ since: number }>
+
+/** Fails when a call takes too long. One timer for all calls: a timer for each would cost more than the call. */
+const watchCalls = (pending: PendingCalls): Effect.Effect<never, NoRedis> =>
+  Effect.gen(function* () {
+    const before = performance.now()
+    yield* Effect.sleep(checkMillis)
+    const now = performance.now()
+    // A process that was stalled could not read answers: that time does not count.
+    const stalledMillis = now - before - checkMillis
+    if (stalledMillis > checkMillis) for (const call of pending) call.since = Math.min(call.since + stalledMillis, now)
+    const [oldest] = pending
+    if (oldest !== undefined && now - oldest.since >= callMillis) return yield* tooSlow
+  }).pipe(Effect.forever)
+
+/** Warns once a minute while Redis does not answer, and logs when it answers again. */
+const makeOutageLog = (url: Redacted.Redacted) => {
+  const place = URL.canParse(Redacted.value(url)) ? `Redis at ${new URL(Redacted.value(url)).host}` : "Redis"
+  let lastWarning = Number.NEGATIVE_INFINITY
+  let isOut = false
+
+  const recovered = Effect.suspend(() => {
+    isOut = false
+    return Effect.logInfo(`${place} answers again: all processes count there`)
+  })
+
+  return {
+    warn: ({ reason }: NoRedis) =>
+      Effect.suspend(() => {
+        const now = performance.now()
+        if (now - lastWarning < warningMillis) return Effect.void
+        lastWarning = now
+        isOut = true
+        return Effect.logWarning(`${place} does not answer (${reason}): until it does, each process counts by itself`)
+      }),
+    answered: <Answer>(answer: Answer) => (isOut ? Effect.as(recovered, answer) : Effect.succeed(answer))
+  }
+}
+
+interface Connection {
+  readonly client: RedisClient
+  readonly breakOff: (cause: unknown) => void
+}
+
+/** Runs a command on the open connection. None: Redis does not answer; returned within about 300 ms. */
+export type RunOnRedis = <Answer>(
+  command: (client: RedisClient) => Effect.Effect<Answer, NoRedis>
+) => Effect.Effect<Option.Option<Answer>>
+
+/**
+ * Connects in the background, and again one second after each failure, until the scope closes. Returns after the first
+ * attempt, whether it succeeded or failed.
+ */
+export const makeRedisConnection = (url: Redacted.Redacted): Effect.Effect<RunOnRedis, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const outages = makeOutageLog(url)
+    const pending: PendingCalls = new Set()
+    const firstAttempt = yield* Deferred.make<void>()
+    let current: Connection | undefined
+
+    /** Connects and waits until the connection ends, which is always a failure. */
+    const connect = Effect.gen(function* () {
+      const broken = yield* Deferred.make<never, NoRedis>()
+      const breakOff = (cause: unknown) => {
+        if (current?.breakOff === breakOff) current = undefined
+        Deferred.unsafeDone(broken, Exit.fail(noRedis(cause)))
+      }
+      const client = yield* openClient(url, breakOff)
+      yield* Effect.tryPromise({ try: () => client.ping(), catch: noRedis }).pipe(
+        Effect.timeoutFail({ duration: callMillis, onTimeout: () => tooSlow })
+      )
+      current = { client, breakOff }
+      yield* Deferred.succeed(firstAttempt, undefined)
+      // The scope closes next and destroys the client, which fails its pending calls.
+      return yield* Effect.raceFirst(Deferred.await(broken), watchCalls(pending)).pipe(
+        Effect.ensuring(Effect.sync(() => breakOff(tooSlow)))
+      )
+    })
+
+    yield* Effect.scoped(connect).pipe(
+      Effect.catchAll(outages.warn),
+      Effect.zipRight(Deferred.succeed(firstAttempt, undefined)),
+      Effect.zipRight(Effect.sleep(retryMillis)),
+      Effect.forever,
+      // Redis takes real time, even when a test moves the clock.
+      Effect.withClock(Clock.make()),
+      Effect.forkScoped
+    )
+    yield* Deferred.await(firstAttempt)
+
+    return (command) =>
+      Effect.suspend(() => {
+        if (current === undefined) return Effect.succeedNone
+        const { breakOff, client } = current
+        const call = { since: performance.now() }
+        pending.add(call)
+        return command(client).pipe(
+          Effect.ensuring(Effect.sync(() => pending.delete(call))),
+          Effect.matchEffect({
+            onFailure: (failure) => {
+              breakOff(failure)
+              return Effect.succeedNone
+            },
+            onSuccess: (answer) => outages.answered(Option.some(answer))
+          })
+        )
+      })
+  })

@@ -1,0 +1,119 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { Attributes, EntityKind } from "../model/Attribute.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import { PublishStatus } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import type { CatalogRepo } from "./CatalogRepo.ts"
+import { VersionsRecord } from "./CatalogRows.ts"
+import { StorePublishState } from "./Entity.ts"
+
+/** Reads of one entity. */
+export const makeCatalogDetails = (
+  sql: SqlClient
+): Pick<Context.Tag.Service<CatalogRepo>, "find" | "onStore" | "versions"> => {
+  const findEntity = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, id: EntityId }),
+    Result: Schema.Struct({
+      id: EntityId,
+      title: Schema.String,
+      attributes: Attributes,
+      draftRevision: Schema.Number,
+      pendingPublish: Schema.Boolean,
+      lastPublishStatus: PublishStatus,
+      createdAt: Timestamp,
+      updatedAt: Timestamp,
+      parentId: Schema.NullOr(EntityId),
+      variantIds: Schema.Array(EntityId),
+      mediaIds: Schema.Array(EntityId),
+      collectionIds: Schema.Array(EntityId),
+      productsCount: Schema.Number,
+      usedBy: Schema.Array(Schema.Struct({ id: EntityId, kind: EntityKind })),
+      stores: Schema.Array(StorePublishState)
+    }),
+    execute: ({ accountId, id, kind }) => sql`
+      SELECT e.id, e.title, e.attributes, e.draft_revision AS "draftRevision", e.pending_publish AS "pendingPublish",
+             e.last_publish_status AS "lastPublishStatus", rfc3339(e.created_at) AS "createdAt",
+             rfc3339(e.canonical_changed_at) AS "updatedAt", e.parent_id AS "parentId",
+             ARRAY(
+               SELECT v.id FROM entity v
+               WHERE v.account_id = e.account_id AND v.parent_id = e.id
+               ORDER BY v.position, v.id
+             ) AS "variantIds",
+             ARRAY(
+               SELECT g.media_id FROM entity_media g
+               WHERE g.account_id = e.account_id AND g.entity_id = e.id
+               ORDER BY g.position, g.media_id
+             ) AS "mediaIds",
+             ARRAY(
+               SELECT m.collection_id FROM collection_member m
+               WHERE m.account_id = e.account_id AND m.product_id = e.id
+               ORDER BY m.collection_id
+             ) AS "collectionIds",
+             (
+               SELECT count(*) FROM collection_member m
+               WHERE m.account_id = e.account_id AND m.collection_id = e.id
+             ) AS "productsCount",
+             (
+               SELECT coalesce(json_agg(json_build_object('id', u.id, 'kind', u.kind) ORDER BY u.id), '[]')
+               FROM entity_media g
+               JOIN entity u ON u.account_id = g.account_id AND u.id = g.entity_id
+               WHERE g.account_id = e.account_id AND g.media_id = e.id
+             ) AS "usedBy",
+             (
+               SELECT coalesce(json_agg(json_build_object(
+                 'store_id', s.id, 'store_domain', s.domain, 'pending_publish', v.pending_publish,
+                 'last_publish_status', v.last_publish_status, 'published_at', rfc3339(v.published_at),
+                 'last_publish_error', v.last_publish_error
+               ) ORDER BY s.domain COLLATE "C", s.id), '[]')
+               FROM store_version v
+               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+             ) AS stores
+      FROM entity e
+      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
+  })
+
+  const findVersions = SqlSchema.findOne({
+    Request: Schema.Struct({
+      accountId: Schema.String,
+      kind: EntityKind,
+      id: EntityId,
+      storeId: Schema.NullOr(StoreId)
+    }),
+    Result: VersionsRecord,
+    execute: ({ accountId, id, kind, storeId }) => sql`
+      SELECT e.attributes,
+             (
+               SELECT coalesce(json_agg(json_build_object(
+                 'storeId', s.id, 'storeDomain', s.domain, 'overrides', v.overrides,
+                 'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status
+               ) ORDER BY s.domain COLLATE "C", s.id), '[]')
+               FROM store_version v
+               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+                 AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
+             ) AS versions
+      FROM entity e
+      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
+  })
+
+  const findOnStore = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, id: EntityId, storeId: StoreId }),
+    Result: Schema.Struct({ platformId: Schema.NullOr(Schema.String) }),
+    execute: ({ accountId, id, kind, storeId }) => sql`
+      SELECT v.platform_id AS "platformId"
+      FROM entity e
+      JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+      JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind} AND v.store_id = ${storeId}`
+  })
+
+  return {
+    find: (accountId, kind, id) => orDie(findEntity({ accountId, kind, id })),
+    versions: (accountId, kind, id, storeId) => orDie(findVersions({ accountId, kind, id, storeId: storeId ?? null })),
+    onStore: (accountId, kind, id, storeId) => orDie(findOnStore({ accountId, kind, id, storeId }))
+  }
+}

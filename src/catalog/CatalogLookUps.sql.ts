@@ -1,0 +1,93 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Option, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { EntityId } from "../model/Ids.ts"
+import type { CatalogRepo } from "./CatalogRepo.ts"
+import { joinLists, relatedLists } from "./CatalogRows.ts"
+
+/** Finds entities by id, SKU or handle, and the entities that are related to one. */
+export const makeCatalogLookUps = (
+  sql: SqlClient
+): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "related" | "withHandle" | "withSku"> => {
+  const findKind = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: Schema.String, id: EntityId }),
+    Result: Schema.Struct({ kind: EntityKind }),
+    execute: ({ accountId, id }) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
+  })
+
+  const findWithHandle = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, handle: Schema.String }),
+    Result: Schema.Struct({ id: EntityId, kind: EntityKind }),
+    execute: ({ accountId, handle }) => sql`
+      SELECT e.kind, e.id FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = 'collection' AND e.attributes #>> '{handle,value}' = ${handle}
+      UNION ALL
+      SELECT e.kind, e.id FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.attributes #>> '{handle,value}' = ${handle}
+      ORDER BY kind, id`
+  })
+
+  const findWithSku = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, sku: Schema.String }),
+    Result: Schema.Struct({ id: EntityId }),
+    execute: ({ accountId, sku }) => sql`
+      SELECT e.id FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = ${sku}
+      ORDER BY e.id`
+  })
+
+  const findRelated = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, id: EntityId, from: Schema.Number, limit: Schema.Number }),
+    Result: Schema.Struct({ list: Schema.Literal(...relatedLists), row: Schema.String }),
+    execute: ({ accountId, from, id, limit }) => sql`
+      SELECT CASE r.kind WHEN 'variant' THEN 'variants' WHEN 'media' THEN 'media'
+                         WHEN 'collection' THEN 'collections' ELSE 'products' END AS list,
+             r.list_row AS row
+      FROM (
+        SELECT 1 AS list, v.position, v.id FROM entity v
+        WHERE v.account_id = ${accountId} AND v.parent_id = ${id}
+        UNION ALL
+        SELECT 2, g.position, g.media_id FROM entity_media g
+        WHERE g.account_id = ${accountId} AND g.entity_id = ${id}
+        UNION ALL
+        SELECT 3, 0, m.collection_id FROM collection_member m
+        WHERE m.account_id = ${accountId} AND m.product_id = ${id}
+        UNION ALL
+        SELECT 4, 0, e.parent_id FROM entity e
+        WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.parent_id IS NOT NULL
+        UNION ALL
+        SELECT 4, m.position, m.product_id FROM collection_member m
+        WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
+        UNION ALL
+        SELECT CASE u.kind WHEN 'variant' THEN 1 WHEN 'collection' THEN 3 ELSE 4 END, 0, u.id
+        FROM entity_media g
+        JOIN entity u ON u.account_id = g.account_id AND u.id = g.entity_id
+        WHERE g.account_id = ${accountId} AND g.media_id = ${id}
+        ORDER BY 1, 2, 3
+        LIMIT ${limit} OFFSET ${from}
+      ) related
+      JOIN entity r ON r.account_id = ${accountId} AND r.id = related.id
+      ORDER BY related.list, related.position, related.id`
+  })
+
+  return {
+    kindOf: (accountId, id) =>
+      orDie(
+        Effect.map(
+          findKind({ accountId, id }),
+          Option.map(({ kind }) => kind)
+        )
+      ),
+    withHandle: (accountId, handle) => orDie(findWithHandle({ accountId, handle })),
+    withSku: (accountId, sku) => Effect.map(orDie(findWithSku({ accountId, sku })), (rows) => rows.map(({ id }) => id)),
+    related: (accountId, id, from, limit) =>
+      orDie(
+        Effect.map(findRelated({ accountId, id, from, limit: limit + 1 }), (rows) => ({
+          rows: joinLists(rows.slice(0, limit)),
+          more: rows.length > limit
+        }))
+      )
+  }
+}

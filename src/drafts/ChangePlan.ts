@@ -1,0 +1,74 @@
+import { Either } from "effect"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
+import type { NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+import type { CatalogChange, Locked, Plan } from "./CatalogChange.ts"
+import { ChangePlanner } from "./ChangePlanner.ts"
+
+/** Whether a plan has nothing to write. */
+export const isEmpty = (plan: Plan): boolean =>
+  plan.created.length + plan.updated.length + plan.stamped.length + plan.drafted.length === 0
+
+/**
+ * Plans the changes, in order, against the locked state. Pure: the SQL and the in-memory repository carry out the same plan.
+ * NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible.
+ */
+export const planChanges = (
+  locked: Locked,
+  changes: ReadonlyArray<CatalogChange>
+): Either.Either<Plan, NotFound | ValidationFailed> => {
+  const planner = new ChangePlanner(locked)
+  for (const change of changes) {
+    const outcome = planner.apply(change)
+    if (Either.isLeft(outcome)) return Either.left(outcome.left)
+  }
+  return Either.right(planner.plan())
+}
+
+/**
+ * Derives all locked entities again, after stores were linked or unlinked. Stamps nothing and raises no revision. All variants
+ * of a locked product must be locked, and the product of a locked variant.
+ */
+export const planDerivations = (locked: Locked): Plan => {
+  const planner = new ChangePlanner(locked)
+  for (const id of locked.aggregates.keys()) planner.touched.add(id)
+  return planner.plan()
+}
+
+/**
+ * Moves the publish times of a plan to `time`, its last stamp, where they are earlier. So no entity is published before the
+ * same plan created or changed it.
+ */
+export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
+  const dated = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
+    const previous = new Map(before?.versions.map(({ publishedAt, storeId }) => [storeId, publishedAt]))
+    const isEarly = ({ publishedAt, storeId }: VersionState) =>
+      publishedAt !== null && publishedAt !== previous.get(storeId) && publishedAt < time
+    return after.versions.some(isEarly)
+      ? {
+          ...after,
+          versions: after.versions.map((version) => (isEarly(version) ? { ...version, publishedAt: time } : version))
+        }
+      : after
+  }
+  return {
+    ...plan,
+    created: plan.created.map((after) => dated(after, undefined)),
+    updated: plan.updated.map(({ after, before }) => ({ before, after: dated(after, before) }))
+  }
+}
+
+/** The locked state after a plan is carried out. */
+export const carriedOut = (locked: Locked, plan: Plan): Locked => ({
+  ...locked,
+  aggregates: new Map([
+    ...locked.aggregates,
+    ...[...plan.created, ...plan.updated.map(({ after }) => after)].map(
+      (aggregate) => [aggregate.id, aggregate] as const
+    )
+  ]),
+  revisions: new Map([
+    ...locked.revisions,
+    ...[...plan.stamped, ...plan.drafted].map((id) => [id, (locked.revisions.get(id) ?? 0) + 1] as const)
+  ])
+})

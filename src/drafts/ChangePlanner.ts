@@ -1,0 +1,389 @@
+import { type Data, Either, type Types } from "effect"
+import {
+  type AcceptedValues,
+  type Aggregate,
+  byPosition,
+  type GalleryEntry,
+  type VersionState
+} from "../catalog/Aggregate.ts"
+import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "../model/Attribute.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { fits } from "../model/KeyRule.ts"
+import { sameJson } from "../model/SameJson.ts"
+import { derive, inOrderOf, publishable, sameAttributes, sameOrder, samePublishable } from "./Aggregate.ts"
+import type { CatalogChange, Locked, NewValues, Plan } from "./CatalogChange.ts"
+import { layersOf } from "./Divergence.ts"
+
+type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
+type Outcome = Either.Either<void, NotFound | ValidationFailed>
+
+const done: Outcome = Either.void
+const invalid = (path: string, message: string): Outcome => Either.left(ValidationFailed.at(path, message))
+
+/** `layers`: where the types of metafields are looked up. */
+const withValues = (
+  kind: EntityKind,
+  attributes: Attributes,
+  layers: ReadonlyArray<Attributes>,
+  { types = {}, values }: NewValues,
+  isKept: (value: string | null) => value is string
+): Attributes => {
+  const next: Types.Mutable<Attributes> = { ...attributes }
+  for (const [key, value] of Object.entries(values)) {
+    if (isKept(value)) next[key] = { value, type: types[key] ?? typeOf(kind, key, layers) }
+    else delete next[key]
+  }
+  return next
+}
+
+/** An empty canonical value is absent. */
+const isCanonical = (value: string | null): value is string => value !== null && value !== ""
+/** An override can be empty. */
+const isOverride = (value: string | null): value is string => value !== null
+
+const retyped = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([key, { type, value }]) => {
+      const defined = Object.hasOwn(types, key) ? types[key] : undefined
+      return [key, { value, type: defined !== undefined && fits({ type: defined }, value) ? defined : type }]
+    })
+  )
+
+/** What a store has accepted after an import. */
+const importedValues = (
+  aggregate: Aggregate,
+  before: AcceptedValues,
+  overrides: Attributes,
+  change: Change<"AcceptImported">
+): AcceptedValues => {
+  const layers = [aggregate.attributes, overrides, before.attributes]
+  const attributes = withValues(aggregate.kind, before.attributes, layers, change, isCanonical)
+  const merged = (accepted: ReadonlyArray<EntityId> | undefined, imported: ReadonlyArray<EntityId>) =>
+    change.isComplete ? imported : inOrderOf(accepted ?? [], imported)
+  switch (aggregate.kind) {
+    case "product":
+      return {
+        ...before,
+        attributes,
+        media: merged(before.media, change.media),
+        variants: merged(before.variants, change.variants)
+      }
+    case "collection":
+      return { ...before, attributes, members: change.members ?? before.members ?? [] }
+    case "variant":
+    case "media":
+      return { ...before, attributes }
+  }
+}
+
+const newVersion = (storeId: StoreId): VersionState => ({
+  storeId,
+  overrides: {},
+  accepted: null,
+  pendingPublish: true,
+  lastPublishStatus: "never_published",
+  publishedAt: null,
+  lastPublishError: null,
+  platformId: null
+})
+
+const hasRepeats = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
+
+/** Applies changes to the aggregates that were locked, one after the other, and collects what to write. */
+export class ChangePlanner {
+  /** Entities to derive again. */
+  readonly touched = new Set<EntityId>()
+  private readonly aggregates: Map<EntityId, Aggregate>
+  private readonly variantIds = new Map<EntityId, Array<EntityId>>()
+  private readonly created = new Set<EntityId>()
+  private readonly stamped = new Set<EntityId>()
+  private readonly drafted = new Set<EntityId>()
+  private readonly locked: Locked
+
+  constructor(locked: Locked) {
+    this.locked = locked
+    this.aggregates = new Map(locked.aggregates)
+    for (const aggregate of locked.aggregates.values()) this.addVariant(aggregate)
+  }
+
+  apply(change: CatalogChange): Outcome {
+    switch (change._tag) {
+      case "CreateEntity":
+        return this.create(change)
+      case "SetAttributes":
+        return Either.map(this.entity(change.entityId), (aggregate) => {
+          const { attributes: before, kind } = aggregate
+          const attributes = withValues(kind, before, layersOf(aggregate), change, isCanonical)
+          if (!sameAttributes(attributes, before)) this.put({ ...aggregate, attributes }, "canonical")
+        })
+      case "SetOverrides":
+        return Either.map(this.version(change), ({ aggregate, version }) => {
+          const overrides = withValues(aggregate.kind, version.overrides, layersOf(aggregate), change, isOverride)
+          if (!sameAttributes(overrides, version.overrides))
+            this.putVersion(aggregate, { ...version, overrides }, "draft")
+        })
+      case "AddToStore":
+        return Either.flatMap(this.entity(change.entityId), (aggregate) => {
+          if (!this.locked.storeIds.includes(change.storeId)) return Either.left(new NotFound())
+          if (!aggregate.storeIds.includes(change.storeId))
+            this.putVersions(aggregate, [...aggregate.versions, newVersion(change.storeId)])
+          return done
+        })
+      case "RemoveFromStore":
+        return Either.map(this.version(change), ({ aggregate, version }) =>
+          this.putVersions(
+            aggregate,
+            aggregate.versions.filter((other) => other !== version)
+          )
+        )
+      case "SetGallery":
+        return this.setGallery(change)
+      case "SetMembers":
+        return this.setMembers(change)
+      case "OrderVariants":
+        return this.orderVariants(change)
+      case "Retype":
+        return Either.map(this.entity(change.entityId), (aggregate) => this.retype(aggregate, change.types))
+      case "AcceptPublish":
+      case "AcceptPinned":
+      case "AcceptImported":
+      case "RefusePublish":
+      case "RequestPublish":
+      case "Identify":
+        return Either.map(this.version(change), ({ aggregate, version }) =>
+          this.putVersion(aggregate, this.publishState(aggregate, version, change), "state")
+        )
+    }
+  }
+
+  plan(): Plan {
+    this.touchRelated()
+    this.deriveTouched()
+    const after = [...this.touched].flatMap((id) => this.aggregates.get(id) ?? [])
+    return {
+      created: after.filter(({ id }) => this.created.has(id)),
+      updated: after.flatMap((aggregate) => {
+        const before = this.locked.aggregates.get(aggregate.id)
+        return before === undefined || sameJson(before, aggregate) ? [] : [{ before, after: aggregate }]
+      }),
+      stamped: [...this.stamped],
+      drafted: [...this.drafted].filter((id) => !this.stamped.has(id))
+    }
+  }
+
+  private entity(id: EntityId): Either.Either<Aggregate, NotFound> {
+    return Either.fromNullable(this.aggregates.get(id), () => new NotFound())
+  }
+
+  private version({ entityId, storeId }: { readonly entityId: EntityId; readonly storeId: StoreId }) {
+    return Either.flatMap(this.entity(entityId), (aggregate) =>
+      Either.map(
+        Either.fromNullable(
+          aggregate.versions.find((version) => version.storeId === storeId),
+          () => new NotFound()
+        ),
+        (version) => ({ aggregate, version })
+      )
+    )
+  }
+
+  private kindOf(id: EntityId): EntityKind | undefined {
+    return this.aggregates.get(id)?.kind ?? this.locked.kinds.get(id)
+  }
+
+  private variantsOf(productId: EntityId): ReadonlyArray<Aggregate> {
+    return (this.variantIds.get(productId) ?? []).flatMap((id) => this.aggregates.get(id) ?? []).sort(byPosition)
+  }
+
+  private addVariant({ id, parentId }: Aggregate): void {
+    if (parentId === null) return
+    const siblings = this.variantIds.get(parentId)
+    if (siblings === undefined) this.variantIds.set(parentId, [id])
+    else siblings.push(id)
+  }
+
+  private put(aggregate: Aggregate, effect: "canonical" | "draft" | "state"): void {
+    this.aggregates.set(aggregate.id, aggregate)
+    this.touched.add(aggregate.id)
+    if (effect === "canonical") this.stamped.add(aggregate.id)
+    if (effect === "draft") this.drafted.add(aggregate.id)
+  }
+
+  private putVersion(aggregate: Aggregate, version: VersionState, effect: "draft" | "state"): void {
+    this.put(
+      {
+        ...aggregate,
+        versions: aggregate.versions.map((other) => (other.storeId === version.storeId ? version : other))
+      },
+      effect
+    )
+  }
+
+  private putVersions(aggregate: Aggregate, versions: ReadonlyArray<VersionState>): void {
+    const position = (version: VersionState) => this.locked.storeIds.indexOf(version.storeId)
+    const ordered = [...versions].sort((left, right) => position(left) - position(right))
+    this.put({ ...aggregate, versions: ordered, storeIds: ordered.map(({ storeId }) => storeId) }, "draft")
+  }
+
+  private publishState(
+    aggregate: Aggregate,
+    version: VersionState,
+    change: Change<
+      "AcceptPublish" | "AcceptPinned" | "AcceptImported" | "RefusePublish" | "RequestPublish" | "Identify"
+    >
+  ): VersionState {
+    const published = { lastPublishStatus: "published", publishedAt: this.locked.now, lastPublishError: null } as const
+    switch (change._tag) {
+      case "AcceptPublish": {
+        const accepted = publishable(aggregate, version, this.variantsOf(aggregate.id))
+        return { ...version, ...published, accepted, platformId: change.platformId ?? version.platformId }
+      }
+      case "AcceptPinned": {
+        const lastPublishStatus = change.isRequestedAgain ? "pending" : "published"
+        return { ...version, ...published, accepted: change.values, lastPublishStatus }
+      }
+      case "AcceptImported": {
+        const before = version.accepted ?? publishable(aggregate, version, this.variantsOf(aggregate.id))
+        const accepted = importedValues(aggregate, before, version.overrides, change)
+        const platformId = change.platformId ?? version.platformId
+        // An import that only brings the platform id says nothing about the last publish.
+        return version.accepted !== null && samePublishable(version.accepted, accepted)
+          ? { ...version, platformId }
+          : { ...version, ...published, accepted, platformId }
+      }
+      case "RefusePublish":
+        return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }
+      case "RequestPublish":
+        return { ...version, lastPublishStatus: "pending" }
+      case "Identify":
+        return { ...version, platformId: change.platformId }
+    }
+  }
+
+  private retype(aggregate: Aggregate, types: Readonly<Record<string, string>>): void {
+    const attributes = retyped(aggregate.attributes, types)
+    const versions = aggregate.versions.map((version) => {
+      const overrides = retyped(version.overrides, types)
+      const accepted =
+        version.accepted === null
+          ? null
+          : { ...version.accepted, attributes: retyped(version.accepted.attributes, types) }
+      return { ...version, overrides, accepted }
+    })
+    const isCanonicalChange = !sameAttributes(attributes, aggregate.attributes)
+    const isDraftChange = versions.some(
+      ({ overrides }, index) => !sameAttributes(overrides, aggregate.versions[index]?.overrides ?? {})
+    )
+    const effect = isCanonicalChange ? "canonical" : isDraftChange ? "draft" : "state"
+    this.put({ ...aggregate, attributes, versions }, effect)
+  }
+
+  private create(change: Change<"CreateEntity">): Outcome {
+    if (this.kindOf(change.id) !== undefined) return invalid("id", "an entity with this id exists already")
+    if ((change.kind === "variant") !== (change.parentId !== null))
+      return invalid("parentId", "variants, and only variants, belong to a product")
+    let position: number | null = null
+    if (change.parentId !== null) {
+      const product = this.aggregates.get(change.parentId)
+      if (product?.kind !== "product") return Either.left(new NotFound())
+      position = Math.max(-1, ...this.variantsOf(change.parentId).map((variant) => variant.position ?? 0)) + 1
+      this.put(product, "canonical")
+    }
+    const aggregate: Aggregate = {
+      id: change.id,
+      kind: change.kind,
+      parentId: change.parentId,
+      position,
+      attributes: withValues(change.kind, {}, [], change, isCanonical),
+      pendingPublish: false,
+      lastPublishStatus: "never_published",
+      storeIds: [],
+      searchText: "",
+      versions: [],
+      gallery: [],
+      members: []
+    }
+    this.created.add(change.id)
+    this.addVariant(aggregate)
+    this.put(aggregate, "canonical")
+    return done
+  }
+
+  private setGallery({ entityId, entries }: Change<"SetGallery">): Outcome {
+    return Either.flatMap(this.entity(entityId), (aggregate) => {
+      const isLinked = (storeId: StoreId) => this.locked.storeIds.includes(storeId)
+      const mediaIds = entries.map(({ mediaId }) => mediaId)
+      if (hasRepeats(mediaIds)) return invalid("entries", "a gallery has each media file only once")
+      if (mediaIds.some((id) => this.kindOf(id) !== "media")) return Either.left(new NotFound())
+      if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
+      const before = new Map(aggregate.gallery.map((entry) => [entry.mediaId, entry]))
+      // An unlinked store keeps its entries: a change cannot name it, and it may be linked again.
+      const unlinked = (mediaId: EntityId) => (before.get(mediaId)?.storeIds ?? []).filter((id) => !isLinked(id))
+      const gallery = entries.map(({ mediaId, storeIds }) => ({
+        mediaId,
+        storeIds: [...storeIds, ...unlinked(mediaId)]
+      }))
+      const linkedStores = ({ storeIds }: GalleryEntry) => storeIds.filter(isLinked)
+      if (!sameOrder([...before.keys()], mediaIds)) this.put({ ...aggregate, gallery }, "canonical")
+      else if (
+        aggregate.gallery.some((entry, index) => !sameOrder(linkedStores(entry), entries[index]?.storeIds ?? []))
+      )
+        this.put({ ...aggregate, gallery }, "draft")
+      return done
+    })
+  }
+
+  private setMembers({ collectionId, productIds }: Change<"SetMembers">): Outcome {
+    const aggregate = this.aggregates.get(collectionId)
+    if (aggregate?.kind !== "collection") return Either.left(new NotFound())
+    if (hasRepeats(productIds)) return invalid("productIds", "a collection has each product only once")
+    if (productIds.some((id) => this.kindOf(id) !== "product")) return Either.left(new NotFound())
+    if (!sameOrder(aggregate.members, productIds)) this.put({ ...aggregate, members: productIds }, "canonical")
+    return done
+  }
+
+  private orderVariants({ productId, variantIds }: Change<"OrderVariants">): Outcome {
+    const product = this.aggregates.get(productId)
+    if (product?.kind !== "product") return Either.left(new NotFound())
+    const variants = this.variantsOf(productId)
+    const before = variants.map(({ id }) => id)
+    if (!sameOrder([...before].sort(), [...variantIds].sort()))
+      return invalid("variantIds", "must name every variant of the product once")
+    if (sameOrder(before, variantIds)) return done
+    for (const variant of variants) this.put({ ...variant, position: variantIds.indexOf(variant.id) }, "state")
+    this.put(product, "canonical")
+    return done
+  }
+
+  /** Touches the variants of renamed products, and the products of changed variants: their derived fields change too. */
+  private touchRelated(): void {
+    for (const id of [...this.touched]) {
+      const aggregate = this.aggregates.get(id)
+      const before = this.locked.aggregates.get(id)
+      if (aggregate?.kind === "product" && before !== undefined) {
+        if (titleOf("product", aggregate.attributes) !== titleOf("product", before.attributes))
+          for (const variant of this.variantsOf(id)) this.touched.add(variant.id)
+      }
+      if (aggregate?.parentId) this.touched.add(aggregate.parentId)
+    }
+  }
+
+  private deriveTouched(): void {
+    const touched = [...this.touched].flatMap((id) => this.aggregates.get(id) ?? [])
+    // Variants first: the derived fields of a product depend on them.
+    for (const aggregate of [
+      ...touched.filter(({ kind }) => kind === "variant"),
+      ...touched.filter(({ kind }) => kind !== "variant")
+    ]) {
+      const product = aggregate.parentId === null ? undefined : this.aggregates.get(aggregate.parentId)
+      this.aggregates.set(
+        aggregate.id,
+        derive(aggregate, {
+          productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
+          variants: aggregate.kind === "product" ? this.variantsOf(aggregate.id) : []
+        })
+      )
+    }
+  }
+}

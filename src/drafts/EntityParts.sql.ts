@@ -1,0 +1,96 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Effect } from "effect"
+import type { AccountId } from "../model/Ids.ts"
+import type { Plan } from "./CatalogChange.ts"
+import { differences, upsertedRows, versionUpdate } from "./PlanRows.ts"
+
+/** Statements on store versions. */
+const makeVersionRows = (sql: SqlClient) => ({
+  updateVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
+    UPDATE store_version v
+    SET overrides = coalesce(r.overrides, v.overrides),
+        accepted = CASE WHEN r."acceptsAnew" THEN nullif(r.accepted, 'null') ELSE v.accepted END,
+        pending_publish = r."pendingPublish", last_publish_status = r."lastPublishStatus",
+        published_at = r."publishedAt", last_publish_error = nullif(r."lastPublishError", 'null'),
+        platform_id = r."platformId"
+    FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
+      "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "acceptsAnew" boolean,
+      "pendingPublish" boolean, "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb,
+      "platformId" text
+    )
+    WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`,
+
+  upsertVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
+    INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
+                               last_publish_status, published_at, last_publish_error, platform_id)
+    SELECT ${accountId}::uuid, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
+           r."lastPublishStatus", r."publishedAt", nullif(r."lastPublishError", 'null'), r."platformId"
+    FROM jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r (
+      "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "pendingPublish" boolean,
+      "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb, "platformId" text
+    )
+    ON CONFLICT (account_id, entity_id, store_id) DO UPDATE
+    SET overrides = excluded.overrides, accepted = excluded.accepted, pending_publish = excluded.pending_publish,
+        last_publish_status = excluded.last_publish_status, published_at = excluded.published_at,
+        last_publish_error = excluded.last_publish_error, platform_id = excluded.platform_id`,
+
+  deleteVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
+    DELETE FROM store_version v
+    USING jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r ("entityId" uuid, "storeId" uuid)
+    WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`
+})
+
+/** Statements on galleries and on members of collections. */
+const makeRelationRows = (sql: SqlClient) => ({
+  upsertGalleries: (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
+    INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
+    SELECT ${accountId}::uuid, r."entityId", r."mediaId", r.position, r."storeIds"
+    FROM jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r (
+      "entityId" uuid, "mediaId" uuid, position integer, "storeIds" uuid[]
+    )
+    ON CONFLICT (account_id, entity_id, media_id) DO UPDATE
+    SET position = excluded.position, store_ids = excluded.store_ids`,
+
+  deleteGalleries: (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
+    DELETE FROM entity_media g
+    USING jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r ("entityId" uuid, "mediaId" uuid)
+    WHERE g.account_id = ${accountId} AND g.entity_id = r."entityId" AND g.media_id = r."mediaId"`,
+
+  upsertMembers: (accountId: AccountId, members: ReadonlyArray<unknown>) => sql`
+    INSERT INTO collection_member (account_id, collection_id, product_id, position)
+    SELECT ${accountId}::uuid, r."collectionId", r."productId", r.position
+    FROM jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r (
+      "collectionId" uuid, "productId" uuid, position integer
+    )
+    ON CONFLICT (account_id, collection_id, product_id) DO UPDATE SET position = excluded.position`,
+
+  deleteMembers: (accountId: AccountId, members: ReadonlyArray<unknown>) => sql`
+    DELETE FROM collection_member m
+    USING jsonb_to_recordset(${JSON.stringify(members)}::jsonb) AS r ("collectionId" uuid, "productId" uuid)
+    WHERE m.account_id = ${accountId} AND m.collection_id = r."collectionId" AND m.product_id = r."productId"`
+})
+
+/** Runs a statement unless there are no rows. */
+export const runUnlessEmpty = <Row>(
+  rows: ReadonlyArray<Row>,
+  statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
+) => (rows.length === 0 ? Effect.void : statement(rows))
+
+/** Writes the store versions, galleries and members of a plan. The rows of its entities must exist. */
+export const makeWriteParts = (sql: SqlClient) => {
+  const { deleteVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
+  const { deleteGalleries, deleteMembers, upsertGalleries, upsertMembers } = makeRelationRows(sql)
+
+  return (accountId: AccountId, plan: Plan) =>
+    Effect.gen(function* () {
+      const { galleries, members, versions } = differences(plan)
+      yield* runUnlessEmpty(versions.removed, (rows) => deleteVersions(accountId, rows))
+      yield* runUnlessEmpty(versions.changed.map(versionUpdate), (rows) => updateVersions(accountId, rows))
+      yield* runUnlessEmpty(versions.added, (rows) => upsertVersions(accountId, rows))
+      yield* runUnlessEmpty(galleries.removed, (rows) => deleteGalleries(accountId, rows))
+      yield* runUnlessEmpty(upsertedRows(galleries), (rows) => upsertGalleries(accountId, rows))
+      yield* runUnlessEmpty(members.removed, (rows) => deleteMembers(accountId, rows))
+      yield* runUnlessEmpty(upsertedRows(members), (rows) => upsertMembers(accountId, rows))
+    })
+}

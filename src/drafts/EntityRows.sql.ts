@@ -1,0 +1,68 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Schema } from "effect"
+import type { Aggregate } from "../catalog/Aggregate.ts"
+import type { AccountId, EntityId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { type EntityUpdate, entityRow } from "./PlanRows.ts"
+
+/** The counters of an account before they were raised. */
+export const Counters = Schema.Struct({ seqBefore: Schema.Int, timeBefore: Timestamp })
+export type Counters = typeof Counters.Type
+
+/** Places in the change order after the counters, from 1. */
+interface Stamps {
+  readonly places: ReadonlyMap<EntityId, number>
+  readonly counters: Counters
+}
+
+/** Statements that write the rows of entities. */
+export const makeEntityRows = (sql: SqlClient) => ({
+  insertEntities: (accountId: AccountId, created: ReadonlyArray<Aggregate>, stamps?: Stamps) => {
+    const rows = created.map((aggregate) => ({
+      ...entityRow(aggregate),
+      kind: aggregate.kind,
+      parentId: aggregate.parentId,
+      n: stamps?.places.get(aggregate.id)
+    }))
+    const seqBefore = stamps?.counters.seqBefore ?? null
+    const timeBefore = stamps?.counters.timeBefore ?? null
+    return sql`
+    INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
+                        store_ids, search_text, draft_revision, change_seq, canonical_changed_at, created_at, stamped_by)
+    SELECT ${accountId}::uuid, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
+           r."lastPublishStatus", r."storeIds", r."searchText",
+           CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore}::bigint + r.n,
+           ${timeBefore}::timestamptz + r.n * interval '1 microsecond',
+           -- All entities of one transaction have the same time of creation.
+           coalesce(${timeBefore}::timestamptz + interval '1 microsecond', app_now()),
+           CASE WHEN r.n IS NOT NULL THEN pg_current_xact_id() END
+    FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
+      id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
+      "lastPublishStatus" text, "storeIds" uuid[], "searchText" text, n integer
+    )`
+  },
+
+  /** `counted`: a statement that returns `seq_before` and `time_before`. */
+  updateEntities: (accountId: AccountId, updates: ReadonlyArray<EntityUpdate>, counted: Fragment) => sql`
+    WITH counted AS (${counted})
+    UPDATE entity e
+    SET attributes = coalesce(r.attributes, e.attributes), position = coalesce(r.position, e.position),
+        pending_publish = coalesce(r."pendingPublish", e.pending_publish),
+        last_publish_status = coalesce(r."lastPublishStatus", e.last_publish_status),
+        store_ids = coalesce(r."storeIds", e.store_ids), search_text = coalesce(r."searchText", e.search_text),
+        draft_revision = e.draft_revision + r.revisions,
+        change_seq = coalesce(counted.seq_before + r.n, e.change_seq),
+        canonical_changed_at = coalesce(counted.time_before + r.n * interval '1 microsecond', e.canonical_changed_at),
+        stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE pg_current_xact_id() END
+    FROM counted, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
+      id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
+      "storeIds" uuid[], "searchText" text, revisions integer, n integer
+    )
+    WHERE e.account_id = ${accountId} AND e.id = r.id`,
+
+  /** The counters as a statement. Without counters, nothing can be stamped. */
+  selectCounters: (counters?: Counters) =>
+    sql`SELECT ${counters?.seqBefore ?? null}::bigint AS seq_before,
+               ${counters?.timeBefore ?? null}::timestamptz AS time_before`
+})

@@ -1,0 +1,127 @@
+import type { Aggregate } from "../catalog/Aggregate.ts"
+import type { EntityId } from "../model/Ids.ts"
+import { sameJson } from "../model/SameJson.ts"
+import type { Plan } from "./CatalogChange.ts"
+
+/** The columns of an entity's own row that can change. */
+export const entityRow = ({
+  attributes,
+  id,
+  lastPublishStatus,
+  pendingPublish,
+  position,
+  searchText,
+  storeIds
+}: Aggregate) => ({
+  id,
+  attributes,
+  position,
+  pendingPublish,
+  lastPublishStatus,
+  storeIds,
+  searchText
+})
+
+/** An update of an entity's row. Absent columns keep their values. */
+export interface EntityUpdate extends Partial<ReturnType<typeof entityRow>> {
+  readonly id: EntityId
+  /** Added to the draft's revision. */
+  readonly revisions: 0 | 1
+  /** Its place among the stamped entities, from 1. */
+  readonly n?: number | undefined
+}
+
+/** The places of stamped entities, from 1. */
+export const placesOf = ({ stamped }: Plan): ReadonlyMap<EntityId, number> =>
+  new Map(stamped.map((id, index) => [id, index + 1]))
+
+const changedColumns = ({ after, before }: Plan["updated"][number]): Partial<ReturnType<typeof entityRow>> => {
+  const old = new Map<string, unknown>(Object.entries(entityRow(before)))
+  return Object.fromEntries(Object.entries(entityRow(after)).filter(([key, value]) => !sameJson(old.get(key), value)))
+}
+
+/** Updates of entities whose revision rises. */
+export const risenUpdates = (plan: Plan): ReadonlyArray<EntityUpdate> => {
+  const updated = new Map(plan.updated.map((pair) => [pair.after.id, pair]))
+  const places = placesOf(plan)
+  return [...plan.stamped, ...plan.drafted].map((id) => {
+    const pair = updated.get(id)
+    return { ...(pair === undefined ? {} : changedColumns(pair)), id, revisions: 1, n: places.get(id) }
+  })
+}
+
+/** Updates of entities of which only derived columns change. */
+export const derivedUpdates = ({ drafted, stamped, updated }: Plan): ReadonlyArray<EntityUpdate> => {
+  const risen = new Set([...stamped, ...drafted])
+  return updated.flatMap((pair) => {
+    const columns = risen.has(pair.after.id) ? {} : changedColumns(pair)
+    return Object.keys(columns).length === 0 ? [] : [{ ...columns, id: pair.after.id, revisions: 0 }]
+  })
+}
+
+/** The rows of a table that a plan adds, changes and removes. */
+interface Difference<Row> {
+  readonly added: ReadonlyArray<Row>
+  readonly changed: ReadonlyArray<{ readonly before: Row; readonly after: Row }>
+  readonly removed: ReadonlyArray<Row>
+}
+
+/** The added and the changed rows. */
+export const upsertedRows = <Row>({ added, changed }: Difference<Row>): ReadonlyArray<Row> => [
+  ...added,
+  ...changed.map(({ after }) => after)
+]
+
+/** What a plan changes of store versions, galleries and members. */
+export const differences = (plan: Plan) => {
+  const difference = <Item, Row extends object>(
+    itemsOf: (aggregate: Aggregate) => ReadonlyArray<Item>,
+    rowOf: (item: Item, position: number, id: EntityId) => Row,
+    keyOf: (row: Row) => string
+  ): Difference<Row> => {
+    const rowsOf = (aggregate: Aggregate) =>
+      itemsOf(aggregate).map((item, position) => rowOf(item, position, aggregate.id))
+    const added: Array<Row> = []
+    const changed: Array<{ readonly before: Row; readonly after: Row }> = []
+    const removed: Array<Row> = []
+    for (const { after, before } of [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]) {
+      if (before !== undefined && itemsOf(before) === itemsOf(after)) continue
+      const old = new Map((before === undefined ? [] : rowsOf(before)).map((row) => [keyOf(row), row]))
+      for (const row of rowsOf(after)) {
+        const previous = old.get(keyOf(row))
+        if (previous === undefined) added.push(row)
+        else if (!sameJson(previous, row)) changed.push({ before: previous, after: row })
+        old.delete(keyOf(row))
+      }
+      removed.push(...old.values())
+    }
+    return { added, changed, removed }
+  }
+  return {
+    versions: difference(
+      ({ versions }) => versions,
+      (version, _, entityId) => ({ entityId, ...version }),
+      ({ entityId, storeId }) => `${entityId} ${storeId}`
+    ),
+    galleries: difference(
+      ({ gallery }) => gallery,
+      (entry, position, entityId) => ({ entityId, position, ...entry }),
+      ({ entityId, mediaId }) => `${entityId} ${mediaId}`
+    ),
+    members: difference(
+      ({ members }) => members,
+      (productId, position, collectionId) => ({ collectionId, productId, position }),
+      ({ collectionId, productId }) => `${collectionId} ${productId}`
+    )
+  }
+}
+
+/** An update of a store version. Overrides and accepted values, most of the row, are included only if they change. */
+export const versionUpdate = ({ after, before }: ReturnType<typeof differences>["versions"]["changed"][number]) => {
+  const { accepted, overrides, ...state } = after
+  return {
+    ...state,
+    ...(sameJson(before.overrides, overrides) ? {} : { overrides }),
+    ...(sameJson(before.accepted, accepted) ? {} : { acceptsAnew: true, accepted })
+  }
+}
