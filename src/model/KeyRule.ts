@@ -5,8 +5,9 @@ import { isNestedDeeper } from "./JsonNesting.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
- * What a value of a key must satisfy: its type and its bounds. Plain data, which the scan of data health hands to the database
- * (`key_fits` of migration 0030 gives the same answer as `fits`). Of a list, all but the number of items is about each item.
+ * What a value of a key must satisfy: its type and its bounds. Plain data, because the scan of data health passes it to the
+ * database (`key_fits` of `migrations/0010_data_health.sql` gives the same answer as `fits`). In a rule of a list, everything
+ * but the number of items applies to each item.
  */
 export interface KeyRule {
   readonly type: string

@@ -22,7 +22,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
             return JSON.parse(stdout) as Record<string, unknown>
           })
 
-        assert.include((yield* run("migrate")).stdout, "Applied 0001_time")
+        assert.include((yield* run("migrate")).stdout, "Applied 0001_time_and_installation")
         assert.deepStrictEqual(yield* json("migrate"), { applied: [] })
         assert.deepStrictEqual(yield* run("key", "create", "--name", "x"), {
           code: 1,

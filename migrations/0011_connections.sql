@@ -1,0 +1,99 @@
+-- OAuth clients that registered themselves. They belong to no account: the users of any account may connect one.
+CREATE TABLE oauth_client (
+  id            uuid PRIMARY KEY,
+  name          text NOT NULL CHECK (name <> ''),
+  redirect_uris text[] NOT NULL CHECK (cardinality(redirect_uris) > 0),
+  created_at    timestamptz NOT NULL DEFAULT app_now()
+);
+
+CREATE INDEX oauth_client_created ON oauth_client (created_at);
+
+-- An authorization request as the consent page showed it. The decision applies to this row, whatever the form sends.
+CREATE TABLE oauth_request (
+  account_id     uuid NOT NULL,
+  id             uuid NOT NULL,
+  user_id        uuid NOT NULL,
+  -- The session of the browser that saw the page. No other browser can decide.
+  session_hash   bytea NOT NULL CHECK (length(session_hash) = 32),
+  -- SHA-256 of the token in the page's form, which is valid for one decision.
+  form_hash      bytea NOT NULL CHECK (length(form_hash) = 32),
+  client_id      uuid NOT NULL REFERENCES oauth_client (id),
+  redirect_uri   text NOT NULL,
+  state          text,
+  tier           text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
+  code_challenge text NOT NULL,
+  resource       text NOT NULL,
+  expires_at     timestamptz NOT NULL,
+  decided_at     timestamptz,
+  PRIMARY KEY (account_id, id),
+  FOREIGN KEY (account_id, user_id) REFERENCES app_user (account_id, id)
+);
+
+CREATE INDEX oauth_request_client ON oauth_request (client_id);
+CREATE INDEX oauth_request_expiry ON oauth_request (expires_at);
+
+-- A connection: what a user granted a client. The row stays after the connection ended.
+CREATE TABLE oauth_grant (
+  account_id    uuid NOT NULL,
+  id            uuid NOT NULL,
+  user_id       uuid NOT NULL,
+  client_id     uuid NOT NULL REFERENCES oauth_client (id),
+  client_name   text NOT NULL,
+  redirect_host text NOT NULL,
+  tier          text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
+  -- The address for which its tokens are valid.
+  resource      text NOT NULL,
+  created_at    timestamptz NOT NULL DEFAULT app_now(),
+  last_used_at  timestamptz,
+  ended_at      timestamptz,
+  end_reason    text CHECK (end_reason IN ('disconnected', 'revoked', 'token_replayed', 'code_replayed', 'user_disabled')),
+  -- When its newest refresh token expires. The connection is then shown as ended.
+  lapses_at     timestamptz NOT NULL DEFAULT app_now(),
+  PRIMARY KEY (account_id, id),
+  FOREIGN KEY (account_id, user_id) REFERENCES app_user (account_id, id),
+  CHECK ((ended_at IS NULL) = (end_reason IS NULL))
+);
+
+CREATE INDEX oauth_grant_client ON oauth_grant (client_id);
+
+-- An authorization code. Its first use consumes it, successful or not. grant_id is the connection that a successful use made.
+CREATE TABLE oauth_code (
+  account_id     uuid NOT NULL,
+  hash           bytea NOT NULL UNIQUE CHECK (length(hash) = 32),
+  user_id        uuid NOT NULL,
+  client_id      uuid NOT NULL REFERENCES oauth_client (id),
+  redirect_uri   text NOT NULL,
+  tier           text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
+  code_challenge text NOT NULL,
+  resource       text NOT NULL,
+  expires_at     timestamptz NOT NULL,
+  used_at        timestamptz,
+  grant_id       uuid,
+  PRIMARY KEY (account_id, hash),
+  FOREIGN KEY (account_id, user_id) REFERENCES app_user (account_id, id),
+  FOREIGN KEY (account_id, grant_id) REFERENCES oauth_grant (account_id, id)
+);
+
+CREATE INDEX oauth_code_client ON oauth_code (client_id);
+CREATE INDEX oauth_code_grant ON oauth_code (account_id, grant_id);
+CREATE INDEX oauth_code_expiry ON oauth_code (expires_at);
+
+-- Access and refresh tokens of a connection. A used refresh token stays until it expires, so that a second use is noticed.
+-- parent_hash is the refresh token that was exchanged for this token.
+CREATE TABLE oauth_token (
+  account_id  uuid NOT NULL,
+  hash        bytea NOT NULL UNIQUE CHECK (length(hash) = 32),
+  grant_id    uuid NOT NULL,
+  kind        text NOT NULL CHECK (kind IN ('access', 'refresh')),
+  -- An access token may have a lower tier than the connection.
+  tier        text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
+  parent_hash bytea CHECK (length(parent_hash) = 32),
+  expires_at  timestamptz NOT NULL,
+  used_at     timestamptz,
+  PRIMARY KEY (account_id, hash),
+  FOREIGN KEY (account_id, grant_id) REFERENCES oauth_grant (account_id, id)
+);
+
+CREATE INDEX oauth_token_grant ON oauth_token (account_id, grant_id);
+CREATE INDEX oauth_token_parent ON oauth_token (account_id, parent_hash) WHERE kind = 'refresh';
+CREATE INDEX oauth_token_expiry ON oauth_token (expires_at);
