@@ -3,7 +3,7 @@ import { ParseResult, Schema, type SchemaAST } from "effect"
 import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
-/** At most so many issues, each text cut at so many characters: an answer stays small whatever came in. */
+/** Limits that keep error responses small, whatever the request contains. */
 const mostIssues = 20
 const mostCharacters = 500
 
@@ -18,7 +18,7 @@ const common = (error: ApiError, requestId: string) => ({
   request_id: requestId
 })
 
-/** The body of an error answer. */
+/** The body of an error response. */
 export const envelopeOf = (error: ApiError, requestId: string) => {
   switch (error._tag) {
     case "ValidationFailed":
@@ -48,11 +48,9 @@ const onTheWire = <A>(tag: ErrorTag, description: string) =>
     status: errorCodes[tag].status
   })
 
-/** Clients read these: the server writes every error with `envelopeOf`, which knows the request's id. */
+/** Only clients decode with these schemas. The server writes errors with `envelopeOf`, which knows the request's id. */
 const onlyRead = (error: unknown, _options: unknown, ast: SchemaAST.Transformation) =>
-  ParseResult.fail(
-    new ParseResult.Forbidden(ast, error, "an error is read from the wire, and not written by its schema")
-  )
+  ParseResult.fail(new ParseResult.Forbidden(ast, error, "errors are decoded only, never encoded"))
 
 /** 404 on the wire. */
 export const NotFoundWire = Schema.transformOrFail(
@@ -112,7 +110,7 @@ export const LiveReadFailedWire = Schema.transformOrFail(
   )
 )
 
-/** An error that no handler raises, as documents and typed clients see it: the request never reaches a handler. */
+/** An error raised before a handler runs. It is defined for documents and typed clients. */
 const refusal = <Tag extends ErrorTag>(tag: Tag, description: string) =>
   Schema.Struct({ error: Schema.Struct(fields(tag)) }).annotations(onTheWire(tag, description))
 
