@@ -356,7 +356,7 @@ export type PublishEvent = typeof PublishEvent.Type
 
 /** Refusal, NotFound: as for drafts. Refusal: also if the entity is on no store. */
 export const PublishRpcs = RpcGroup.make(
-  /** Publishes to one store, or to all stores of the entity, and waits. `again`: also if no value changed since the last publish. */
+  /** Publishes to one store, or to all stores of the entity, and waits. `again`: also if nothing changed since the last publish. */
   Rpc.make("publish", {
     payload: { ...aboutDraft, store: onStore, again: Schema.Boolean },
     success: PublishEvent,
