@@ -101,7 +101,7 @@ describe("Migrations", () => {
         }).pipe(Effect.provide(engine.empty))
       )
 
-      it.scopedLive("names the file that fails, and leaves nothing of the attempt", () =>
+      it.scopedLive("names the failed file, and rolls back the whole attempt", () =>
         Effect.gen(function* () {
           const folder = yield* Effect.acquireRelease(
             Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-migrations-"))),

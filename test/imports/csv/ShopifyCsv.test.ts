@@ -155,7 +155,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("says nothing about columns that it does not have", () =>
+  it.effect("has no values for missing columns", () =>
     Effect.gen(function* () {
       const [product] = yield* read(lines("Variant Price,Handle,Image Src", "5,mug,https://a.example/1.jpg"))
       assert.deepStrictEqual(product, {
@@ -169,7 +169,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("is told which SKUs several of its products have", () =>
+  it.effect("lists SKUs that several of its products share", () =>
     Effect.gen(function* () {
       const { sharedSkus } = yield* inspect(
         lines(
@@ -185,7 +185,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("takes the status from Published when it has no Status, and leaves a unit without grams alone", () =>
+  it.effect("takes the status from Published if it has no Status, and ignores a unit without grams", () =>
     Effect.gen(function* () {
       const products = yield* read(
         lines("Handle,Published,Variant Price,Variant Weight Unit", "a,true,1,kg", "b,FALSE,1,kg", "c, ,1,kg")
@@ -198,7 +198,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("takes what is active and not published to the online store for a draft, and counts it", () =>
+  it.effect("imports active products that are not published to the online store as drafts, and counts them", () =>
     Effect.gen(function* () {
       const content = lines(
         "Handle,Published,Status",
@@ -238,7 +238,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("keeps a picture that several lines name once, behind those that have a place when it has none", () =>
+  it.effect("keeps an image of several lines once, after images with a position if it has none", () =>
     Effect.gen(function* () {
       const [product] = yield* read(
         lines(
@@ -275,7 +275,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("tells how far it was read", () =>
+  it.effect("reports the reading's progress", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const records = Array.from({ length: 4000 }, (_, index) => `mug-${index},${"Mug ".repeat(20)}`)
@@ -341,7 +341,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("reads decimal commas where no comma separates cells, unless they may mean thousands", () =>
+  it.effect("reads decimal commas if no comma separates cells, unless they may mean thousands", () =>
     Effect.gen(function* () {
       const priced = (price: string) =>
         inspect(lines("Handle;Title;Variant Price;Variant Grams", `mug;Mug;${price};0,5`)).pipe(
@@ -371,7 +371,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("takes handles in any case for the same product, in lower case as Shopify does", () =>
+  it.effect("treats handles in any case as the same product, in lower case as Shopify does", () =>
     Effect.gen(function* () {
       const products = yield* read(
         lines(
@@ -418,7 +418,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("reads the same wherever its bytes are cut", () =>
+  it.effect("reads the same wherever its bytes are split", () =>
     Effect.gen(function* () {
       const head = '\uFEFFHandle,Title,Body (HTML)\r\nmug,Mug,"'
       const tail = '😀""é""\r\n\r\n𝕏","\r\ncup,Cup,"x'
@@ -439,7 +439,7 @@ describe("Shopify export", () => {
 })
 
 describe("weight", () => {
-  it("is the shortest that makes the same grams", () => {
+  it("is the shortest number with the same grams", () => {
     const cases: ReadonlyArray<readonly [unit: string, grams: string, weight: string]> = [
       ["lb", "454", "1"],
       ["lb", "453.59237", "1"],
@@ -462,7 +462,7 @@ describe("weight", () => {
       assert.strictEqual(weightIn(unit, grams), weight, `${grams} g in ${unit}`)
   })
 
-  it("comes back as the grams of the file", () => {
+  it("converts back to the file's grams", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(["g", 1], ["kg", 1000], ["lb", 453.59237], ["oz", 28.349523125] as const),
@@ -1022,7 +1022,7 @@ describe("a file that is refused", () => {
     )
   )
 
-  it.effect("is told with all its problems, by line and column, also those before a record that breaks", () =>
+  it.effect("is refused with all its problems, by line and column, also those before a broken record", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const path = yield* written(
@@ -1049,7 +1049,7 @@ describe("a file that is refused", () => {
     )
   )
 
-  it.effect("is told with its first 100 problems, and how many there are", () =>
+  it.effect("is refused with its first 100 problems and their total", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const records = Array.from({ length: 5000 }, (_, index) => `mug-${index},Mug,,,free,`)
@@ -1063,7 +1063,7 @@ describe("a file that is refused", () => {
     )
   )
 
-  it.effect("is absent, a directory, a pipe or not to be read", () =>
+  it.effect("is missing, a directory, a pipe or unreadable", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const path = yield* directory
@@ -1128,7 +1128,7 @@ describe.skipIf(!existsSync(realExports))("real exports (read from ../shared/dat
     "liquid-course.csv": [20, 21, 21]
   }
 
-  it.effect("hold what they hold", () =>
+  it.effect("have the expected counts", () =>
     Effect.gen(function* () {
       for (const [name, counted] of Object.entries(counts)) {
         const { hasTitle, images, products, skippedLines, variants } = yield* inspected(`${realExports}${name}`)
@@ -1138,7 +1138,7 @@ describe.skipIf(!existsSync(realExports))("real exports (read from ../shared/dat
     })
   )
 
-  it.effect("say what they say", () =>
+  it.effect("have the expected values", () =>
     Effect.gen(function* () {
       const jewelery = productsIn(yield* partsOf(`${realExports}jewelery.csv`))
       const product = (handle: string) => jewelery.find((found) => found.handle === handle)
