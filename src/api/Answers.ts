@@ -10,6 +10,7 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import * as Markets from "../platform/Market.ts"
 import * as Translation from "../platform/Translation.ts"
+import { optional } from "./Params.ts"
 import { inConnector, membersInConnector } from "./Tool.ts"
 
 // The domain's records as responses contain them, with the connector's names for their members.
@@ -20,8 +21,6 @@ export const ProductRow = Entity.ProductRow.pipe(membersInConnector(row))
 export const VariantRow = Entity.VariantRow.pipe(membersInConnector(row))
 export const CollectionRow = Entity.CollectionRow.pipe(membersInConnector(row))
 export const MediaRow = Entity.MediaRow.pipe(membersInConnector(row))
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const ofKind = (kind: string, what: string) => ({ description: `Of a ${kind}: ${what}` })
 

@@ -20,7 +20,7 @@ import {
 } from "./Answers.ts"
 import { translations } from "./Operations.ts"
 import { bounded, page } from "./Page.ts"
-import { cursorParams, listParams, uuidArgument } from "./Params.ts"
+import { cursorParams, listParams, optional, uuidArgument } from "./Params.ts"
 import { draftWrite, liveRead, readOnly, Tool } from "./Tool.ts"
 
 const MasterId = uuidArgument(EntityId, "Id of a master of any kind.")
@@ -28,8 +28,6 @@ const ChannelId = uuidArgument(StoreId, "Id of a channel (a linked store).")
 
 const master = HttpApiSchema.param("master_id", MasterId)
 const channel = HttpApiSchema.param("channel_id", ChannelId)
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const kinds = "product, variant, collection or media file"
 

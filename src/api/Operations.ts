@@ -115,8 +115,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Metaobject definitions: their type, fields and number of entries, and the channels that define them.",
-          rather:
-            "To find records other than products; list_metaobject_entries_v1 for the entries of one.",
+          rather: "To find records other than products; list_metaobject_entries_v1 for the entries of one.",
           ids: "It gives definition_id (as id); it takes none.",
           never: "It never gives entries and never asks the stores. A channel is a linked store."
         },

@@ -11,21 +11,22 @@ const wholeNumber = /^[+-]?\d+$/
 /** Larger than any real page number, and small enough that row offsets stay exact integers. */
 const lastPage = 10_000_000_000_000
 
-const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most)
-
 /** A JSON Schema written by hand, with its description, in place of the derived one. */
 const described = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
   description,
   jsonSchema: { ...jsonSchema, description }
 })
 
-/** A parameter given at most once. A repeated one arrives as a list. */
-const Once = Schema.String.annotations({
-  message: ({ actual }) => ({
-    message: Array.isArray(actual) ? "is given more than once" : "must be text",
+/** One message for a whole schema. A parameter that is given more than once arrives as a list. */
+const ruleMessage =
+  (rule: string) =>
+  ({ actual }: { readonly actual: unknown }) => ({
+    message: Array.isArray(actual) ? "is given more than once" : rule,
     override: true
   })
-})
+
+/** A parameter given at most once. */
+const Once = Schema.String.annotations({ message: ruleMessage("must be text") })
 
 const uuidFormat = { type: "string", format: "uuid" }
 
@@ -33,20 +34,24 @@ const uuidFormat = { type: "string", format: "uuid" }
 export const uuidArgument = <A extends string>(id: Schema.Schema<A, string>, description: string) =>
   Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, id)).annotations(described(description, uuidFormat))
 
-/** Rows per page. Never refused: text that is not a whole number becomes the default, other numbers the nearest bound. */
-const Limit = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
-  strict: true,
-  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 250) : 50),
-  encode: String
-})
-  .annotations(
-    described("Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.", {
-      type: "integer",
-      minimum: 1,
-      maximum: 250,
-      default: 50
-    })
-  )
+/** A whole number. Never refused: other text becomes the default, and a number out of range the nearest bound. */
+const wholeNumberParam = (least: number, most: number, fallback: number) =>
+  Schema.transform(Once, Schema.typeSchema(Schema.Number), {
+    strict: true,
+    decode: (text) => (wholeNumber.test(text) ? Math.min(Math.max(Number(text), least), most) : fallback),
+    encode: String
+  })
+
+const rowsSchema = (most: number, fallback: number) =>
+  described(`Rows on a page. A larger number becomes ${most}, one below 1 becomes 1, anything else the default.`, {
+    type: "integer",
+    minimum: 1,
+    maximum: most,
+    default: fallback
+  })
+
+const Limit = wholeNumberParam(1, 250, 50)
+  .annotations(rowsSchema(250, 50))
   .pipe(
     inConnector({ schema: numberArgument(1, mostRows, `Rows at most; more than ${mostRows} becomes ${mostRows}.`) })
   )
@@ -79,13 +84,7 @@ const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
 
 const Status = PublishStatus.annotations({
   description: "Only entities whose `last_publish_status` is this.",
-  // One message for the union, not one for each member.
-  message: ({ actual }) => ({
-    message: Array.isArray(actual)
-      ? "is given more than once"
-      : "must be one of never_published, pending, published, failed",
-    override: true
-  })
+  message: ruleMessage("must be one of never_published, pending, published, failed")
 })
 
 const search = (description: string) =>
@@ -94,7 +93,7 @@ const search = (description: string) =>
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(described(description, { type: "string", maxLength: 200 }))
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** The parameters of endpoints that page by a cursor. */
 export const cursorParams = {
@@ -137,12 +136,7 @@ export const StoreIdInPath = idInPath(StoreId).annotations(
   described("Id of a linked store, from the list of stores.", uuidFormat)
 )
 
-/** A page by its number, from 1. */
-const PageNumber = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
-  strict: true,
-  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, lastPage) : 1),
-  encode: String
-})
+const PageNumber = wholeNumberParam(1, lastPage, 1)
   .annotations(
     described("Page, from 1. A number below 1 becomes 1, anything else the default; beyond the last page is empty.", {
       type: "integer",
@@ -152,19 +146,8 @@ const PageNumber = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
   )
   .pipe(inConnector({ schema: numberArgument(1, lastPage, "Page, from 1; beyond the last one is empty.", 1) }))
 
-const PageSize = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
-  strict: true,
-  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 100) : 25),
-  encode: String
-})
-  .annotations(
-    described("Rows on a page. A larger number becomes 100, one below 1 becomes 1, anything else the default.", {
-      type: "integer",
-      minimum: 1,
-      maximum: 100,
-      default: 25
-    })
-  )
+const PageSize = wholeNumberParam(1, 100, 25)
+  .annotations(rowsSchema(100, 25))
   .pipe(inConnector({ schema: numberArgument(1, 50, "Rows on a page; more than 50 becomes 50.") }))
 
 /** The parameters of a page-numbered list. */
@@ -179,13 +162,7 @@ export const oneOf = <const Names extends readonly [string, ...ReadonlyArray<str
   description: string
 ) =>
   Schema.propertySignature(
-    Schema.Literal(...names).annotations({
-      description,
-      message: ({ actual }) => ({
-        message: Array.isArray(actual) ? "is given more than once" : `must be one of ${names.join(", ")}`,
-        override: true
-      })
-    })
+    Schema.Literal(...names).annotations({ description, message: ruleMessage(`must be one of ${names.join(", ")}`) })
   ).annotations({ missingMessage: () => `is missing: give one of ${names.join(", ")}` })
 
 export const LocaleParam = optional(
@@ -215,10 +192,7 @@ export const RecordIdInPath = idInPath(RecordId).annotations(
 export const OwnerTypeParam = optional(
   OwnerType.annotations({
     description: "Only definitions for this kind of owner.",
-    message: ({ actual }) => ({
-      message: Array.isArray(actual) ? "is given more than once" : `must be one of ${OwnerType.literals.join(", ")}`,
-      override: true
-    })
+    message: ruleMessage(`must be one of ${OwnerType.literals.join(", ")}`)
   })
 )
 
