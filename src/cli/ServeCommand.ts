@@ -40,9 +40,9 @@ const waysIn = (accounts: number): ReadonlyArray<string> => {
   if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
   const account = accounts === 1 ? "" : " --account ID"
   return [
-    `Who signs in:            ${command(`user list${account}`)}`,
-    `A new password:          ${command(`user invite --email EMAIL${account}`)}`,
-    ...(accounts === 1 ? [] : [`Ids of accounts:         ${command("account list")}`]),
+    `Users:                   ${command(`user list${account}`)}`,
+    `New password:            ${command(`user invite --email EMAIL${account}`)}`,
+    ...(accounts === 1 ? [] : [`Account ids:             ${command("account list")}`]),
     `API keys:                ${command(`key create --name NAME --scopes pim:read,pim:write${account}`)}`
   ]
 }
@@ -73,7 +73,7 @@ const greeting = (baseUrl: string, ways: ReadonlyArray<string>) =>
   [
     `The catalog is served at ${baseUrl}`,
     `Documentation:           ${baseUrl}${documentationPath}`,
-    `Pages to sign in to:     ${baseUrl}/`,
+    `Console:                 ${baseUrl}/`,
     `Agents connect to:       ${resourceOf(baseUrl)}`,
     ...ways
   ].join("\n")
