@@ -342,8 +342,8 @@ describe("serving the embedded database", () => {
         .slice(4)
         .filter((line) => line !== "")
     assert.deepStrictEqual(waysIn(second.output.stdout), [
-      "Who signs in:            npm run catalog -- user list",
-      "A new password:          npm run catalog -- user invite --email EMAIL",
+      "Users:                   npm run catalog -- user list",
+      "New password:            npm run catalog -- user invite --email EMAIL",
       "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write"
     ])
     const again = await fetch(`${second.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${first.key}` } })
@@ -361,9 +361,9 @@ describe("serving the embedded database", () => {
 
     const third = await serveCatalog({ DATA_DIR })
     assert.deepStrictEqual(waysIn(third.output.stdout), [
-      "Who signs in:            npm run catalog -- user list --account ID",
-      "A new password:          npm run catalog -- user invite --email EMAIL --account ID",
-      "Ids of accounts:         npm run catalog -- account list",
+      "Users:                   npm run catalog -- user list --account ID",
+      "New password:            npm run catalog -- user invite --email EMAIL --account ID",
+      "Account ids:             npm run catalog -- account list",
       "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write --account ID"
     ])
     assert.strictEqual(await third.stop(), 0)

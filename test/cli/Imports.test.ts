@@ -236,7 +236,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const problem = (line: number) => ({
           line,
           column: "Variant Price",
-          reason: '"free" is no number of 0 or more, written like 12.50.'
+          reason: '"free" is not a number of 0 or more, written like 12.50.'
         })
         const write = (count: number) =>
           writeFileSync(
@@ -247,7 +247,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           )
 
         write(1)
-        const one = 'Line 2, column "Variant Price": "free" is no number of 0 or more, written like 12.50.'
+        const one = 'Line 2, column "Variant Price": "free" is not a number of 0 or more, written like 12.50.'
         assert.deepStrictEqual(yield* run(...importing), { code: 1, stdout: "", stderr: `${one}\n` })
         const ended = yield* run(...importing, "--json")
         assert.deepStrictEqual([ended.code, ended.stderr], [1, `${one}\n`])
