@@ -77,14 +77,14 @@ const recorded = Effect.gen(function* () {
 const adopt = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const there = yield* recorded
-  const missing = replacedNames.filter((name) => !there.includes(name))
-  if (missing.length === replacedNames.length) return
-  if (missing.length > 0)
+  const found = replacedNames.filter((name) => there.includes(name)).length
+  if (found === 0) return
+  if (found < replacedNames.length)
     return yield* new MigrationFailed({
       message:
-        `The database was made by an earlier version and lacks ${missing.join(", ")}. This version does not have these files. ` +
-        `First start the last version with the file migrations/${replacedNames.at(-1)}.sql on this database, then this one ` +
-        `(CHANGELOG.md: "Twelve migrations replace 33").`
+        `The database was made by an earlier version and has only ${found} of its ${replacedNames.length} migrations. ` +
+        `This version cannot run the others. First start the last version with the file migrations/${replacedNames.at(-1)}.sql ` +
+        `on this database, then this one (CHANGELOG.md: "Twelve migrations replace 33").`
     })
   yield* sql`DELETE FROM ${sql(table)} WHERE migration_id <= ${replacedNames.length}`
   yield* sql`INSERT INTO ${sql(table)} ${sql.insert(
