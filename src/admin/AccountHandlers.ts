@@ -16,7 +16,7 @@ export const AccountHandlers = AccountRpcs.toLayer(
         Effect.gen(function* () {
           const account = yield* accounts.create(name)
           return email === undefined ? account : { ...account, invitation: yield* users.invite(account.id, email) }
-          // An e-mail that is refused leaves no account behind.
+          // If the e-mail is refused, the transaction removes the account again.
         }).pipe(transaction.run),
       listAccounts: () => accounts.list,
       createDemo: () => demoWithUser

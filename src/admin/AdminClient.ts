@@ -6,31 +6,31 @@ import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
-/** Nobody answers at a socket. */
+/** No process answers on the socket. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: string }> {
   override get message() {
     return `Nobody answers at ${this.path}.`
   }
 }
 
-/** How long a command waits, altogether, for the process that holds the database to take it. */
+/** Total time that a command waits for the process that holds the database to accept it. */
 export const defaultPatience = Duration.seconds(10)
 
 const betweenTries = Duration.millis(100)
 
 const isInUse = (error: unknown): error is DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
 
-/** The operator's commands, wherever they are carried out. RpcClientError: the other process ended before it answered. */
+/** Runs the operator's commands, here or in another process. RpcClientError: the other process ended before it answered. */
 export class AdminClient extends Context.Tag("catalog/AdminClient")<
   AdminClient,
   RpcClient.FromGroup<typeof AdminRpcs, RpcClientError.RpcClientError>
 >() {
-  /** On the services of this process; nothing is encoded. */
+  /** Runs commands in this process, without encoding them. */
   static readonly layerInProcess = Layer.scoped(AdminClient, RpcTest.makeClient(AdminRpcs)).pipe(
     Layer.provide(AdminHandlers)
   )
 
-  /** On the process that listens at `path`, which must answer a first question within `patience`. */
+  /** Sends commands to the process that listens at `path`. It must answer `hello` within `patience`. */
   static readonly layerSocket = (
     path: string,
     patience: Duration.Duration = defaultPatience
@@ -40,19 +40,19 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
       Effect.tap(RpcClient.make(AdminRpcs), (client) =>
         client.hello().pipe(
           Effect.timeout(patience),
-          // A write to a socket that closes is a defect of the protocol.
+          // The protocol reports a write to a closing socket as a defect.
           Effect.catchAllCause(() => new NoAnswer({ path }))
         )
       )
     ).pipe(
       Layer.provide(RpcClient.layerProtocolSocket()),
-      // Not NDJSON: its decoder garbles a character that arrives in two parts.
+      // Not NDJSON: its decoder breaks a character that arrives in two parts.
       Layer.provide([RpcSerialization.layerMsgPack, Layer.orDie(NodeSocket.layerNet({ path }))])
     )
 
   /**
-   * `inProcess` when this process may open the database, else the process that holds it. A holder that does not take
-   * commands yet, or no longer, is tried again, and so is the database: after `patience`, DatabaseInUse.
+   * `inProcess` if this process can open the database, otherwise the process that holds it. If neither works (the holder is
+   * starting or stopping), both are tried again until `patience` ends with DatabaseInUse.
    */
   static readonly layer = <E>(
     inProcess: Layer.Layer<AdminClient, E>,

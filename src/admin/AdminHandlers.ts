@@ -13,12 +13,12 @@ import { PublishHandlers } from "./PublishHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
 import { UserHandlers } from "./UserHandlers.ts"
 
-/** The services are there only after the migrations have run. */
+/** The services start only after the migrations, so the database has all of them. */
 const HelloHandlers = HelloRpcs.toLayer({
   hello: () => Effect.sync(() => ({ pid: process.pid, migrations: Migrations.names }))
 })
 
-/** What carries out the commands of `AdminRpcs`, over the services. */
+/** Carries out the commands of `AdminRpcs` with the services. */
 export const AdminHandlers = Layer.mergeAll(
   HelloHandlers,
   AccountHandlers,

@@ -32,22 +32,21 @@ import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 
-/** A command that cannot be carried out as it was given. `message` is one line that a person reads. */
+/** A command that cannot be carried out as given. `message` is one line for people. */
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   message: Schema.String,
-  /** As REST would say it. */
+  /** The error code of REST. */
   code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
 }) {}
 
-/** Id of the account that a command is about, as a person wrote it; without one, the only account there is. */
+/** Id of the account, as typed; not needed if there is only one. Refusal: the account is missing or unknown. */
 const account = Schema.optionalWith(Schema.String, { as: "Option" })
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
 
-/** Whom a one-time link is for. The token goes over the wire as it is: nobody but the owner of the process can listen. */
+/** A one-time link. Its token, like all tokens here, is sent in plain text: only the owner of the process can read the socket. */
 const Invitation = Schema.Struct({ email: Schema.String, token: Schema.Redacted(Schema.String) })
 
-/** The token goes over the wire as it is: nobody but the owner of the process can listen. */
 const CreatedKey = Schema.Struct({
   id: ApiKeyId,
   token: Schema.Redacted(Schema.String),
@@ -56,7 +55,7 @@ const CreatedKey = Schema.Struct({
   lastFour: Schema.String
 })
 
-/** Who answers, and the migrations that its database has. */
+/** The process that answers, and the migrations that its database has. */
 export const HelloRpcs = RpcGroup.make(
   Rpc.make("hello", {
     success: Schema.Struct({ pid: Schema.Int, migrations: Schema.Array(Schema.String) })
@@ -65,8 +64,8 @@ export const HelloRpcs = RpcGroup.make(
 
 export const AccountRpcs = RpcGroup.make(
   /**
-   * `email`: of its first user. ValidationFailed: a blank name, or one over 200 characters; no e-mail address, or one that
-   * signs in to another account.
+   * `email` is the first user's. ValidationFailed: the name is blank or over 200 characters, or the e-mail address is malformed or
+   * belongs to a user of another account.
    */
   Rpc.make("createAccount", {
     payload: { name: Schema.String, email: Schema.optional(Schema.String) },
@@ -77,15 +76,14 @@ export const AccountRpcs = RpcGroup.make(
   Rpc.make("listAccounts", {
     success: Schema.Array(Schema.Struct({ ...Account.fields, createdAt: Timestamp }))
   }),
-  /** Another demo account, with a key that may read and write, and a user. */
+  /** Creates another demo account with a user and a key that can read and write. */
   Rpc.make("createDemo", {
     success: Schema.Struct({ account: Account, key: CreatedKey, invitation: Invitation })
   })
 )
 
-/** Refusal: which account is meant is not clear, or there is no such account. */
 export const KeyRpcs = RpcGroup.make(
-  /** `expiresAt` null: never. ValidationFailed: no name, no scope, a scope that cannot be granted, an expiry in the past. */
+  /** `expiresAt` null: never. ValidationFailed: no name, no scope, an unknown scope, or an expiry in the past. */
   Rpc.make("createKey", {
     payload: {
       account,
@@ -96,13 +94,13 @@ export const KeyRpcs = RpcGroup.make(
     success: CreatedKey,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** Revoked and expired ones too, oldest first. */
+  /** Includes revoked and expired keys; oldest first. */
   Rpc.make("listKeys", {
     payload: { account },
     success: Schema.Array(ApiKey),
     error: Refusal
   }),
-  /** `key`: its id or its name, as a person wrote it. NotFound: the account has no such key. Revoking twice is fine. */
+  /** `key`: id or name, as typed. A revoked key can be revoked again. */
   Rpc.make("revokeKey", {
     payload: { account, key: Schema.String },
     success: Schema.Struct({ id: ApiKeyId }),
@@ -110,31 +108,25 @@ export const KeyRpcs = RpcGroup.make(
   })
 )
 
-/** Refusal: which account is meant is not clear, or there is no such account. */
 export const UserRpcs = RpcGroup.make(
-  /** Where the service was started last; null: never. */
+  /** The address of the service when it last started. Null: it never started. */
   Rpc.make("serviceAddress", { success: Schema.NullOr(Schema.String) }),
-  /** ValidationFailed: as for `Users.invite`. */
   Rpc.make("inviteUser", {
     payload: { account, email: Schema.String },
     success: Invitation,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** Disabled ones too, oldest first. */
+  /** Includes disabled users; oldest first. */
   Rpc.make("listUsers", { payload: { account }, success: Schema.Array(User), error: Refusal }),
-  /** NotFound: the account has no such user. Twice is fine. */
+  /** A disabled user can be disabled again. */
   Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
 )
 
-/** A store that was linked or unlinked, and how many entities have a version on it. */
+/** A store that was linked or unlinked, and the number of entities with a version on it. */
 const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
 
-/** Refusal: which account is meant is not clear, or there is no such account. */
 export const StoreRpcs = RpcGroup.make(
-  /**
-   * What is not given is as it was, else the default. `token`: of a Shopify store; as a key's, it goes over the wire as it is.
-   * ValidationFailed, PimLocked, PlatformReadError: as for `Stores.link`.
-   */
+  /** Missing properties keep their values, or have defaults for a new store. `token` is for Shopify. Errors: see `Stores.link`. */
   Rpc.make("linkStore", {
     payload: {
       account,
@@ -148,7 +140,6 @@ export const StoreRpcs = RpcGroup.make(
     success: StoreChange,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked, PlatformReadError)
   }),
-  /** ValidationFailed, PimLocked: as for `Stores.unlink`. */
   Rpc.make("unlinkStore", {
     payload: { account, domain: Schema.String },
     success: StoreChange,
@@ -158,18 +149,18 @@ export const StoreRpcs = RpcGroup.make(
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
 )
 
-/** Refusal: which account is meant is not clear. ValidationFailed: no such store, or not one of the demo platform. */
+/** ValidationFailed: the store is not linked, or does not have the demo platform. */
 export const PlatformRpcs = RpcGroup.make(
   /**
-   * What the store itself holds of an entity now; null: nothing. Refusal: the store is not linked, or has no platform, too.
-   * NotFound: the account has no such entity. PlatformReadError: the store's platform could not be read.
+   * Reads an entity from the store's platform. `record` null: the store does not have it. Refusal: the store is not linked or has
+   * no platform. NotFound: the account has no such entity.
    */
   Rpc.make("showPlatform", {
     payload: { account, store: Schema.String, entity: Schema.String },
     success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
     error: Schema.Union(Refusal, NotFound, PlatformReadError)
   }),
-  /** `entity`: an id as a person wrote it. NotFound: the shop holds no record of it. ValidationFailed: a misfit value, too. */
+  /** NotFound: the shop does not have the entity. ValidationFailed: the value is invalid. */
   Rpc.make("editPlatform", {
     payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
     success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
@@ -191,14 +182,14 @@ export const PlatformRpcs = RpcGroup.make(
   })
 )
 
-/** How far an import is, and at last what became of it. */
+/** The progress of an import, and at last the import at its end. */
 export const ImportEvent = Schema.Union(
   Schema.TaggedStruct("Progress", {
     step: Schema.Literal("checking", "fetching", "comparing", "applying"),
     done: Schema.Int,
-    /** 0: not known. */
+    /** 0: unknown. */
     total: Schema.Int,
-    /** Known as soon as it is applied. */
+    /** Null until the import is applied. */
     import_id: Schema.NullOr(ImportId)
   }),
   Schema.TaggedStruct("Done", { run: ImportRun })
@@ -207,14 +198,13 @@ export type ImportEvent = typeof ImportEvent.Type
 
 const aboutImport = { account, id: Schema.String }
 
-/** `rest`: the decision for conflicts that have none. `remove`: entities that left the store may be taken off it. */
+/** `rest`: the decision for undecided conflicts. `remove`: confirms the removal of entities that left the store. */
 const acceptance = { rest: Schema.NullOr(ConflictDecision), remove: Schema.Boolean }
 
-/** Refusal: which account is meant is not clear, or there is no such account. */
 export const ImportRpcs = RpcGroup.make(
   /**
-   * `path`: absolute, opened by the process that answers. ImportFileRejected: everything that is wrong with it.
-   * ReviewIncomplete: with `accept`, the import waits for its review.
+   * `path`: absolute; the process that answers opens the file. ImportFileRejected lists all problems of the file.
+   * ReviewIncomplete: `accept` was given, but the import needs a review first.
    */
   Rpc.make("importCsv", {
     payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean, ...acceptance },
@@ -222,26 +212,25 @@ export const ImportRpcs = RpcGroup.make(
     error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, ImportFileRejected),
     stream: true
   }),
-  /** PlatformReadError: the store's platform could not be read. ValidationFailed: as for `Imports.refresh`. */
   Rpc.make("refreshStore", {
     payload: { account, store: Schema.String, accept: Schema.Boolean, ...acceptance },
     success: ImportEvent,
     error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, PlatformReadError),
     stream: true
   }),
-  /** By their numbers, after one of them (0: from the start); 500 at most. */
+  /** Conflicts in the order of their numbers, after the number `after`; at most 500. */
   Rpc.make("listConflicts", {
     payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
     success: Schema.Array(ImportConflict),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** The entities that the import takes off its store, behind the first `after` of them; 500 at most. */
+  /** Entities that the import removes from its store, without the first `after` of them; at most 500. */
   Rpc.make("listRemovals", {
     payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
     success: Schema.Array(PendingEntity),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** `conflicts`: numbers, or all of them. How many were decided. ValidationFailed: not under review, or no such conflict. */
+  /** Returns the number of decided conflicts. ValidationFailed: the import is not under review, or has no such conflict. */
   Rpc.make("decideImport", {
     payload: {
       ...aboutImport,
@@ -251,14 +240,13 @@ export const ImportRpcs = RpcGroup.make(
     success: Schema.Struct({ decided: Schema.Int }),
     error: Schema.Union(Refusal, ValidationFailed, NotFound)
   }),
-  /** ValidationFailed: it is not under review. */
+  /** ValidationFailed, also of `discardImport`: the import is not under review. */
   Rpc.make("acceptImport", {
     payload: { ...aboutImport, ...acceptance },
     success: ImportEvent,
     error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete),
     stream: true
   }),
-  /** ValidationFailed: it is not under review. */
   Rpc.make("discardImport", {
     payload: aboutImport,
     success: ImportRun,
@@ -269,35 +257,32 @@ export const ImportRpcs = RpcGroup.make(
   Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
 )
 
-/** `entity`: its id, handle or SKU; `store`: its domain or id; both as a person wrote them. */
+/** `entity`: id, handle or SKU. `store`: domain or id. Both as typed. */
 const aboutDraft = { account, entity: Schema.String }
 const text = Schema.optionalWith(Schema.String, { as: "Option" })
 const onStore = text
 
-/**
- * Refusal: which account is meant is not clear, there is no such account, or no such store is linked. NotFound: the account
- * has no such entity, or no version of it on the store.
- */
+/** Refusal: also if no such store is linked. NotFound: the account has no such entity, or the entity is not on the store. */
 export const DraftRpcs = RpcGroup.make(
-  /** The canonical values, or with `store` those of one store. */
+  /** The canonical values; with `store`, the values on that store. */
   Rpc.make("showDraft", {
     payload: { ...aboutDraft, store: onStore },
     success: Draft,
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** As `showDraft`; `revision`: the one that the new values are based on. */
+  /** `revision`: the draft revision on which the new values are based. */
   Rpc.make("setDraft", {
     payload: { ...aboutDraft, store: onStore, revision: Schema.Int, attributes: Schema.Array(AttributeEdit) },
     success: DraftState,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked, RevisionConflict)
   }),
-  /** ValidationFailed: it is there already, or it is a variant whose product is not. */
+  /** ValidationFailed: the entity is on the store already, or is a variant whose product is not. */
   Rpc.make("addStoreVersion", {
     payload: { ...aboutDraft, store: Schema.String },
     success: DraftState,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
   }),
-  /** Newest first, 250 at most. */
+  /** Newest first, at most 250. */
   Rpc.make("showHistory", {
     payload: { ...aboutDraft, limit: Schema.Int },
     success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }),
@@ -307,11 +292,10 @@ export const DraftRpcs = RpcGroup.make(
 
 const Defined = Schema.Struct({
   definition: MetafieldDefinition,
-  /** Entities whose values got the definition's type. */
+  /** Number of entities whose values got the definition's type. */
   retyped: Schema.Int
 })
 
-/** Refusal: which account is meant is not clear, or there is no such account. ValidationFailed: as for `OwnDefinitions`. */
 export const DefinitionRpcs = RpcGroup.make(
   Rpc.make("createDefinition", {
     payload: { account, definition: NewDefinition },
@@ -323,7 +307,7 @@ export const DefinitionRpcs = RpcGroup.make(
     success: Defined,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked)
   }),
-  /** By owner type, namespace and key; those of the stores too. */
+  /** Includes the stores' definitions; in the order of owner type, namespace and key. */
   Rpc.make("listDefinitions", {
     payload: { account, owner: Schema.NullOr(OwnerType) },
     success: Schema.Array(MetafieldDefinition),
@@ -333,18 +317,17 @@ export const DefinitionRpcs = RpcGroup.make(
 
 const aboutDrop = { account, id: Schema.String }
 
-/** Refusal: which account is meant is not clear, or there is no such account. */
 export const DropRpcs = RpcGroup.make(
-  /** `store_id` of a change: the id of a store or its domain. ValidationFailed: as for `Drops.create`. */
+  /** `store_id` of a change: id or domain of a store. */
   Rpc.make("createDrop", {
     payload: { account, drop: Schema.typeSchema(NewDrop) },
     success: Drop,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** By their start. */
+  /** In the order of their starts. */
   Rpc.make("listDrops", { payload: { account }, success: Schema.Array(Drop), error: Refusal }),
   Rpc.make("showDrop", { payload: aboutDrop, success: Drop, error: Schema.Union(Refusal, NotFound) }),
-  /** ValidationFailed: it has started, or was cancelled before. */
+  /** ValidationFailed: the drop has started, or is already cancelled. */
   Rpc.make("cancelDrop", {
     payload: aboutDrop,
     success: Drop,
@@ -352,10 +335,7 @@ export const DropRpcs = RpcGroup.make(
   })
 )
 
-/**
- * What became of a publish to one store. `refused`: it could not be asked for; `skipped`: the store is known by its files
- * alone.
- */
+/** The outcome of a publish on one store. `refused`: the request was not valid. `skipped`: the store has no platform. */
 const PublishResult = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,
@@ -367,18 +347,17 @@ const PublishResult = Schema.Struct({
 })
 export type PublishResult = typeof PublishResult.Type
 
-/** For how many stores the outcome is open, and at last all outcomes. */
+/** The number of stores without an outcome yet, and at last all outcomes. */
 export const PublishEvent = Schema.Union(
   Schema.TaggedStruct("Progress", { open: Schema.Int, total: Schema.Int }),
   Schema.TaggedStruct("Done", { entity_id: EntityId, results: Schema.Array(PublishResult) })
 )
 export type PublishEvent = typeof PublishEvent.Type
 
-/** Refusal: as for drafts, or the entity lives on no store. NotFound: the account has no such entity, or none on the store. */
+/** Refusal, NotFound: as for drafts. Refusal: also if the entity is on no store. */
 export const PublishRpcs = RpcGroup.make(
-  /** To one store, else to all on which the entity lives; waits for the outcomes. ValidationFailed, PimLocked: as `Publishing.ask`. */
+  /** Publishes to one store, or to all stores of the entity, and waits. `again`: also if nothing changed since the last publish. */
   Rpc.make("publish", {
-    /** `again`: although nothing differs from what a store accepted. */
     payload: { ...aboutDraft, store: onStore, again: Schema.Boolean },
     success: PublishEvent,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
@@ -386,19 +365,16 @@ export const PublishRpcs = RpcGroup.make(
   })
 )
 
-/**
- * Refusal: which account is meant is not clear, there is no such account, or no such store is linked. `store`: a domain, as a
- * person wrote it.
- */
+/** Refusal: also if no such store is linked. */
 export const HealthRpcs = RpcGroup.make(
-  /** With `store`, that store's snapshots where it has its own. */
+  /** With `store`: that store's snapshots for per-store dimensions. */
   Rpc.make("showHealth", { payload: { account, store: onStore }, success: HealthOverview, error: Refusal }),
   Rpc.make("scanHealth", {
     payload: { account, dimension: HealthDimension, store: onStore },
     success: HealthSnapshot,
     error: Refusal
   }),
-  /** `page` from 1; 1 to 100 rows a page. */
+  /** `page` from 1; `pageSize` from 1 to 100. */
   Rpc.make("listHealthIssues", {
     payload: {
       account,
@@ -412,19 +388,18 @@ export const HealthRpcs = RpcGroup.make(
     error: Refusal
   }),
   Rpc.make("showHealthRules", { payload: { account }, success: HealthRules, error: Refusal }),
-  /** ValidationFailed: as for `DataHealth.setRules`. */
   Rpc.make("setHealthRules", {
     payload: { account, rules: HealthRules },
     success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** A level that is left out stays as it is. ValidationFailed: as for `DataHealth.changeRules`. */
+  /** A missing level keeps its fields. */
   Rpc.make("changeHealthRules", {
     payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
     success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** A rule that is left out stays as it is. */
+  /** A missing rule keeps its value. */
   Rpc.make("changeHealthChecks", {
     payload: {
       account,
@@ -436,7 +411,7 @@ export const HealthRpcs = RpcGroup.make(
   })
 )
 
-/** What an operator can ask of the process that has the database open: this one, or another over its socket. */
+/** The commands of the process that has the database open: this one, or another one reached over its socket. */
 export const AdminRpcs = HelloRpcs.merge(
   AccountRpcs,
   KeyRpcs,

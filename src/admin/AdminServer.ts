@@ -11,7 +11,7 @@ import { AdminRpcs } from "./AdminRpcs.ts"
 /** The services that commands need. */
 export type Commanded = Layer.Layer.Context<typeof AdminHandlers>
 
-/** Node cuts the path of a socket after 107 bytes (fewer on other systems than Linux) and says nothing. */
+/** Node truncates a socket path silently after 107 bytes (fewer on systems other than Linux). */
 const longestPathBytes = 100
 
 class PathTooLong extends Data.TaggedError("PathTooLong")<{ readonly path: string }> {
@@ -20,7 +20,7 @@ class PathTooLong extends Data.TaggedError("PathTooLong")<{ readonly path: strin
   }
 }
 
-/** Beside the database, or, where that is too long a path, in a folder that only this user may enter. */
+/** In the data directory or, if that path is too long, in a temporary directory of this user only. */
 const chooseSocketPath = (dataDirectory: string) =>
   Effect.gen(function* () {
     const beside = resolve(dataDirectory, "admin.sock")
@@ -30,20 +30,20 @@ const chooseSocketPath = (dataDirectory: string) =>
     return Buffer.byteLength(path) <= longestPathBytes ? path : yield* new PathTooLong({ path })
   })
 
-/** A client that neither reads nor leaves must not keep the process from ending. */
+/** Bounded, because a client that neither reads nor disconnects must not keep the process alive. */
 const closeSoon = (scope: Scope.CloseableScope) =>
   Scope.close(scope, Exit.void).pipe(
     Effect.interruptible,
     Effect.timeoutOption("2 seconds"),
-    // A test's clock must not keep it from ending.
+    // The real clock, because a test's clock may stand still.
     Effect.withClock(Clock.make())
   )
 
-/** For this user only from its first moment; the mask of a process is its own, so it is back at once. */
+/** The umask makes the socket private from its creation on. It applies to the whole process, so it is restored at once. */
 const listen = (path: string) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
-    // The lock is held: whoever left a socket here has died.
+    // This process holds the lock, so a socket left here belongs to a process that died.
     yield* files.remove(path, { force: true })
     const scope = yield* Effect.acquireRelease(Scope.make(), closeSoon)
     const server = yield* Effect.acquireUseRelease(
@@ -58,7 +58,7 @@ const listen = (path: string) =>
 const Listening = (dataDirectory: string) =>
   Layer.scoped(SocketServer.SocketServer, Effect.flatMap(chooseSocketPath(dataDirectory), listen))
 
-/** Last to be built and first to go: whoever finds the socket in the lock file is answered. */
+/** Built last and released first, so the socket in the lock file always answers. */
 const Announced = (dataDirectory: string) =>
   Layer.scopedDiscard(
     Effect.flatMap(SocketServer.SocketServer, ({ address }) =>
@@ -67,8 +67,8 @@ const Announced = (dataDirectory: string) =>
   )
 
 /**
- * Takes commands on a Unix socket in `dataDirectory` (mode 0600) and names it in the lock file, which this process must
- * hold. Where no socket can be made the service runs without, and says so in the log.
+ * Accepts commands on a Unix socket in `dataDirectory` (mode 0600) and names it in the lock file, which this process must
+ * hold. If no socket can be created, the service runs without it and logs a warning.
  */
 export const layer = (dataDirectory: string): Layer.Layer<never, never, Commanded> =>
   Announced(dataDirectory).pipe(

@@ -5,7 +5,7 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { Refusal } from "./AdminRpcs.ts"
 
-/** The account a command is about: the one that is named, or the only one. */
+/** The account of a command: the named one, or the only one. */
 export const makeChooseAccount = Effect.map(
   Accounts,
   (accounts) =>
@@ -32,7 +32,7 @@ export const makeChooseAccount = Effect.map(
       })
 )
 
-/** Does the work of a command on the account it is about, as the command line. */
+/** Runs the work of a command for its account, with the command line as actor. */
 export const makeForAccount = Effect.map(
   makeChooseAccount,
   (chooseAccount) =>

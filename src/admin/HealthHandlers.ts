@@ -20,7 +20,7 @@ export const HealthHandlers = HealthRpcs.toLayer(
     const storeId = (named: Option.Option<string>) =>
       Effect.map(Effect.transposeMapOption(named, storeNamed), (store) => Option.getOrUndefined(store)?.id)
 
-    /** What is asked of a store that was linked a moment ago. */
+    /** The store may be unlinked between the look-up and the request. */
     const aboutStore = <A>(
       named: Option.Option<string>,
       ask: (id: StoreId | undefined) => Effect.Effect<A, NotFound, CurrentActor>

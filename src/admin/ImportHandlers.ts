@@ -11,7 +11,7 @@ import { type Report, reported } from "./Reported.ts"
 /** Reports progress before the id of the import is known (null), or with it. */
 type ReportOf = (id: ImportId | null) => ReportProgress
 
-/** Progress, then the import as it is at the end. */
+/** A stream of progress events, then the import at its end. */
 const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>) =>
   reported((report: Report<ImportEvent>) =>
     Effect.map(
@@ -34,7 +34,7 @@ export const ImportHandlers = ImportRpcs.toLayer(
     const forAccount = yield* makeForAccount
     const domainNamed = yield* makeDomainNamed
     const imports = yield* Imports
-    /** A client that is interrupted from here on has to know which import goes on without it. */
+    /** Reports the id first: a client that is interrupted later must know which import continues. */
     const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
       Effect.zipRight(
         reportOf(id)({ step: "applying", done: 0, total: 0 }),

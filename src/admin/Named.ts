@@ -9,13 +9,13 @@ import type { Store } from "../model/Store.ts"
 import { Stores } from "../stores/Stores.ts"
 import { Refusal } from "./AdminRpcs.ts"
 
-/** An id as somebody typed it. NotFound: a malformed id. */
+/** Parses a typed id. A malformed id is NotFound. */
 export const idOf =
   <Id extends string>(schema: Schema.Schema<Id, string>) =>
   (typed: string): Effect.Effect<Id, NotFound> =>
     Effect.mapError(Schema.decode(schema)(typed.trim().toLowerCase()), () => new NotFound())
 
-/** The one that a name stands for. NotFound: none. Refusal: several, which it lists. */
+/** The only record found for a typed name. NotFound: none. Refusal: several, which its message lists. */
 const onlyOne = <Id extends string>(
   typed: string,
   found: ReadonlyArray<{ readonly id: Id; readonly shown: string }>
@@ -32,7 +32,7 @@ const onlyOne = <Id extends string>(
 const entityId = idOf(EntityId)
 const keyId = idOf(ApiKeyId)
 
-/** The entity of an id, a handle or a SKU as somebody typed it. NotFound and Refusal: none has it, or several have. */
+/** The entity with a typed id, handle or SKU. */
 export const makeEntityNamed = Effect.map(
   Catalog,
   (catalog) =>
@@ -47,7 +47,7 @@ export const makeEntityNamed = Effect.map(
       )
 )
 
-/** The API key of an id or a name as somebody typed it; of several with a name the one that was not revoked. */
+/** The API key with a typed id or name. Active keys win over revoked ones with the same name. */
 export const makeKeyNamed = Effect.map(
   ApiKeys,
   (keys) =>
@@ -64,7 +64,6 @@ export const makeKeyNamed = Effect.map(
       )
 )
 
-/** The refusal of a store that is not there. */
 export const unknownStore = (domain: string): Refusal =>
   new Refusal({
     code: errorCode.NotFound,
@@ -76,7 +75,7 @@ const storeOf = (linked: ReadonlyArray<Store>, typed: string) => {
   return Option.fromNullable(linked.find(({ domain, id }) => domain === name || id === name))
 }
 
-/** The linked store of a domain or an id as somebody typed it. */
+/** The linked store with a typed domain or id. */
 export const makeStoreNamed = Effect.map(
   Stores,
   (stores) => (typed: string) =>
@@ -87,7 +86,7 @@ export const makeStoreNamed = Effect.map(
     )
 )
 
-/** The domain that a domain or the id of a linked store stands for. */
+/** The domain of a linked store with a typed domain or id; other text unchanged. */
 export const makeDomainNamed = Effect.map(
   Stores,
   (stores) => (typed: string) =>

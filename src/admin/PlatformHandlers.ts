@@ -22,7 +22,7 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
           const store = yield* storeNamed(named)
           if (store.platform === "none")
             return yield* new Refusal({
-              message: `${store.domain} is a store of platform none: it is known by its files alone, and there is nobody to ask.`
+              message: `${store.domain} has no platform to read from: it is known only from imported files.`
             })
           return { entityId, store, record: Option.getOrNull(yield* records.find(entityId, store.id)) }
         }).pipe(forAccount(account)),

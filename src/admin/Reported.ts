@@ -1,9 +1,9 @@
 import { Effect, Queue, Stream } from "effect"
 
-/** Takes what has happened so far. */
+/** Sends one event to the client. */
 export type Report<Event> = (event: Event) => Effect.Effect<void>
 
-/** Progress as it comes, the newest when the terminal is slow, then what the work ends with. */
+/** Streams the events that the work reports (only the newest ones if the client is slow), then its result. */
 export const reported = <Event, E>(work: (report: Report<Event>) => Effect.Effect<Event, E>): Stream.Stream<Event, E> =>
   Stream.unwrap(
     Effect.map(Queue.sliding<Event>(4), (events) =>

@@ -10,9 +10,10 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import * as Markets from "../platform/Market.ts"
 import * as Translation from "../platform/Translation.ts"
+import { optional } from "./Params.ts"
 import { inConnector, membersInConnector } from "./Tool.ts"
 
-/** The domain's records as answers hold them: each position with the connector's word for it. */
+// The domain's records as responses contain them, with the connector's names for their members.
 
 const row = { id: "master_id", type: "master_type", store_ids: "channel_ids" } as const
 
@@ -21,11 +22,9 @@ export const VariantRow = Entity.VariantRow.pipe(membersInConnector(row))
 export const CollectionRow = Entity.CollectionRow.pipe(membersInConnector(row))
 export const MediaRow = Entity.MediaRow.pipe(membersInConnector(row))
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
-
 const ofKind = (kind: string, what: string) => ({ description: `Of a ${kind}: ${what}` })
 
-/** A list row of any kind: what only some kinds have is there on those. */
+/** A list row of any kind. Members that only some kinds have are optional. */
 export const MasterRow = Schema.Struct({
   ...Entity.ProductRow.fields,
   id: EntityId.pipe(inConnector("master_id")),
@@ -45,7 +44,7 @@ const stores = Schema.Array(StorePublishState).annotations({ description: "By do
 
 const ids = (description: string) => optional(Schema.Array(EntityId).annotations({ description }))
 
-/** The detail of any kind: relationships that only some kinds have are there on those. */
+/** The detail of any kind. Relationships that only some kinds have are optional. */
 export const Master = Schema.Struct({
   id: EntityId.pipe(inConnector("master_id")),
   type: EntityKind.pipe(inConnector("master_type")),
@@ -70,7 +69,7 @@ export const StoreVersion = Entity.StoreVersion.pipe(
   membersInConnector({ store_id: "channel_id", attributes: { keyed: true } })
 )
 
-/** Where a draft stands after a write. */
+/** The state of a draft after a write. */
 export const DraftState = Schema.Struct({
   ...DraftStateRecord.fields,
   entity_id: EntityId.pipe(inConnector("master_id")),
@@ -120,7 +119,7 @@ export const TranslatableField = Translation.KeyedTranslatableField.pipe(
   membersInConnector({ store_ids: "channel_ids" })
 )
 
-/** A snapshot as tools promise it: what a scan found is opaque. */
+/** A snapshot in the output schema of tools, which does not describe `result`. */
 export const SnapshotInConnector = Schema.Struct({
   dimension: Health.HealthDimension,
   scanned: Schema.Boolean,
@@ -133,10 +132,10 @@ export const HealthOverview = Health.HealthOverview.pipe(
   membersInConnector({ dimensions: { schema: Schema.Array(SnapshotInConnector) } })
 )
 
-/** Names of fields that a tool gives of an issue at most. */
+/** Maximum number of field names that a tool returns per issue. */
 const mostIssueFields = 40
 
-/** Rows of its own name it and its product, on every store that it lives on. */
+/** Without titles and product: the variant has rows of its own with them. */
 const DuplicateVariant = Health.DuplicateVariant.pipe(
   membersInConnector({
     entity_id: "master_id",
@@ -165,10 +164,10 @@ export const HealthIssuePage = Schema.Struct({
   data: Schema.Array(HealthIssue).annotations({ description: "By entity_id, store_id, locale, as of the last scan." })
 }).annotations({ identifier: "HealthIssuePage" })
 
-/** Longest value that a tool takes, in characters. Longer ones are written over REST or imported. */
+/** Maximum number of characters in a value that a tool accepts. Longer values are imported or set on the command line. */
 export const longestArgument = 100_000
 
-/** A value as a tool takes it. */
+/** A value in the arguments of a tool. */
 export const ValueArgument = Schema.String.pipe(
   Schema.maxLength(longestArgument, {
     message: () => `must have at most ${longestArgument} characters`,
@@ -176,7 +175,7 @@ export const ValueArgument = Schema.String.pipe(
   })
 )
 
-/** A key as a tool takes it: no metafield has a longer one. */
+/** A key in the arguments of a tool. No metafield key is longer. */
 export const KeyArgument = Schema.String.pipe(
   Schema.maxLength(320, {
     message: () => "must have at most 320 characters",
@@ -205,7 +204,7 @@ export const ReconcileResult = Remediation.ReconcileResult.pipe(
   membersInConnector({ ...result, patched_store_ids: { omit: true } })
 )
 
-/** What became of asking for a publish, on each channel. */
+/** The result of a publish request per channel. */
 export const PublishAnswer = Schema.Struct({
   entity_id: EntityId.pipe(inConnector("master_id")),
   draft_revision: Schema.Int,

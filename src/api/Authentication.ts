@@ -4,10 +4,10 @@ import type { AnyScope } from "../access/ApiKeyToken.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { UnauthorizedWire } from "./ErrorEnvelope.ts"
 
-/** The scope that an endpoint requires of a key; absent: any valid key will do. */
+/** The scope that an endpoint requires. Absent: any valid key is enough. */
 export class RequiredScope extends Context.Tag("catalog/RequiredScope")<RequiredScope, AnyScope>() {}
 
-/** Endpoints behind it are answered for a valid API key only, on behalf of its bearer. */
+/** Endpoints with it require a valid API key and act on behalf of its bearer. */
 export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("catalog/Authentication", {
   failure: UnauthorizedWire,
   provides: CurrentActor,

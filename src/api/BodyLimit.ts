@@ -1,4 +1,4 @@
 import { Context } from "effect"
 
-/** The largest body that an endpoint takes, in bytes; absent: 1 MiB. */
+/** Maximum body size of an endpoint, in bytes. Absent: 1 MiB. */
 export class BodyLimit extends Context.Tag("catalog/BodyLimit")<BodyLimit, number>() {}

@@ -1,4 +1,4 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Collection, Media, Product, StoreVersion, Variant } from "../catalog/Entity.ts"
 import { CollectionRow, MediaRow, ProductRow, VariantRow } from "./Answers.ts"
@@ -8,15 +8,49 @@ import { bounded, page } from "./Page.ts"
 import { CollectionIdParam, EntityIdInPath, listParams, StoreIdInPath } from "./Params.ts"
 import { readOnly, Tool } from "./Tool.ts"
 
-const id = HttpApiSchema.param("id", EntityIdInPath)
-const storeId = HttpApiSchema.param("store_id", StoreIdInPath)
-
 const walk =
-  "One page, oldest canonical change first. Page until `next_cursor` is null: every entity that matches throughout comes at least once, and none twice at the same `draft_revision`; one that changes meanwhile comes again at the tail."
-const canonical =
-  "Canonical values, draft revision, relationships and publish state per store. What a store publishes is on its store version."
-const versions = "What each store publishes, one item per store the entity lives on, by domain."
-const version = "What one store publishes. 404 when the entity has no version on that store, as for an unknown entity."
+  "One page, oldest canonical change first. Page until `next_cursor` is null: every entity that matches throughout is returned at least once, and none twice at the same `draft_revision`; one that changes during the walk is returned again at its end."
+
+const entityPath = Schema.Struct({ id: EntityIdInPath })
+const versionPath = Schema.Struct({ id: EntityIdInPath, store_id: StoreIdInPath })
+
+const detail = <const Name extends string, A, I>(
+  name: Name,
+  path: `/${string}/:id`,
+  entity: Schema.Schema<A, I>,
+  kind: string
+) =>
+  HttpApiEndpoint.get(name, path)
+    .setPath(entityPath)
+    .addSuccess(entity)
+    .addError(NotFoundWire)
+    .annotate(OpenApi.Summary, `Get ${kind}`)
+    .annotate(
+      OpenApi.Description,
+      "Canonical values, draft revision, relationships, and publish state per store. Its store versions have the values that stores publish."
+    )
+
+const versions = <const Name extends string>(name: Name, path: `/${string}/:id/stores`, kind: string) =>
+  HttpApiEndpoint.get(name, path)
+    .setPath(entityPath)
+    .addSuccess(bounded(StoreVersion))
+    .addError(NotFoundWire)
+    .annotate(OpenApi.Summary, `List ${kind}'s store versions`)
+    .annotate(
+      OpenApi.Description,
+      "The values that each store publishes: one item per store of the entity, ordered by domain."
+    )
+
+const version = <const Name extends string>(name: Name, path: `/${string}/:id/stores/:store_id`, kind: string) =>
+  HttpApiEndpoint.get(name, path)
+    .setPath(versionPath)
+    .addSuccess(StoreVersion)
+    .addError(NotFoundWire)
+    .annotate(OpenApi.Summary, `Get ${kind}'s store version`)
+    .annotate(
+      OpenApi.Description,
+      "The values that one store publishes. 404 if the entity is unknown or not on that store."
+    )
 
 /** Products, variants, collections and media: lists, details and store versions. */
 export class CatalogGroup extends HttpApiGroup.make("catalog")
@@ -48,27 +82,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
-  .add(
-    HttpApiEndpoint.get("getProduct")`/products/${id}`
-      .addSuccess(Product)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a product")
-      .annotate(OpenApi.Description, canonical)
-  )
-  .add(
-    HttpApiEndpoint.get("listProductVersions")`/products/${id}/stores`
-      .addSuccess(bounded(StoreVersion))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a product's store versions")
-      .annotate(OpenApi.Description, versions)
-  )
-  .add(
-    HttpApiEndpoint.get("getProductVersion")`/products/${id}/stores/${storeId}`
-      .addSuccess(StoreVersion)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a product's store version")
-      .annotate(OpenApi.Description, version)
-  )
+  .add(detail("getProduct", "/products/:id", Product, "a product"))
+  .add(versions("listProductVersions", "/products/:id/stores", "a product"))
+  .add(version("getProductVersion", "/products/:id/stores/:store_id", "a product"))
   .add(
     HttpApiEndpoint.get("listVariants", "/variants")
       .setUrlParams(Schema.Struct(listParams("the variant's title, SKU or barcode, or in the product's name")))
@@ -91,27 +107,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
-  .add(
-    HttpApiEndpoint.get("getVariant")`/variants/${id}`
-      .addSuccess(Variant)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a variant")
-      .annotate(OpenApi.Description, canonical)
-  )
-  .add(
-    HttpApiEndpoint.get("listVariantVersions")`/variants/${id}/stores`
-      .addSuccess(bounded(StoreVersion))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a variant's store versions")
-      .annotate(OpenApi.Description, versions)
-  )
-  .add(
-    HttpApiEndpoint.get("getVariantVersion")`/variants/${id}/stores/${storeId}`
-      .addSuccess(StoreVersion)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a variant's store version")
-      .annotate(OpenApi.Description, version)
-  )
+  .add(detail("getVariant", "/variants/:id", Variant, "a variant"))
+  .add(versions("listVariantVersions", "/variants/:id/stores", "a variant"))
+  .add(version("getVariantVersion", "/variants/:id/stores/:store_id", "a variant"))
   .add(
     HttpApiEndpoint.get("listCollections", "/collections")
       .setUrlParams(Schema.Struct(listParams("the collection's name, on any store, or its handle")))
@@ -133,27 +131,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
-  .add(
-    HttpApiEndpoint.get("getCollection")`/collections/${id}`
-      .addSuccess(Collection)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a collection")
-      .annotate(OpenApi.Description, canonical)
-  )
-  .add(
-    HttpApiEndpoint.get("listCollectionVersions")`/collections/${id}/stores`
-      .addSuccess(bounded(StoreVersion))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a collection's store versions")
-      .annotate(OpenApi.Description, versions)
-  )
-  .add(
-    HttpApiEndpoint.get("getCollectionVersion")`/collections/${id}/stores/${storeId}`
-      .addSuccess(StoreVersion)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a collection's store version")
-      .annotate(OpenApi.Description, version)
-  )
+  .add(detail("getCollection", "/collections/:id", Collection, "a collection"))
+  .add(versions("listCollectionVersions", "/collections/:id/stores", "a collection"))
+  .add(version("getCollectionVersion", "/collections/:id/stores/:store_id", "a collection"))
   .add(
     HttpApiEndpoint.get("listMedia", "/media")
       .setUrlParams(Schema.Struct(listParams("the file's name or alternative text")))
@@ -161,27 +141,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
       .annotate(OpenApi.Summary, "List media")
       .annotate(OpenApi.Description, walk)
   )
-  .add(
-    HttpApiEndpoint.get("getMedia")`/media/${id}`
-      .addSuccess(Media)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a media file")
-      .annotate(OpenApi.Description, canonical)
-  )
-  .add(
-    HttpApiEndpoint.get("listMediaVersions")`/media/${id}/stores`
-      .addSuccess(bounded(StoreVersion))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a media file's store versions")
-      .annotate(OpenApi.Description, versions)
-  )
-  .add(
-    HttpApiEndpoint.get("getMediaVersion")`/media/${id}/stores/${storeId}`
-      .addSuccess(StoreVersion)
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "Get a media file's store version")
-      .annotate(OpenApi.Description, version)
-  )
+  .add(detail("getMedia", "/media/:id", Media, "a media file"))
+  .add(versions("listMediaVersions", "/media/:id/stores", "a media file"))
+  .add(version("getMediaVersion", "/media/:id/stores/:store_id", "a media file"))
   .addError(ForbiddenWire)
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")

@@ -20,7 +20,7 @@ import {
 } from "./Answers.ts"
 import { translations } from "./Operations.ts"
 import { bounded, page } from "./Page.ts"
-import { cursorParams, listParams, uuidArgument } from "./Params.ts"
+import { cursorParams, listParams, optional, uuidArgument } from "./Params.ts"
 import { draftWrite, liveRead, readOnly, Tool } from "./Tool.ts"
 
 const MasterId = uuidArgument(EntityId, "Id of a master of any kind.")
@@ -29,8 +29,6 @@ const ChannelId = uuidArgument(StoreId, "Id of a channel (a linked store).")
 const master = HttpApiSchema.param("master_id", MasterId)
 const channel = HttpApiSchema.param("channel_id", ChannelId)
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
-
 const kinds = "product, variant, collection or media file"
 
 const masterIds = "list_masters_v1 gives master_id."
@@ -38,7 +36,7 @@ const channelIds = "get_master_v1 gives channel_id."
 const fromMasters = { master_id: "list_masters_v1" } as const
 const fromBoth = { master_id: "list_masters_v1", channel_id: "get_master_v1" } as const
 
-/** The same update, its values short enough for a tool. */
+/** `AttributesUpdate` with the length limits of tools. */
 const AttributesArgument = Schema.Struct({
   ...AttributesUpdate.fields,
   attributes: Schema.Array(
@@ -51,7 +49,7 @@ const AttributesArgument = Schema.Struct({
     .annotations({ description: "Each key once; the others stay as they are." })
 })
 
-/** Masters: the entities of every kind, for those who need not know the kind before they ask. */
+/** Masters are entities of any kind: the caller does not need to know the kind. */
 class MastersGroup extends HttpApiGroup.make("masters")
   .add(
     HttpApiEndpoint.get("listMasters", "/masters")
@@ -84,12 +82,12 @@ class MastersGroup extends HttpApiGroup.make("masters")
       tier: "pim:read",
       hints: readOnly,
       description: {
-        does: `One ${kinds} in full: canonical attributes, draft_revision, ids of what it is related to, publish state on each channel.`,
+        does: `One ${kinds} in full: canonical attributes, draft_revision, ids of related masters, publish state on each channel.`,
         rather:
           "For the values that channels inherit; get_projection_v1 for what one channel publishes, get_master_with_projections_v1 for both.",
         ids: masterIds,
         never:
-          "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: ask with `fields`."
+          "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: select them with `fields`."
       },
       idsFrom: fromMasters,
       answer: { kind: "record", fields: "attributes" }
@@ -136,12 +134,12 @@ class MastersGroup extends HttpApiGroup.make("masters")
       )
       .annotate(Tool, {
         name: "get_master_related_v1",
-        title: "Get what a master is related to",
+        title: "Get related masters",
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Rows of the variants, media, collections and products that a master is related to; of a media file, those that use it.",
-          rather: "For names and states of related masters at once; get_master_v1 gives their ids alone.",
+          does: "Rows of the variants, media, collections and products related to a master; for a media file, those that use it.",
+          rather: "For names and states of related masters at once; get_master_v1 gives only their ids.",
           ids: masterIds,
           never:
             "It never changes anything and never gives attribute values. Lists are cut together in this order; next_cursor continues. channel_ids name linked stores."
@@ -169,7 +167,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "For several channels at once; get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
           ids: masterIds,
           never:
-            "It never changes anything and never tells which values the channel overrides. A channel is a linked store."
+            "It never changes anything and never shows which values the channel overrides. A channel is a linked store."
         },
         idsFrom: fromMasters,
         answer: { kind: "bounded", rows: ["data"], keys: ["channel_id"], fields: "attributes" }
@@ -205,8 +203,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: "Writes canonical attributes of one master as a draft (null empties one) and returns the new draft_revision and what is pending on each channel.",
           rather:
-            "For a value that every channel shall inherit; update_projection_attributes_v1 for one channel alone.",
-          ids: `${masterIds} get_master_v1 gives draft_revision: another than the current one is refused.`,
+            "For a value that every channel should inherit; update_projection_attributes_v1 for one channel alone.",
+          ids: `${masterIds} get_master_v1 gives draft_revision: only the current one is accepted.`,
           never:
             "It never publishes: publish_master_v1 does. It never touches a channel's own override. A channel is a linked store."
         },
@@ -253,12 +251,12 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:publish",
         hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
         description: {
-          does: "Publishes the draft of one master to its channels: asks for it and returns for each channel whether it is pending or there was nothing to publish.",
+          does: "Requests the publish of one master's draft to its channels and returns for each channel whether it is pending or there was nothing to publish.",
           rather:
-            "When a draft shall reach stores; update_master_attributes_v1 and update_projection_attributes_v1 only write drafts.",
+            "To bring a draft to stores; update_master_attributes_v1 and update_projection_attributes_v1 only write drafts.",
           ids: `${masterIds} get_master_v1 gives channel_id and draft_revision.`,
           never:
-            "It never waits for the stores: get_master_v1 shows what became of it. It never publishes another master, but for a product's first variants and media. A channel is a linked store."
+            "It never waits for the stores: get_master_v1 shows the outcome. It never publishes another master, except a product's first variants and media. A channel is a linked store."
         },
         idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
         answer: { kind: "record" }
@@ -292,11 +290,11 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:read",
         hints: liveRead,
         description: {
-          does: "Whether one product, variant or collection is sold on each sales channel of one store, asked of its platform while you wait.",
+          does: "Whether one product, variant or collection is sold on each sales channel of one store, read from its platform on each call.",
           rather: "For one master; list_store_sales_channels_v1 for the places where a store sells at all.",
           ids: `${masterIds} ${channelIds}`,
           never:
-            "It never publishes anything and never answers from memory: it fails when the platform does. A channel is a linked store, a sales channel a place where it sells."
+            "It never publishes anything and never uses stored data: it fails if the platform fails. A channel is a linked store, a sales channel a place where it sells."
         },
         idsFrom: fromBoth,
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
@@ -310,7 +308,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
       hints: readOnly,
       description: {
         does: "Drops that change one product, variant or collection, by their start, each narrowed to the changes that touch it.",
-        rather: "Before editing a master, to see what will change by itself; list_drops_v1 for the whole account.",
+        rather: "Before editing a master, to see scheduled changes; list_drops_v1 for the whole account.",
         ids: masterIds,
         never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
       },
@@ -319,5 +317,5 @@ class MastersGroup extends HttpApiGroup.make("masters")
     })
   ) {}
 
-/** Tools without a REST twin. It is served by the connector alone, never under /api/v1. */
+/** Endpoints of tools that REST does not have. Only the connector serves them. */
 export class ConnectorApi extends HttpApi.make("connector").add(MastersGroup) {}

@@ -28,11 +28,13 @@ import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
 
 const remedy: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** 2 MiB: 500 operations with a description each. */
+/** 2 MiB, enough for 500 operations with a product description each. */
 const batchLimitBytes = 2_097_152
 
 export const HealthParams = Schema.Struct({
-  store_id: storeIdParam("The snapshots of this store, where a dimension has them by store; else those of the account.")
+  store_id: storeIdParam(
+    "The snapshots of this store for sync, completeness and translations; those of the account for the other dimensions."
+  )
 })
 
 export const IssuesParams = Schema.Struct({
@@ -43,20 +45,23 @@ export const IssuesParams = Schema.Struct({
 })
 
 export const ScanRequest = Schema.Struct({
-  dimension: oneOf(HealthDimension.literals, "What to look at."),
+  dimension: oneOf(HealthDimension.literals, "The dimension to scan."),
   store_id: Schema.optionalWith(inAnyCase(StoreId), { exact: true }).annotations({
     description:
-      "Scans this store alone, of sync, completeness and translations; the other dimensions are always scanned as a whole."
+      "Scans only this store (sync, completeness, translations). The other dimensions are always scanned for the whole account."
   })
 })
   .annotations({ identifier: "ScanRequest" })
   .pipe(membersInConnector({ store_id: "channel_id" }))
 
 const batchOf = <A, I>(operation: Schema.Schema<A, I>) => ({
-  entity_type: oneOf(EntityKind.literals, "The kind of all entities of the batch; one of another kind is not found."),
+  entity_type: oneOf(
+    EntityKind.literals,
+    "The kind of all entities in the batch. An entity of another kind is not found."
+  ),
   operations: Schema.Array(operation)
     .pipe(Schema.maxItems(mostOperations, { message: () => `must be at most ${mostOperations} operations` }))
-    .annotations({ description: `At most ${mostOperations}, carried out in order.` })
+    .annotations({ description: `At most ${mostOperations}, applied in order.` })
 })
 
 export const FillBatch = Schema.Struct(batchOf(FillOperation))
@@ -67,19 +72,19 @@ export const ReconcileBatch = Schema.Struct(batchOf(ReconcileOperation))
   .pipe(membersInConnector({ entity_type: "master_type" }))
 
 export const FillOutcome = Schema.Struct({
-  filled: Schema.Int.annotations({ description: "Fields that were written." }),
+  filled: Schema.Int.annotations({ description: "Number of written fields." }),
   results: Schema.Array(FillResult).annotations({ description: "`results[i]` answers `operations[i]`." })
 }).annotations({ identifier: "FillOutcome" })
 
 export const ReconcileOutcome = Schema.Struct({
-  patched: Schema.Int.annotations({ description: "Store versions that were written." }),
+  patched: Schema.Int.annotations({ description: "Number of written store versions." }),
   results: Schema.Array(ReconcileResult).annotations({ description: "`results[i]` answers `operations[i]`." })
 }).annotations({ identifier: "ReconcileOutcome" })
 
 const batch =
-  "A 200 means that the batch ran: read what became of each operation from `results`. Everything is looked at again at the moment of writing, in one transaction, and nothing reaches a store before it is published. 423 while an import is under review."
+  "A 200 means that the batch ran: `results` has the outcome of each operation. The batch is one transaction that checks each operation again before it writes. It writes drafts: nothing reaches a store before a publish. 423 while an import is under review."
 
-/** The data-health loop: scan, read, remediate. */
+/** Data health: scan, read, repair. */
 export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
   .add(
     HttpApiEndpoint.get("getDataHealth", "/data-health")
@@ -119,7 +124,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Scan a dimension")
       .annotate(
         OpenApi.Description,
-        "Looks at one dimension afresh, keeps its numbers and issues, and answers the snapshot. It touches no data of the merchant. Requests that come while a scan runs share the next one. An unknown `store_id` is 404."
+        "Scans one dimension, saves its numbers and issues, and returns the snapshot. It does not change the catalog. Requests that arrive while a scan runs share the next one. An unknown `store_id` is 404."
       )
       .annotate(Tool, {
         name: "run_data_health_scan_v1",
@@ -127,7 +132,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: remedy,
         description: {
-          does: "Scans one dimension of data health afresh, keeps its numbers and issues, and returns the new snapshot.",
+          does: "Scans one dimension of data health, saves its numbers and issues, and returns the new snapshot.",
           rather:
             "After changes, or when get_data_health_v1 says that a dimension was never scanned; get_data_health_v1 alone is quicker.",
           ids: "get_master_v1 gives channel_id, which is optional and narrows sync, completeness and translations.",
@@ -148,7 +153,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "List issues")
       .annotate(
         OpenApi.Description,
-        "A page of one section, as of its last scan: one row for each entity and store, in the translation sections for each language too. Rows of a variant name its SKU and product, those of a duplicate SKU the other variants that have it. It never scans. An unknown `store_id` is 404."
+        "A page of one section, as of its last scan: one row per entity and store, and per language in the translation sections. Rows of variants include SKU and product; rows of a duplicate SKU also list the other variants with it. It never scans. An unknown `store_id` is 404."
       )
       .annotate(Tool, {
         name: "list_data_health_issues_v1",
@@ -158,10 +163,10 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Issues of one section of data health, by page: the masters and channels concerned and the names of their fields.",
           rather:
-            "For what is behind the numbers of get_data_health_v1; run_data_health_scan_v1 first where nothing was scanned.",
+            "For the issues behind the numbers of get_data_health_v1; run_data_health_scan_v1 first if nothing was scanned.",
           ids: "get_master_v1 gives channel_id, which is optional; rows give master_id.",
           never:
-            "It never scans and never gives values: get_projection_v1 does. At most 40 fields a row. A channel is a linked store."
+            "It never scans and never gives values: get_projection_v1 does. At most 40 fields per row. A channel is a linked store."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "pages", rows: ["data"], keys: ["master_id", "channel_id"], fields: "members" }
@@ -178,7 +183,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Fill empty fields")
       .annotate(
         OpenApi.Description,
-        `Writes drafts for fields that are empty: on the store that an operation names, or, without \`store_id\`, canonically, which every store inherits that has no value of its own. A field that is filled meanwhile is skipped: \`ok\` true, \`filled\` false. ${batch}`
+        `Writes drafts for empty fields: the override of the operation's store or, without \`store_id\`, the canonical value, which stores without an override inherit. A field that is no longer empty is skipped: \`ok\` true, \`filled\` false. ${batch}`
       )
       .annotate(Tool, {
         name: "fill_completeness_gaps_v1",
@@ -186,9 +191,9 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: remedy,
         description: {
-          does: "Fills empty fields of up to 500 masters, as drafts, and returns one result an operation. Without channel_id it fills the master, from which all channels inherit.",
+          does: "Fills empty fields of up to 500 masters, as drafts, and returns one result per operation. Without channel_id it fills the master, from which all channels inherit.",
           rather:
-            "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value that is there.",
+            "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
           never:
             "It never overwrites a field that is filled and never publishes: publish_master_v1 does. A channel is a linked store."
@@ -209,7 +214,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Make fields equal across stores")
       .annotate(
         OpenApi.Description,
-        `Writes drafts so that an entity's stores agree on a field: those that disagree take one store's value, or a given one. Texts are made equal among the stores of one language and prices among those of one currency, unless the account's rules say otherwise: a winner's value goes to its own group. A value without \`store_id\` fails as \`validation_failed\` where the stores disagree in more than one language or currency. Stores that match already, and fields on which no stores disagree any more, are left as they are. ${batch}`
+        `Writes drafts so that an entity's stores agree on a field: the others take the winner store's value, or a given value. Texts are compared among stores of one language and prices among stores of one currency, unless the account's rules say otherwise; a winner's value goes to its own group only. A value without \`store_id\` fails as \`validation_failed\` if the stores disagree in more than one language or currency. Stores that already match, and fields without disagreement, stay unchanged. ${batch}`
       )
       .annotate(Tool, {
         name: "reconcile_value_divergence_v1",
@@ -244,5 +249,5 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
   .annotate(OpenApi.Title, "Data health")
   .annotate(
     OpenApi.Description,
-    "The quality of the catalog: scan it, read what is wrong, fix hundreds at once as drafts."
+    "The quality of the catalog: scan it, list issues, repair hundreds of them at once as drafts."
   ) {}

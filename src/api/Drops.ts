@@ -1,4 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
 import { DropId } from "../model/Ids.ts"
 import { Drop } from "./Answers.ts"
 import { Authentication, RequiredScope } from "./Authentication.ts"
@@ -7,16 +8,23 @@ import { bounded } from "./Page.ts"
 import { DropIdInPath, EntityIdInPath, uuidArgument } from "./Params.ts"
 import { inConnector, readOnly, Tool } from "./Tool.ts"
 
-const id = HttpApiSchema.param("id", EntityIdInPath)
 const dropId = HttpApiSchema.param(
   "id",
   DropIdInPath.pipe(inConnector({ name: "drop_id", schema: uuidArgument(DropId, "Id of a drop.") }))
 )
 
-const ofEntity =
-  "Drops that change the entity, by their start, whatever has become of them. `changes` of each is narrowed to those that touch it."
+const dropsOf = <const Name extends string>(name: Name, path: `/${string}/:id/drops`, kind: string) =>
+  HttpApiEndpoint.get(name, path)
+    .setPath(Schema.Struct({ id: EntityIdInPath }))
+    .addSuccess(bounded(Drop))
+    .addError(NotFoundWire)
+    .annotate(OpenApi.Summary, `List ${kind}'s drops`)
+    .annotate(
+      OpenApi.Description,
+      "Drops in any state that change the entity, in the order of their starts. `changes` includes only changes of this entity."
+    )
 
-/** Field changes that come, and go, at their times. They are made and cancelled by the account holder, and read here. */
+/** Scheduled field changes, read only: the account holder creates and cancels them. */
 export class DropsGroup extends HttpApiGroup.make("drops")
   .add(
     HttpApiEndpoint.get("listDrops", "/drops")
@@ -24,7 +32,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
       .annotate(OpenApi.Summary, "List drops")
       .annotate(
         OpenApi.Description,
-        "Scheduled field changes, by their start. A drop publishes what each store accepted last with the drop's fields and nothing else, once at `starts_at`; at `ends_at` the fields return to what they were, unless somebody edited them since."
+        "Scheduled field changes, in the order of their starts. At `starts_at` a drop publishes the values that each store last accepted plus its own fields, and no other draft. At `ends_at` the fields get their earlier values back, unless somebody edited them since."
       )
       .annotate(Tool, {
         name: "list_drops_v1",
@@ -34,7 +42,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         description: {
           does: "Drops of the account (field changes that are scheduled, under way or over) by their start, each with its changes.",
           rather:
-            "For what will change, or has changed, by itself; list_master_drops_v1 for one master, get_drop_v1 for one drop.",
+            "For scheduled changes, past and future; list_master_drops_v1 for one master, get_drop_v1 for one drop.",
           ids: "It gives drop_id (as id) and master_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
         },
@@ -46,14 +54,14 @@ export class DropsGroup extends HttpApiGroup.make("drops")
       .addSuccess(Drop)
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "Get a drop")
-      .annotate(OpenApi.Description, "A drop, and what has become of each of its changes.")
+      .annotate(OpenApi.Description, "A drop with the outcome of each of its changes.")
       .annotate(Tool, {
         name: "get_drop_v1",
         title: "Get a drop",
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "One drop: its times, its status and what has become of each of its changes, by page where they do not fit.",
+          does: "One drop: its times, its status and the outcome of each change, by page if they do not fit.",
           rather: "For all changes of a drop whose id is known; list_drops_v1 for every drop.",
           ids: "list_drops_v1 gives drop_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
@@ -62,29 +70,11 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         answer: { kind: "bounded", rows: ["changes"], keys: ["master_id"], limited: false }
       })
   )
-  .add(
-    HttpApiEndpoint.get("listProductDrops")`/products/${id}/drops`
-      .addSuccess(bounded(Drop))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a product's drops")
-      .annotate(OpenApi.Description, ofEntity)
-  )
-  .add(
-    HttpApiEndpoint.get("listVariantDrops")`/variants/${id}/drops`
-      .addSuccess(bounded(Drop))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a variant's drops")
-      .annotate(OpenApi.Description, ofEntity)
-  )
-  .add(
-    HttpApiEndpoint.get("listCollectionDrops")`/collections/${id}/drops`
-      .addSuccess(bounded(Drop))
-      .addError(NotFoundWire)
-      .annotate(OpenApi.Summary, "List a collection's drops")
-      .annotate(OpenApi.Description, ofEntity)
-  )
+  .add(dropsOf("listProductDrops", "/products/:id/drops", "a product"))
+  .add(dropsOf("listVariantDrops", "/variants/:id/drops", "a variant"))
+  .add(dropsOf("listCollectionDrops", "/collections/:id/drops", "a collection"))
   .addError(ForbiddenWire)
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")
   .annotate(OpenApi.Title, "Drops")
-  .annotate(OpenApi.Description, "Field changes that come, and go, at their times.") {}
+  .annotate(OpenApi.Description, "Scheduled field changes.") {}

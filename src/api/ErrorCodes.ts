@@ -2,10 +2,10 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { DomainError } from "../model/Errors.ts"
 import type { RequestError } from "./RequestErrors.ts"
 
-/** Everything that an answer can say went wrong. */
+/** Every error that a response can report. */
 export type ApiError = DomainError | RequestError
 
-/** The closed table: the only place where an error becomes a status. */
+/** The only mapping from errors to statuses. */
 export const errorCodes = {
   ValidationFailed: { status: 400, code: errorCode.ValidationFailed },
   Unauthorized: { status: 401, code: errorCode.Unauthorized },
@@ -28,7 +28,7 @@ export const errorCodes = {
 
 export type ErrorTag = keyof typeof errorCodes
 
-/** What the connector alone says, before it has read a message. */
+/** Errors that only the connector has, before it reads a message. */
 export const connectorCodes = {
   ForeignPage: { status: errorCodes.Forbidden.status, code: errorCodes.Forbidden.code },
   NotAcceptable: { status: 406, code: "not_acceptable" }

@@ -1,9 +1,9 @@
 import { HttpApiSchema } from "@effect/platform"
-import { ParseResult, Schema, type SchemaAST } from "effect"
+import { ParseResult, Schema } from "effect"
 import { Issue, LiveReadFailed, NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 
-/** At most so many issues, each text cut at so many characters: an answer stays small whatever came in. */
+/** Limits that keep error responses small, whatever the request contains. */
 const mostIssues = 20
 const mostCharacters = 500
 
@@ -18,7 +18,7 @@ const common = (error: ApiError, requestId: string) => ({
   request_id: requestId
 })
 
-/** The body of an error answer. */
+/** The body of an error response. */
 export const envelopeOf = (error: ApiError, requestId: string) => {
   switch (error._tag) {
     case "ValidationFailed":
@@ -48,40 +48,40 @@ const onTheWire = <A>(tag: ErrorTag, description: string) =>
     status: errorCodes[tag].status
   })
 
-/** Clients read these: the server writes every error with `envelopeOf`, which knows the request's id. */
-const onlyRead = (error: unknown, _options: unknown, ast: SchemaAST.Transformation) =>
-  ParseResult.fail(
-    new ParseResult.Forbidden(ast, error, "an error is read from the wire, and not written by its schema")
-  )
+const envelope = <Tag extends ErrorTag>(tag: Tag) => Schema.Struct({ error: Schema.Struct(fields(tag)) })
 
-/** 404 on the wire. */
-export const NotFoundWire = Schema.transformOrFail(
-  Schema.Struct({ error: Schema.Struct(fields("NotFound")) }),
+/** The envelope of an error that handlers raise. Only clients decode it; the server writes errors with `envelopeOf`. */
+const decoded = <Envelope, I, Failure extends ApiError>(
+  schema: Schema.Schema<Envelope, I>,
+  failure: Schema.Schema<Failure>,
+  decode: (envelope: Envelope) => Failure,
+  tag: ErrorTag,
+  description: string
+) =>
+  Schema.transformOrFail(schema, failure, {
+    strict: true,
+    decode: (received) => ParseResult.succeed(decode(received)),
+    encode: (error, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, error, "errors are decoded only, never encoded"))
+  }).annotations(onTheWire(tag, description))
+
+export const NotFoundWire = decoded(
+  envelope("NotFound"),
   Schema.typeSchema(NotFound),
-  {
-    strict: true,
-    decode: () => ParseResult.succeed(new NotFound()),
-    encode: onlyRead
-  }
-).annotations(
-  onTheWire("NotFound", "Unknown id: absent, of another account, of another kind, or malformed. All read the same.")
+  () => new NotFound(),
+  "NotFound",
+  "Unknown id: absent, of another account, of another kind, or malformed. All read the same."
 )
 
-/** 423 on the wire. */
-export const PimLockedWire = Schema.transformOrFail(
-  Schema.Struct({ error: Schema.Struct(fields("PimLocked")) }),
+export const PimLockedWire = decoded(
+  envelope("PimLocked"),
   Schema.typeSchema(PimLocked),
-  {
-    strict: true,
-    decode: () => ParseResult.succeed(new PimLocked()),
-    encode: onlyRead
-  }
-).annotations(
-  onTheWire("PimLocked", "An import or refresh is being reconciled: retry after the merchant has finished the review.")
+  () => new PimLocked(),
+  "PimLocked",
+  "An import or refresh is under review: retry after the merchant has finished the review."
 )
 
-/** 400 on the wire, with the places that did not fit. */
-export const ValidationFailedWire = Schema.transformOrFail(
+export const ValidationFailedWire = decoded(
   Schema.Struct({
     error: Schema.Struct({
       ...fields("ValidationFailed"),
@@ -89,32 +89,22 @@ export const ValidationFailedWire = Schema.transformOrFail(
     })
   }),
   Schema.typeSchema(ValidationFailed),
-  {
-    strict: true,
-    decode: ({ error }) => ParseResult.succeed(new ValidationFailed({ issues: error.details })),
-    encode: onlyRead
-  }
-).annotations(onTheWire("ValidationFailed", "A parameter, a header or the body does not fit its definition."))
-
-/** 502 on the wire. */
-export const LiveReadFailedWire = Schema.transformOrFail(
-  Schema.Struct({ error: Schema.Struct(fields("LiveReadFailed")) }),
-  Schema.typeSchema(LiveReadFailed),
-  {
-    strict: true,
-    decode: ({ error }) => ParseResult.succeed(new LiveReadFailed({ message: error.message })),
-    encode: onlyRead
-  }
-).annotations(
-  onTheWire(
-    "LiveReadFailed",
-    "The commerce platform failed, did not answer within 5 s, answered nonsense or refused; retry with exponential backoff."
-  )
+  ({ error }) => new ValidationFailed({ issues: error.details }),
+  "ValidationFailed",
+  "A parameter, a header or the body does not fit its definition."
 )
 
-/** An error that no handler raises, as documents and typed clients see it: the request never reaches a handler. */
+export const LiveReadFailedWire = decoded(
+  envelope("LiveReadFailed"),
+  Schema.typeSchema(LiveReadFailed),
+  ({ error }) => new LiveReadFailed({ message: error.message }),
+  "LiveReadFailed",
+  "The commerce platform failed, did not answer within 5 s, sent an invalid response or refused; retry with exponential backoff."
+)
+
+/** An error raised before a handler runs. It is defined for documents and typed clients. */
 const refusal = <Tag extends ErrorTag>(tag: Tag, description: string) =>
-  Schema.Struct({ error: Schema.Struct(fields(tag)) }).annotations(onTheWire(tag, description))
+  envelope(tag).annotations(onTheWire(tag, description))
 
 export const UnauthorizedWire = refusal(
   "Unauthorized",
@@ -123,9 +113,9 @@ export const UnauthorizedWire = refusal(
 export const ForbiddenWire = refusal("Forbidden", "The API key does not have the scope that the message names.")
 export const RequestTimeoutWire = refusal("RequestTimeout", "The request was not received in time.")
 export const UriTooLongWire = refusal("UriTooLong", "The request target is longer than 8,192 bytes.")
-export const PayloadTooLargeWire = refusal("PayloadTooLarge", "The body is larger than the endpoint takes.")
+export const PayloadTooLargeWire = refusal("PayloadTooLarge", "The body is larger than the endpoint accepts.")
 export const UnsupportedMediaTypeWire = refusal("UnsupportedMediaType", "The body is not declared as JSON.")
-export const ExpectationFailedWire = refusal("ExpectationFailed", "`Expect` asks for something else than 100-continue.")
+export const ExpectationFailedWire = refusal("ExpectationFailed", "`Expect` is not 100-continue.")
 export const RateLimitedWire = refusal("RateLimited", "A request budget is used up: wait `Retry-After` seconds.")
 export const HeadersTooLargeWire = refusal("HeadersTooLarge", "The request head is larger than 16 KiB.")
 export const InternalErrorWire = refusal("InternalError", "A defect of the service; retry with exponential backoff.")

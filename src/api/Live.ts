@@ -1,4 +1,4 @@
 import { Context } from "effect"
 
-/** Endpoints whose answers come from elsewhere: no version of the account says whether one is still true. */
+/** Endpoints that read from a store's platform: the account's version does not tell whether a response is still current. */
 export class Live extends Context.Tag("catalog/Live")<Live, true>() {}

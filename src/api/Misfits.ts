@@ -1,7 +1,7 @@
 import { Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { Issue } from "../model/Errors.ts"
 
-/** What a schema expects of JSON, by the kind of its node. */
+/** The expectation of a schema node in JSON's words, by kind. */
 const expectations: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   TypeLiteral: "expected an object",
   ObjectKeyword: "expected an object",
@@ -14,7 +14,7 @@ const expectations: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
 
 const unfit = "does not fit its definition"
 
-/** What a node expects, in words of JSON: never the types of its members, or the name of a schema. */
+/** The expectation of any node, without types of members or names of schemas. */
 const expectationOf = (ast: SchemaAST.AST): string => {
   switch (ast._tag) {
     case "Refinement":
@@ -33,7 +33,7 @@ const expectationOf = (ast: SchemaAST.AST): string => {
   }
 }
 
-/** The same failure with a message of ours wherever the library would make one of the schema itself. */
+/** The same failure, with these messages in place of the library's descriptions of schemas. */
 const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
   switch (issue._tag) {
     case "Type":
@@ -41,7 +41,7 @@ const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
     case "Pointer":
       return new ParseResult.Pointer(issue.path, issue.actual, inWords(issue.issue))
     case "Composite": {
-      // Of a choice, each alternative would say that it was not met.
+      // One message for the union, not one for each alternative.
       if (issue.ast._tag === "Union")
         return new ParseResult.Type(issue.ast, issue.actual, expectationOf(SchemaAST.encodedAST(issue.ast)))
       const issues = Array.isArray(issue.issues) ? issue.issues : [issue.issues as ParseResult.ParseIssue]
@@ -67,7 +67,7 @@ const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
 const describedRule = (ast: SchemaAST.AST) =>
   Option.match(SchemaAST.getDescriptionAnnotation(ast), { onNone: () => unfit, onSome: (rule) => `must be ${rule}` })
 
-/** The places of a value that do not fit a schema, and the rules they break; none where it fits. */
+/** The issues of a value under a schema: place and broken rule. */
 export const misfitsIn = (schema: Schema.Schema.AnyNoContext): ((value: unknown) => ReadonlyArray<Issue>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (value) =>

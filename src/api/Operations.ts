@@ -21,16 +21,16 @@ const market = record("market_id", "Id of a market.")
 const definition = record("definition_id", "Id of a metaobject definition.")
 const entity = HttpApiSchema.param("id", EntityIdInPath)
 
-const asRefreshed = "As the last refresh of each store found it."
+const asRefreshed = "Data is as of the last refresh of each store."
 const translated =
-  "What each store the entity lives on says in other languages than its main one: by locale, then by the store's domain, then by key. A translation is `outdated` when its source is no longer the one it was made from. `translatable_fields` has a row for each key and source, by key; stores that share a source share its row."
+  "Translations of the entity on each of its stores, ordered by locale, domain of the store and key. A translation is `outdated` if its source text changed since it was made. `translatable_fields` has one row per key and source text, ordered by key; stores with the same source share a row."
 
 export const translations = Schema.Struct({
   ...bounded(Translations).fields,
   translatable_fields: Schema.Array(TranslatableField)
 }).annotations({ description: "The whole list." })
 
-/** What the account's stores have beside their catalogs. */
+/** Markets, definitions and translations of the account's stores. */
 export class OperationsGroup extends HttpApiGroup.make("operations")
   .add(
     HttpApiEndpoint.get("listMarkets", "/markets")
@@ -38,7 +38,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
       .annotate(OpenApi.Summary, "List markets")
       .annotate(
         OpenApi.Description,
-        `The markets of the account's stores, by handle, each with the stores that have it (by domain) and the catalogs attached to it there. Markets with the same handle are one. ${asRefreshed}`
+        `The markets of the account's stores, ordered by handle, each with its stores (ordered by domain) and the catalogs attached to it there. Stores with the same handle share a market. ${asRefreshed}`
       )
       .annotate(Tool, {
         name: "list_markets_v1",
@@ -70,7 +70,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
           rather: "For one market whose id is known; list_markets_v1 for all of them.",
           ids: "list_markets_v1 gives market_id.",
           never:
-            "It never asks the stores and never changes a market. A channel is a linked store. What is too long is cut and named in truncated_keys."
+            "It never asks the stores and never changes a market. A channel is a linked store. Long values are shortened and named in truncated_keys."
         },
         idsFrom: { market_id: "list_markets_v1" },
         answer: { kind: "record" }
@@ -83,7 +83,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
       .annotate(OpenApi.Summary, "List metafield definitions")
       .annotate(
         OpenApi.Description,
-        `The metafields that the stores or the account itself define, by owner type, namespace and key, each with the stores that define it (by domain). No other metafield can be written. ${asRefreshed}`
+        `The metafields that the stores or the account define, ordered by owner type, namespace and key, each with the stores that define it (ordered by domain). No other metafield can be written. ${asRefreshed}`
       )
       .annotate(Tool, {
         name: "list_metafield_definitions_v1",
@@ -93,7 +93,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         description: {
           does: "Metafield definitions: namespace, key, value type and validations, and the channels that define them.",
           rather:
-            "To learn which attributes named namespace.key can be written and what they take; list_metaobject_definitions_v1 for records of their own.",
+            "To learn which attributes named namespace.key can be written and their types; list_metaobject_definitions_v1 for metaobjects.",
           ids: "It needs no ids; owner_type narrows it.",
           never: "It never gives values: get_master_v1 does. It never asks the stores. A channel is a linked store."
         },
@@ -106,7 +106,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
       .annotate(OpenApi.Summary, "List metaobject definitions")
       .annotate(
         OpenApi.Description,
-        `What metaobjects the stores define, by type: their fields, how many entries all stores together have, and the stores (by domain). ${asRefreshed}`
+        `Metaobject definitions ordered by type: their fields, the number of entries in all stores together, and the stores (ordered by domain). ${asRefreshed}`
       )
       .annotate(Tool, {
         name: "list_metaobject_definitions_v1",
@@ -115,8 +115,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Metaobject definitions: their type, fields and number of entries, and the channels that define them.",
-          rather:
-            "To find the records that a store keeps beside products; list_metaobject_entries_v1 for the entries of one.",
+          rather: "To find records other than products; list_metaobject_entries_v1 for the entries of one.",
           ids: "It gives definition_id (as id); it takes none.",
           never: "It never gives entries and never asks the stores. A channel is a linked store."
         },
@@ -130,7 +129,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
       .annotate(OpenApi.Summary, "List a metaobject definition's entries")
       .annotate(
         OpenApi.Description,
-        `Every entry, by handle, then by its store's domain; of a store with more than 10,000 the first 10,000. ${asRefreshed}`
+        `All entries, ordered by handle and the store's domain; at most 10,000 per store. ${asRefreshed}`
       )
       .annotate(Tool, {
         name: "list_metaobject_entries_v1",
@@ -139,7 +138,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Entries of one metaobject definition with the values of their fields, by handle, each with its channel.",
-          rather: "For the entries themselves; list_metaobject_definitions_v1 for what they consist of.",
+          rather: "For the entries themselves; list_metaobject_definitions_v1 for their fields.",
           ids: "list_metaobject_definitions_v1 gives definition_id.",
           never:
             "It never changes an entry and never asks the stores. A channel is a linked store. Of a store with more than 10,000 it has the first 10,000."
@@ -166,4 +165,4 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")
   .annotate(OpenApi.Title, "Operations")
-  .annotate(OpenApi.Description, "What stores have beside their catalogs: markets, definitions, translations.") {}
+  .annotate(OpenApi.Description, "Markets, definitions and translations of the stores.") {}

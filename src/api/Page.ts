@@ -9,7 +9,7 @@ export const page = <A, I>(row: Schema.Schema<A, I>) =>
     })
   }).annotations({ description: "One page of the list." })
 
-/** A bounded list: the whole set, never a cursor. */
+/** A whole list, without paging. */
 export const bounded = <A, I>(item: Schema.Schema<A, I>) =>
   Schema.Struct({
     data: Schema.Array(item),

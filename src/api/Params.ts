@@ -8,45 +8,50 @@ import { inConnector, mostRows, numberArgument } from "./Tool.ts"
 /** A whole number in decimal notation, the sign optional; digits without bound. */
 const wholeNumber = /^[+-]?\d+$/
 
-/** Far beyond any: the place of its rows is still a whole number. */
+/** Larger than any real page number, and small enough that row offsets stay exact integers. */
 const lastPage = 10_000_000_000_000
 
-const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most)
-
-/** A description where the JSON Schema is written out: it replaces everything that the schema itself would say. */
+/** A JSON Schema written by hand, with its description, in place of the derived one. */
 const described = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
   description,
   jsonSchema: { ...jsonSchema, description }
 })
 
-/** A parameter's text. What is given more than once comes as a list. */
-const Once = Schema.String.annotations({
-  message: ({ actual }) => ({
-    message: Array.isArray(actual) ? "is given more than once" : "must be text",
+/** One message for a whole schema. A parameter that is given more than once arrives as a list. */
+const ruleMessage =
+  (rule: string) =>
+  ({ actual }: { readonly actual: unknown }) => ({
+    message: Array.isArray(actual) ? "is given more than once" : rule,
     override: true
   })
-})
+
+/** A parameter given at most once. */
+const Once = Schema.String.annotations({ message: ruleMessage("must be text") })
 
 const uuidFormat = { type: "string", format: "uuid" }
 
-/** An id as a tool takes it: one that is no UUID is refused. */
+/** An id in the arguments of a tool. A malformed one is refused. */
 export const uuidArgument = <A extends string>(id: Schema.Schema<A, string>, description: string) =>
   Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, id)).annotations(described(description, uuidFormat))
 
-/** Rows on a page. Never refused: what is no whole number is the default, what is out of range becomes the nearest bound. */
-const Limit = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
-  strict: true,
-  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 250) : 50),
-  encode: String
-})
-  .annotations(
-    described("Rows on a page. A larger number becomes 250, one below 1 becomes 1, anything else the default.", {
-      type: "integer",
-      minimum: 1,
-      maximum: 250,
-      default: 50
-    })
-  )
+/** A whole number. Never refused: other text becomes the default, and a number out of range the nearest bound. */
+const wholeNumberParam = (least: number, most: number, fallback: number) =>
+  Schema.transform(Once, Schema.typeSchema(Schema.Number), {
+    strict: true,
+    decode: (text) => (wholeNumber.test(text) ? Math.min(Math.max(Number(text), least), most) : fallback),
+    encode: String
+  })
+
+const rowsSchema = (most: number, fallback: number) =>
+  described(`Rows on a page. A larger number becomes ${most}, one below 1 becomes 1, anything else the default.`, {
+    type: "integer",
+    minimum: 1,
+    maximum: most,
+    default: fallback
+  })
+
+const Limit = wholeNumberParam(1, 250, 50)
+  .annotations(rowsSchema(250, 50))
   .pipe(
     inConnector({ schema: numberArgument(1, mostRows, `Rows at most; more than ${mostRows} becomes ${mostRows}.`) })
   )
@@ -62,7 +67,7 @@ const Cursor = Once.annotations({
 const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
   .annotations(
     described(
-      "Only entities whose own canonical record changed at or after this time (RFC 3339, encode `+` as `%2B`). Store-version edits do not widen it.",
+      "Only entities whose canonical values or relationships changed at or after this time (RFC 3339, encode `+` as `%2B`). Changes of store versions do not count.",
       { type: "string", format: "date-time" }
     )
   )
@@ -79,13 +84,7 @@ const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
 
 const Status = PublishStatus.annotations({
   description: "Only entities whose `last_publish_status` is this.",
-  // One rule, in place of one complaint a member.
-  message: ({ actual }) => ({
-    message: Array.isArray(actual)
-      ? "is given more than once"
-      : "must be one of never_published, pending, published, failed",
-    override: true
-  })
+  message: ruleMessage("must be one of never_published, pending, published, failed")
 })
 
 const search = (description: string) =>
@@ -94,15 +93,15 @@ const search = (description: string) =>
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(described(description, { type: "string", maxLength: 200 }))
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** The parameters of everything that pages by a cursor. */
+/** The parameters of endpoints that page by a cursor. */
 export const cursorParams = {
   limit: Schema.optionalWith(Limit, { default: () => 50, exact: true }),
   cursor: optional(Cursor)
 }
 
-/** The parameters that every cursor list takes. `searched`: what its free text is looked for in. */
+/** The parameters of the cursor lists. `searched` describes where `search` looks. */
 export const listParams = (searched: string) => ({
   ...cursorParams,
   updated_since: optional(UpdatedSince),
@@ -113,8 +112,7 @@ export const listParams = (searched: string) => ({
 })
 
 /**
- * An id in a path. A malformed one names nothing, exactly as the nil UUID does: the answer is that of an absent record,
- * by the same way.
+ * An id in a path. A malformed id becomes the nil UUID, which no record has, so it is handled exactly like an unknown one.
  */
 const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }) => {
   const isId = Schema.is(id)
@@ -129,21 +127,16 @@ const idInPath = <A extends string>(id: Schema.Schema<A, string> & { readonly ma
 }
 
 export const EntityIdInPath = idInPath(EntityId).annotations(
-  described("Id of the entity. One that names nothing of this path's kind is 404.", uuidFormat)
+  described("Id of the entity. An unknown id, or one of another kind, is 404.", uuidFormat)
 )
 export const DropIdInPath = idInPath(DropId).annotations(
-  described("Id of a drop, as the list of drops gives it. An unknown one is 404.", uuidFormat)
+  described("Id of a drop, from the list of drops. An unknown id is 404.", uuidFormat)
 )
 export const StoreIdInPath = idInPath(StoreId).annotations(
-  described("Id of a linked store, as the list of stores gives it.", uuidFormat)
+  described("Id of a linked store, from the list of stores.", uuidFormat)
 )
 
-/** A page by its number, from 1. */
-const PageNumber = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
-  strict: true,
-  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, lastPage) : 1),
-  encode: String
-})
+const PageNumber = wholeNumberParam(1, lastPage, 1)
   .annotations(
     described("Page, from 1. A number below 1 becomes 1, anything else the default; beyond the last page is empty.", {
       type: "integer",
@@ -153,19 +146,8 @@ const PageNumber = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
   )
   .pipe(inConnector({ schema: numberArgument(1, lastPage, "Page, from 1; beyond the last one is empty.", 1) }))
 
-const PageSize = Schema.transform(Once, Schema.typeSchema(Schema.Number), {
-  strict: true,
-  decode: (text) => (wholeNumber.test(text) ? clamp(Number(text), 1, 100) : 25),
-  encode: String
-})
-  .annotations(
-    described("Rows on a page. A larger number becomes 100, one below 1 becomes 1, anything else the default.", {
-      type: "integer",
-      minimum: 1,
-      maximum: 100,
-      default: 25
-    })
-  )
+const PageSize = wholeNumberParam(1, 100, 25)
+  .annotations(rowsSchema(100, 25))
   .pipe(inConnector({ schema: numberArgument(1, 50, "Rows on a page; more than 50 becomes 50.") }))
 
 /** The parameters of a page-numbered list. */
@@ -174,38 +156,28 @@ export const pageParams = {
   page_size: Schema.optionalWith(PageSize, { default: () => 25, exact: true })
 }
 
-/** One of a closed list of names, which a refusal lists. */
+/** One of a list of names. The error lists them. */
 export const oneOf = <const Names extends readonly [string, ...ReadonlyArray<string>]>(
   names: Names,
   description: string
 ) =>
   Schema.propertySignature(
-    Schema.Literal(...names).annotations({
-      description,
-      message: ({ actual }) => ({
-        message: Array.isArray(actual) ? "is given more than once" : `must be one of ${names.join(", ")}`,
-        override: true
-      })
-    })
+    Schema.Literal(...names).annotations({ description, message: ruleMessage(`must be one of ${names.join(", ")}`) })
   ).annotations({ missingMessage: () => `is missing: give one of ${names.join(", ")}` })
 
-/** A language, exactly as the store names it. */
 export const LocaleParam = optional(
   Once.pipe(
     Schema.maxLength(35, { message: () => "must have at most 35 characters" }),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(
-    described(
-      "Only this language, exactly as the store names it; of other sections than the translation sections it is passed over.",
-      {
-        type: "string",
-        maxLength: 35
-      }
-    )
+    described("Only this language, exactly as the store names it. Ignored outside the translation sections.", {
+      type: "string",
+      maxLength: 35
+    })
   )
 )
 
-/** A store in a query: one that is no UUID is refused. */
+/** A store in a query. A malformed id is refused. */
 export const storeIdParam = (description: string) =>
   optional(
     Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId))
@@ -214,28 +186,24 @@ export const storeIdParam = (description: string) =>
   )
 
 export const RecordIdInPath = idInPath(RecordId).annotations(
-  described("Id of the record, as the list of its kind gives it. One that names nothing is 404.", uuidFormat)
+  described("Id of the record, from the list of its kind. An unknown id is 404.", uuidFormat)
 )
 
-/** What a metafield definition belongs to: another word is refused, with those that are known. */
 export const OwnerTypeParam = optional(
   OwnerType.annotations({
     description: "Only definitions for this kind of owner.",
-    message: ({ actual }) => ({
-      message: Array.isArray(actual) ? "is given more than once" : `must be one of ${OwnerType.literals.join(", ")}`,
-      override: true
-    })
+    message: ruleMessage(`must be one of ${OwnerType.literals.join(", ")}`)
   })
 )
 
-/** An id in a query: one that is no UUID is refused. */
+/** A collection in a query. A malformed id is refused. */
 export const CollectionIdParam = optional(
   Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(EntityId)).annotations(
     described("Only members of this collection.", uuidFormat)
   )
 )
 
-/** The store that a live read is about. Without it there is nothing to ask. */
+/** The store of a live read. It is required. */
 export const StoreIdParam = Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId)).annotations(
-  described("Id of the linked store to ask. One that is unknown, or that the entity is not on, is 404.", uuidFormat)
+  described("Id of the linked store to read from. An unknown id, or a store without the entity, is 404.", uuidFormat)
 )

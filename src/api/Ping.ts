@@ -7,13 +7,13 @@ const PingBody = Schema.Struct({
   account_id_present: Schema.Boolean.annotations({ description: "Whether the key belongs to an account." })
 }).annotations({ identifier: "Ping" })
 
-/** The one read that any valid key opens. */
+/** The only endpoint that needs no scope. */
 export class PingGroup extends HttpApiGroup.make("ping")
   .add(
     HttpApiEndpoint.get("ping", "/ping")
       .addSuccess(PingBody)
       .annotate(OpenApi.Summary, "Ping")
-      .annotate(OpenApi.Description, "Whether the service is there and the API key is valid. Any valid key will do.")
+      .annotate(OpenApi.Description, "Checks that the service answers and the API key is valid. It needs no scope.")
   )
   .middleware(Authentication)
   .annotate(OpenApi.Title, "Ping")

@@ -10,19 +10,19 @@ export type EndpointNameOf<Api> = HttpApiEndpoint.HttpApiEndpoint.Name<Endpoints
 type Endpoint<Api, Name extends string> = HttpApiEndpoint.HttpApiEndpoint.WithName<EndpointsOf<Api>, Name>
 type Success<Api, Name extends string> = HttpApiEndpoint.HttpApiEndpoint.Success<Endpoint<Api, Name>>
 
-/** One program for each endpoint of an API, by the endpoint's name. A program answers the success, or its JSON text. */
+/** One program per endpoint of an API, by the endpoint's name. A program returns the success value, or its JSON text. */
 export type ProgramsOf<Api> = {
   readonly [Name in EndpointNameOf<Api>]: (
     request: Types.Simplify<HttpApiEndpoint.HttpApiEndpoint.Request<Endpoint<Api, Name>>>
   ) => Effect.Effect<Success<Api, Name> | JsonText<Success<Api, Name>>, ApiError, CurrentActor>
 }
 
-/** A program where its endpoint is known at run time only. */
+/** A program whose endpoint is known only at run time. */
 export type AnyProgram = (request: unknown) => Effect.Effect<unknown, ApiError, CurrentActor>
 
 /**
- * Checked programs, to be looked up by the names of an API's definition. The cast drops the types of the requests: the
- * endpoint's own schema decodes each request before its program sees it.
+ * Programs for look-ups by an endpoint's name. The cast drops the types of their requests, which is safe because the
+ * endpoint's schema decodes each request first.
  */
 export const programsByName = (programs: object): Readonly<Record<string, AnyProgram>> =>
   programs as Readonly<Record<string, AnyProgram>>

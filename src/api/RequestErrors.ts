@@ -1,6 +1,6 @@
 import { Data } from "effect"
 
-/** Refusals of a request before, or whatever, the catalog would say to it. */
+/** Errors that do not depend on the catalog. */
 export type RequestError =
   | MethodNotAllowed
   | RequestTimeout
@@ -11,7 +11,7 @@ export type RequestError =
   | HeadersTooLarge
   | InternalError
 
-/** The path is known, the method is not one of its own. */
+/** The path exists, but not with this method. */
 export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{ readonly allow: ReadonlyArray<string> }> {
   override get message() {
     return `This path answers ${this.allow.join(" and ")} only.`
@@ -25,42 +25,38 @@ export class RequestTimeout extends Data.TaggedError("RequestTimeout") {
   }
 }
 
-/** The body is larger than the endpoint takes. */
 export class PayloadTooLarge extends Data.TaggedError("PayloadTooLarge")<{ readonly limitBytes: number }> {
   override get message() {
     return `The body is larger than ${this.limitBytes} bytes.`
   }
 }
 
-/** The request target is too long. */
 export class UriTooLong extends Data.TaggedError("UriTooLong")<{ readonly limitBytes: number }> {
   override get message() {
     return `The request target is longer than ${this.limitBytes} bytes.`
   }
 }
 
-/** The body is not declared as JSON. */
 export class UnsupportedMediaType extends Data.TaggedError("UnsupportedMediaType") {
   override get message() {
     return "Send the body as UTF-8 JSON with `Content-Type: application/json`."
   }
 }
 
-/** An `Expect` header that asks for something else than 100-continue. */
+/** An `Expect` header other than 100-continue. */
 export class ExpectationFailed extends Data.TaggedError("ExpectationFailed") {
   override get message() {
     return "The only expectation that is met is 100-continue."
   }
 }
 
-/** The request head is too large. */
 export class HeadersTooLarge extends Data.TaggedError("HeadersTooLarge")<{ readonly limitBytes: number }> {
   override get message() {
     return `The request head is larger than ${this.limitBytes} bytes.`
   }
 }
 
-/** A defect of ours: the cause is in the log, under the request's id, and never in the answer. */
+/** A defect. Its cause is in the log with the request's id, never in the response. */
 export class InternalError extends Data.TaggedError("InternalError") {
   override get message() {
     return "Something went wrong on our side. The request id names what we logged about it."

@@ -1,7 +1,7 @@
 import { Context } from "effect"
 
-/** How long a request may take: as most, a batch of writes, or a scan of a whole account. */
+/** Names of time limits: for a batch of writes, for a scan of a whole account, and for all other requests. */
 export type BoundName = "usual" | "batch" | "scan"
 
-/** The bound of an endpoint; absent: the usual one. */
+/** The time limit of an endpoint. Absent: `usual`. */
 export class TimeBound extends Context.Tag("catalog/TimeBound")<TimeBound, BoundName>() {}

@@ -1,11 +1,11 @@
 import { Context, Schema, SchemaAST } from "effect"
 import type { Tier } from "../connections/Tier.ts"
 
-/** Rows of a page that nobody asked the size of, and the most that a tool gives at once. */
+/** Rows per page of tools: default and maximum. */
 export const defaultRows = 25
 export const mostRows = 100
 
-/** A whole number as a tool takes it, brought between two bounds, where REST reads it from text. */
+/** A whole number in the arguments of a tool, clamped to its bounds. It becomes text, because REST's schema decodes text. */
 export const numberArgument = (
   least: number,
   most: number,
@@ -13,7 +13,7 @@ export const numberArgument = (
   fallback = defaultRows
 ): Schema.Schema<string, number> =>
   Schema.transform(
-    // However large: what is beyond a bound becomes the bound, and `Int` ends where numbers are no longer exact.
+    // Not `Int`, which refuses numbers that are not exact: every number beyond a bound becomes the bound.
     Schema.Number.pipe(
       Schema.filter((value) => Number.isInteger(value), {
         jsonSchema: { type: "integer", description, minimum: least, default: fallback }
@@ -23,7 +23,7 @@ export const numberArgument = (
     { strict: true, decode: (value) => String(Math.min(Math.max(value, least), most)), encode: Number }
   )
 
-/** The hints of the protocol, all of them said. */
+/** The protocol's hints, all required. */
 export interface ToolHints {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -38,10 +38,9 @@ export const readOnly: ToolHints = {
   openWorldHint: false
 }
 
-/** A read that asks a store's platform. */
+/** A read from a store's platform. */
 export const liveRead: ToolHints = { ...readOnly, openWorldHint: true }
 
-/** Writes drafts over drafts. */
 export const draftWrite: ToolHints = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -49,79 +48,79 @@ export const draftWrite: ToolHints = {
   openWorldHint: false
 }
 
-/** How an answer that does not fit is cut, and what an agent may leave out of it. */
+/** How a result that does not fit is shortened, and which parts an agent can leave out. */
 export interface ToolAnswer {
   /**
-   * - `walk`: the endpoint pages by `limit` and `cursor` itself.
-   * - `bounded`: the endpoint gives whole lists; the tool pages through their rows, in order, by a cursor of its own.
-   * - `pages`: the endpoint pages by number: no row may be left out, so long ones are cut.
-   * - `batch`: one result an operation, all of them.
+   * - `walk`: the endpoint itself pages by `limit` and `cursor`.
+   * - `bounded`: the endpoint returns whole lists; the tool pages through their rows in order, by a cursor of its own.
+   * - `pages`: the endpoint pages by number: no row can be left out, so long rows are shortened.
+   * - `batch`: one result per operation, all of them.
    * - `record`: one record.
    */
   readonly kind: "walk" | "bounded" | "pages" | "batch" | "record"
-  /** Members of the answer that are lists of rows, in the order in which a cursor passes them. */
+  /** Members of the result that are lists of rows, in the order of paging. */
   readonly rows?: ReadonlyArray<string>
-  /** Members of a row that are always given, whatever `fields` says. */
+  /** Members of a row that are always included, whatever `fields` says. */
   readonly keys?: ReadonlyArray<string>
-  /** `bounded` alone: whether `limit` is taken. What belongs to one record is given as far as it fits. */
+  /** Only for `bounded`: whether the tool has `limit`. Without it, a page has as many rows as fit. */
   readonly limited?: boolean
-  /** What the answer is promised to look like, where the endpoint's own schema is a choice of several. */
+  /** The output schema, if the endpoint's own schema is a union. */
   readonly shape?: Schema.Schema.AnyNoContext
-  /** What the argument `fields` chooses: members of the rows, or attributes by their key. Absent: there is no such argument. */
+  /** What the argument `fields` selects: members of the rows, or attributes by key. Absent: the tool has no `fields`. */
   readonly fields?: "members" | "attributes"
 }
 
-/** A tool, as agents see it. */
+/** A tool as agents see it. */
 export interface ToolDefinition {
   readonly name: `${string}_v1`
   readonly title: string
   readonly tier: Tier
   readonly hints: ToolHints
-  /** The description, in the order in which it is read. */
+  /** The parts of the description, in their order. */
   readonly description: {
     /** What it returns or changes. */
     readonly does: string
-    /** When to use it rather than its neighbour, by name. */
+    /** When to use it rather than a similar tool, with the tool's name. */
     readonly rather: string
-    /** Which tool gives the ids it takes. */
+    /** The tools that return the ids of its arguments. */
     readonly ids: string
-    /** What it never does; where it says channel, that a channel is a store. */
+    /** What it never does. Explains channels as stores if the description mentions channels. */
     readonly never: string
   }
-  /** By argument, the tool to call when what it names is not found. */
+  /** By argument, the tool to call if its record is not found. */
   readonly idsFrom?: Readonly<Record<string, `${string}_v1`>>
   readonly answer: ToolAnswer
 }
 
-/** Offers an endpoint to agents as a tool. */
+/** Makes an endpoint a tool. */
 export class Tool extends Context.Tag("catalog/Tool")<Tool, ToolDefinition>() {}
 
-/** What the connector makes of the position in a schema. */
+/** How the connector changes a position in a schema. */
 export interface InConnector {
-  /** The name of the member there; absent: the one it has. */
+  /** The member's name in the connector. Absent: unchanged. */
   readonly name?: string
-  /** What an argument there is decoded by; absent: the schema itself. */
+  /** The schema of the argument. Absent: unchanged. */
   readonly schema?: Schema.Schema.AnyNoContext
-  /** Answers are given without it. */
+  /** Results leave the member out. */
   readonly omit?: boolean
-  /** Answers have so many items of the list at most. */
+  /** Maximum number of items of the list in results. */
   readonly most?: number
-  /** A list of values by key: what `fields` chooses from where a tool takes attributes. */
+  /** A list of values by key, from which `fields` selects attributes. */
   readonly keyed?: boolean
 }
 
 const InConnectorId = Symbol.for("catalog/InConnector")
 
 /**
- * What the connector makes of this position. It belongs to the position, not to the name of the member: `store_id` is
- * `channel_id` where a definition says so, and nowhere else.
+ * Annotates a position with its change in the connector. The annotation belongs to the position, not to the member's name:
+ * `store_id` becomes `channel_id` only where a definition says so.
  */
 export const inConnector =
   (what: InConnector | string) =>
   <A, I, R>(schema: Schema.Schema<A, I, R>): Schema.Schema<A, I, R> =>
     schema.annotations({ [InConnectorId]: typeof what === "string" ? { name: what } : what })
 
-/** What the connector makes of members, by their names. */
+/** Changes of members in the connector, by name. */
 type Positions<Name extends string> = Readonly<Record<Name, InConnector | string>>
 
 const named = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): SchemaAST.AST => {
@@ -147,7 +146,7 @@ const named = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): Schem
   }
 }
 
-/** The same object, with what the connector makes of its members. What OpenAPI says of it stays. */
+/** Annotates the members of an object with their changes in the connector. OpenAPI is unaffected. */
 export const membersInConnector =
   <Name extends string>(positions: Positions<Name>) =>
   <A extends { readonly [Member in Name]?: unknown }, I, R>(schema: Schema.Schema<A, I, R>): Schema.Schema<A, I, R> =>

@@ -1,6 +1,7 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { textOption } from "./Flags.ts"
 import { answer, byFlag, json, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
@@ -8,15 +9,9 @@ import { withAdmin } from "./Running.ts"
 const create = Command.make(
   "create",
   {
-    name: Options.text("name").pipe(
-      Options.withPseudoName("NAME"),
-      Options.withDescription("Name of the merchant; the e-mail by default."),
-      Options.optional
-    ),
-    email: Options.text("email").pipe(
-      Options.withPseudoName("EMAIL"),
-      Options.withDescription("E-mail of its first user, who gets a one-time link to set a password."),
-      Options.optional
+    name: Options.optional(textOption("name", "NAME", "Name of the merchant. Default: the e-mail.")),
+    email: Options.optional(
+      textOption("email", "EMAIL", "E-mail of the first user, who gets a one-time link to set a password.")
     ),
     json
   },
@@ -40,7 +35,7 @@ const create = Command.make(
           `Created the account ${account.name}: ${account.id}`,
           ...Option.match(link, {
             onNone: () => [],
-            onSome: (url) => [`Set the password of its user within a day, by this link, which works once:`, url]
+            onSome: (url) => [`Link for its user to set a password (works once, for a day):`, url]
           }),
           `Next: catalog key create --account ${account.id} --name "My first key" --scopes pim:read`
         ]

@@ -50,18 +50,17 @@ const command = Command.make("catalog").pipe(
   ])
 )
 
-/** Ways in which a command ends: done, refused (one line on stderr), used wrongly. */
+/** Exit codes: success, refused (one line on stderr), wrong usage. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
-/** Wrong usage, as REST would say it. */
 const misuse = { code: errorCode.ValidationFailed }
 
-/** Runs the command line; never fails, answers the exit code. `argv`: as Node gives it. */
+/** Runs the command line and returns the exit code; it never fails. `argv` is Node's. */
 export const runCli = (argv: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const args = argv.slice(2)
     const page = helpOf(command, version, args)
-    // A group of commands without one of them: its help is no answer, but says what is missing.
+    // A group without a sub-command prints its help on stderr and counts as wrong usage.
     let misused = false
     const explained = Command.transformHandler(command, (handler) =>
       Effect.catchSomeCause(handler, (cause) => {
@@ -72,7 +71,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     )
     const given = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
     const asJson = given.includes("--json")
-    /** Where JSON was asked for, a failure is JSON on stdout too. */
+    /** With --json, a failure is also JSON on stdout. */
     const failed = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
     const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)
     const run = asksForHelp(args)
@@ -86,7 +85,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
       ),
       Effect.catchAllCause((cause) => {
         const error = Cause.squash(cause)
-        // The library has printed what was wrong.
+        // The library has already printed the message.
         if (ValidationError.isValidationError(error))
           return Effect.as(
             failed({ ...misuse, message: stripVTControlCharacters(HelpDoc.toAnsiText(error.error)).trim() }),
@@ -102,13 +101,13 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     return yield* Console.withConsole(unknown === undefined ? ran : refused(unknown), yield* tidyConsole)
   })
 
-/** Shells expect 128 and the number of the signal: 130 for SIGINT, 143 for SIGTERM. */
+/** Shells expect 128 plus the signal's number: 130 for SIGINT, 143 for SIGTERM. */
 const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
   signal === undefined ? exitCodes.refused : 128 + constants.signals[signal]
 
 /**
- * The process ends with the exit code that the command line answers. A service that was told to stop has done its work; any
- * other command that was interrupted has not: it ends with the code of the `signal`.
+ * Ends the process with the exit code of the command line. An interrupted `serve` counts as success; any other interrupted
+ * command ends with the code of the `signal`.
  */
 export const teardown =
   (argv: ReadonlyArray<string>, signal: () => NodeJS.Signals | undefined = () => undefined) =>

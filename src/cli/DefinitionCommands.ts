@@ -1,26 +1,26 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type MetafieldDefinition, OwnerType } from "../model/Definition.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
+import { argument, choiceArgument } from "./Flags.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const owner = Args.choice(
-  EntityKind.literals.map((kind): [string, EntityKind] => [kind, kind]),
-  {
-    name: "OWNER"
-  }
-).pipe(Args.withDescription("What has the metafield: product, variant, collection or media."))
+const owner = choiceArgument(
+  "OWNER",
+  EntityKind.literals,
+  "Owner of the metafield: product, variant, collection or media."
+)
 
-const key = Args.text({ name: "KEY" }).pipe(Args.withDescription("The metafield's key, as namespace.key."))
+const key = argument("KEY", "Key of the metafield, as namespace.key.")
 
 const typeOf = ({ key, namespace, owner_type, type }: MetafieldDefinition) =>
   `${owner_type} ${namespace}.${key} (${type})`
 
-/** What does not fit, by the argument or the flag that gave it. */
+/** Reports issues by the argument or flag at fault. */
 const refused = ({ issues }: ValidationFailed) =>
   new Refused({
     message: issues
@@ -29,21 +29,22 @@ const refused = ({ issues }: ValidationFailed) =>
   })
 
 const retypedLine = (retyped: number) =>
-  retyped === 0 ? [] : [`Values of ${retyped} ${retyped === 1 ? "entity" : "entities"} have this type now.`]
+  retyped === 0 ? [] : [`Values of ${retyped} ${retyped === 1 ? "entity" : "entities"} now have this type.`]
 
 const create = Command.make(
   "create",
   {
     owner,
     key,
-    type: Args.text({ name: "TYPE" }).pipe(
-      Args.withDescription("Type of its values, for example single_line_text_field or number_integer.")
-    ),
+    type: argument("TYPE", "Type of its values, for example single_line_text_field or number_integer."),
     name: Options.text("name").pipe(
-      Options.withDescription("What people call it; by default the part of KEY behind the point."),
+      Options.withDescription("Name for people. Default: the part of KEY after the point."),
       Options.optional
     ),
-    description: Options.text("description").pipe(Options.withDescription("What it is for."), Options.optional),
+    description: Options.text("description").pipe(
+      Options.withDescription("Purpose of the metafield."),
+      Options.optional
+    ),
     account,
     json
   },
@@ -61,14 +62,14 @@ const create = Command.make(
       })
       yield* answer(json, { definition, retyped }, [`Defined ${typeOf(definition)}.`, ...retypedLine(retyped)])
     }).pipe(Effect.catchTags({ ValidationFailed: refused, PimLocked: () => lockedBy(account) }), withAdmin)
-).pipe(Command.withDescription("Define a metafield, so that its key can be written."))
+).pipe(Command.withDescription("Define a metafield, so that values can be written under its key."))
 
 const setType = Command.make(
   "set-type",
   {
     owner,
     key,
-    type: Args.text({ name: "TYPE" }).pipe(Args.withDescription("The new type of its values.")),
+    type: argument("TYPE", "The new type of its values."),
     account,
     json
   },
@@ -78,16 +79,16 @@ const setType = Command.make(
       yield* answer(json, { definition, retyped }, [
         `Defined ${typeOf(definition)}.`,
         ...retypedLine(retyped),
-        `Values that do not fit are left: \`${hint("health scan structure", account)}\` finds them.`
+        `Values that do not fit are unchanged: \`${hint("health scan structure", account)}\` finds them.`
       ])
     }).pipe(Effect.catchTags({ ValidationFailed: refused, PimLocked: () => lockedBy(account) }), withAdmin)
-).pipe(Command.withDescription("Give a metafield another type, and its values that fit it."))
+).pipe(Command.withDescription("Change the type of a metafield and of its values that fit the new type."))
 
 const list = Command.make(
   "list",
   {
     owner: Options.choice("owner", OwnerType.literals).pipe(
-      Options.withDescription("Only metafields of these owners."),
+      Options.withDescription("Only metafields of this owner."),
       Options.optional
     ),
     account,
@@ -109,9 +110,9 @@ const list = Command.make(
             )
       )
     }).pipe(withAdmin)
-).pipe(Command.withDescription("List the metafields that are defined, by the stores or here."))
+).pipe(Command.withDescription("List the metafields that the stores or the account define."))
 
 export const definitionCommand = Command.make("definition").pipe(
-  Command.withDescription("Definitions of metafields: the keys beside the built-in ones."),
+  Command.withDescription("Definitions of metafields: keys in addition to the built-in ones."),
   Command.withSubcommands([create, list, setType])
 )

@@ -26,9 +26,9 @@ export const demoCommand = Command.make("demo", { json }, ({ json }) =>
         `Created the account ${account.name}: ${account.id}`,
         `Its API key (${key.scopes.join(", ")}), shown once:`,
         token,
-        `Its user ${invitation.email} sets a password within a day, by this link, which works once:`,
+        `Link for its user ${invitation.email} to set a password (works once, for a day):`,
         url
       ]
     )
   }).pipe(withAdmin)
-).pipe(Command.withDescription("Create a demo account with a catalog on three stores, and a key to it."))
+).pipe(Command.withDescription("Create a demo account with a catalog on three stores, and an API key."))

@@ -5,24 +5,21 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { DraftState } from "../drafts/DraftWrite.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { errorCode } from "../model/ErrorCode.ts"
-import type { ValidationFailed } from "../model/Errors.ts"
+import { argument, integerOption, textOption } from "./Flags.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
+import { account, answer, byPlace, hint, json, quoted, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-export const entity = Args.text({ name: "ENTITY" }).pipe(
-  Args.withDescription(
-    "Id of a product, variant, collection or media file, or its handle or SKU where only one has it."
-  )
+export const entity = argument(
+  "ENTITY",
+  "Id of a product, variant, collection or media file, or its handle or SKU if that is unique."
 )
 
-const store = Options.text("store").pipe(
-  Options.withPseudoName("DOMAIN"),
-  Options.withDescription("Domain or id of a store: its own values in place of the canonical ones."),
-  Options.optional
+const store = Options.optional(
+  textOption("store", "DOMAIN", "Domain or id of a store: use its values instead of the canonical ones.")
 )
 
-/** What is not there: the entity, or its version on the store. */
+/** Refuses an entity that does not exist, or is not on the store. */
 export const missing = (
   account: Option.Option<string>,
   id: string,
@@ -33,46 +30,37 @@ export const missing = (
     message: Option.match(domain, {
       onNone: () => `The account has no entity ${id}.`,
       onSome: (on) =>
-        `The account has no entity ${id} on ${on}: \`${hint(`store-version add ${id} --store ${on}`, account)}\` adds one that is not there yet.`
+        `The account has no entity ${id} on ${on}: \`${hint(`store-version add ${id} --store ${on}`, account)}\` adds it if it exists.`
     })
   })
 
-/** What does not fit, by the keys that were written. */
-const byKey = ({ issues }: ValidationFailed) =>
-  new Refused({
-    details: issues,
-    message: issues.map(({ message, path }) => `${path.replace(/^attributes\./, "")}: ${message}`).join("; ")
-  })
+const byKey = byPlace((path) => path.replace(/^attributes\./, ""))
 
 export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
-  Args.withDescription("New values, each key once; after `=` everything is the value, nothing is an empty one."),
+  Args.withDescription("New values, each key once. Everything after `=` is the value; it may be empty."),
   Args.mapEffect((text): Effect.Effect<AttributeEdit, HelpDoc.HelpDoc> => {
     const end = text.indexOf("=")
     if (end < 1)
       return Effect.fail(HelpDoc.p(`Expected KEY=VALUE, for example title="New title"; received ${quoted(text)}`))
-    // The arguments of a process that are not UTF-8 come with U+FFFD in place of what they said.
+    // Node replaces bytes of an argument that are not UTF-8 with U+FFFD.
     if (text.includes("\uFFFD")) return Effect.fail(HelpDoc.p(`${quoted(text)} is not valid UTF-8; use --from FILE`))
     return Effect.succeed({ key: text.slice(0, end), value: text.slice(end + 1) })
   }),
   Args.repeated
 )
 
-const unset = Options.text("unset").pipe(
-  Options.withPseudoName("KEY"),
-  Options.withDescription("Key to empty, or on a store to return to the canonical value; may be given often."),
-  Options.repeated
+const unset = Options.repeated(
+  textOption("unset", "KEY", "Key to clear; on a store, key whose override to remove. Can be repeated.")
 )
 
-const from = Options.text("from").pipe(
-  Options.withPseudoName("FILE"),
-  Options.withDescription('JSON file of more values, {"key": "text", "other": null}; null is --unset.'),
-  Options.optional
+const from = Options.optional(
+  textOption("from", "FILE", 'JSON file with more values, {"key": "text", "other": null}; null means --unset.')
 )
 
 const parsed = Schema.decodeUnknownEither(Schema.parseJson())
 const isText = (value: unknown) => typeof value === "string" || value === null
 
-/** What a JSON file says. */
+/** Reads and parses a JSON file. */
 export const readJson = (path: string) =>
   Effect.gen(function* () {
     const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
@@ -84,7 +72,7 @@ export const readJson = (path: string) =>
     return yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
   })
 
-/** The values in a file, in its order. Not by a schema of records: it would drop a key named __proto__. */
+/** The values in a file, in their order. Not decoded by a record schema, which would drop a key named __proto__. */
 const readEdits = (path: string) =>
   Effect.gen(function* () {
     const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
@@ -107,9 +95,10 @@ const set = Command.make(
   {
     entity,
     assignments: assignment,
-    revision: Options.integer("revision").pipe(
-      Options.withPseudoName("REVISION"),
-      Options.withDescription("The draft revision that the values are based on, as `draft show` gives it.")
+    revision: integerOption(
+      "revision",
+      "REVISION",
+      "The draft revision on which the values are based, from `draft show`."
     ),
     store,
     unset,
@@ -133,12 +122,12 @@ const set = Command.make(
         RevisionConflict: ({ currentRevision }) =>
           new Refused({
             code: errorCode.RevisionConflict,
-            message: `Somebody changed it meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`${hint(`draft show ${entity}`, account)}\` and repeat with --revision ${currentRevision}.`
+            message: `The entity was changed meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`${hint(`draft show ${entity}`, account)}\` and repeat with --revision ${currentRevision}.`
           })
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Write values of a draft: the canonical ones, or with --store those of one store."))
+).pipe(Command.withDescription("Write canonical values of a draft or, with --store, values of one store."))
 
 const show = Command.make("show", { entity, store, account, json }, ({ account, entity, json, store }) =>
   Effect.gen(function* () {
@@ -164,10 +153,7 @@ const add = Command.make(
   "add",
   {
     entity,
-    store: Options.text("store").pipe(
-      Options.withPseudoName("DOMAIN"),
-      Options.withDescription("Domain or id of the store to add it to.")
-    ),
+    store: textOption("store", "DOMAIN", "Domain or id of the store to add it to."),
     account,
     json
   },
@@ -186,7 +172,7 @@ const add = Command.make(
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Add an entity to one more store, a product with its variants."))
+).pipe(Command.withDescription("Add an entity to a store; a product is added with its variants."))
 
 export const storeVersionCommand = Command.make("store-version").pipe(
   Command.withDescription("Versions of entities on stores."),

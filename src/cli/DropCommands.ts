@@ -1,14 +1,15 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect, Either, Option, ParseResult, Schema } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { type Drop, NewDrop } from "../drops/Drop.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
 import { assignment, readJson } from "./DraftCommands.ts"
+import { argument, textOption } from "./Flags.ts"
 import { account, answer, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const dropId = Args.text({ name: "DROP_ID" }).pipe(Args.withDescription("Id of the drop, as `drop list` shows it."))
+const dropId = argument("DROP_ID", "Id of the drop, from `drop list`.")
 
 const missing = (account: Option.Option<string>, id: string) =>
   new Refused({
@@ -23,8 +24,8 @@ const flags: Readonly<Record<string, string>> = {
   timezone: "--timezone"
 }
 
-/** Each thing that does not fit, by its place in the file, or by the flag or the key that gave it. */
-const told =
+/** Reports issues by their place in the file, or by the flag or key at fault. */
+const refuseDrop =
   (isFromFile: boolean, keys: ReadonlyArray<string>) =>
   ({ issues }: ValidationFailed) => {
     const place = (path: string) => {
@@ -34,13 +35,13 @@ const told =
       if (rest === ".entity_id") return "--entity"
       return rest === ".store_id" ? "--store" : (keys[Number(index)] ?? path)
     }
-    // What is said of the entity or the store would be said for each of its fields.
+    // A set, because an issue of the entity or the store is repeated for each field.
     const lines = new Set(issues.map(({ message, path }) => `${place(path)}: ${message}`))
     return new Refused({ message: [...lines].join("; "), details: issues })
   }
 
 const timeOf = ({ ends_at, starts_at }: Drop) =>
-  ends_at === null ? `${seconds(starts_at)} for good` : `${seconds(starts_at)} to ${seconds(ends_at)}`
+  ends_at === null ? `from ${seconds(starts_at)} on` : `${seconds(starts_at)} to ${seconds(ends_at)}`
 
 const linesOf = (drop: Drop) => [
   `${drop.name} (${drop.id}): ${drop.status}, ${timeOf(drop)} (${drop.timezone})`,
@@ -52,7 +53,7 @@ const linesOf = (drop: Drop) => [
 
 const decodeFile = Schema.decodeUnknownEither(NewDrop)
 
-/** A drop as a JSON file says it. */
+/** Reads a drop from a JSON file. */
 const readDrop = (path: string) =>
   Effect.flatMap(readJson(path), (value) =>
     Either.mapLeft(decodeFile(value), (error) => {
@@ -61,7 +62,7 @@ const readDrop = (path: string) =>
         .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`))
         .join("")
       return new Refused({
-        message: `--from: ${path} is no drop${at === "" ? "" : ` at ${at.replace(/^\./, "")}`}: it must hold name, starts_at, ends_at or null, timezone, and changes of entity_id, store_id or null, field and value`
+        message: `--from: ${path} is not a drop${at === "" ? "" : ` at ${at.replace(/^\./, "")}`}: it must hold name, starts_at, ends_at or null, timezone, and changes of entity_id, store_id or null, field and value`
       })
     })
   )
@@ -70,42 +71,27 @@ const create = Command.make(
   "create",
   {
     assignments: assignment,
-    from: Options.text("from").pipe(
-      Options.withPseudoName("FILE"),
-      Options.withDescription(
-        'JSON file of the whole drop, in place of the other flags: {"name", "starts_at", "ends_at", "timezone", "changes": [{"entity_id", "store_id": id, domain or null, "field", "value"}]}.'
-      ),
-      Options.optional
+    from: Options.optional(
+      textOption(
+        "from",
+        "FILE",
+        'JSON file of the whole drop, instead of the other flags: {"name", "starts_at", "ends_at", "timezone", "changes": [{"entity_id", "store_id": id, domain or null, "field", "value"}]}.'
+      )
     ),
-    name: Options.text("name").pipe(
-      Options.withPseudoName("NAME"),
-      Options.withDescription("What the drop is called."),
-      Options.optional
+    name: Options.optional(textOption("name", "NAME", "Name of the drop.")),
+    starts: Options.optional(textOption("starts", "TIME", "When it starts, for example 2027-01-31T09:30:00Z.")),
+    ends: Options.optional(
+      textOption("ends", "TIME", "When the fields get their earlier values back. Without it the new values stay.")
     ),
-    starts: Options.text("starts").pipe(
-      Options.withPseudoName("TIME"),
-      Options.withDescription("When it comes, for example 2027-01-31T09:30:00Z."),
-      Options.optional
+    timezone: Options.withDefault(
+      textOption("timezone", "ZONE", "IANA time zone for display, for example Europe/Berlin."),
+      "UTC"
     ),
-    ends: Options.text("ends").pipe(
-      Options.withPseudoName("TIME"),
-      Options.withDescription("When the fields return to what they were; without it the new values stay."),
-      Options.optional
+    entity: Options.optional(
+      textOption("entity", "ENTITY", "Id, handle or SKU of the product, variant, collection or media file to change.")
     ),
-    timezone: Options.text("timezone").pipe(
-      Options.withPseudoName("ZONE"),
-      Options.withDescription("IANA time zone in which it is shown, for example Europe/Berlin."),
-      Options.withDefault("UTC")
-    ),
-    entity: Options.text("entity").pipe(
-      Options.withPseudoName("ENTITY"),
-      Options.withDescription("The product, variant, collection or media file that changes: id, handle or SKU."),
-      Options.optional
-    ),
-    store: Options.text("store").pipe(
-      Options.withPseudoName("DOMAIN"),
-      Options.withDescription("Domain or id of a store; every store that it lives on when there is none."),
-      Options.optional
+    store: Options.optional(
+      textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
     ),
     account,
     json
@@ -117,7 +103,7 @@ const create = Command.make(
         return yield* new Refused({ message: "Give --name, --starts, --entity and KEY=VALUE, or --from FILE." })
       const flagged = [name, starts, ends, entity, store].some(Option.isSome) || assignments.length > 0
       if (Option.isSome(from) && flagged)
-        return yield* new Refused({ message: "--from: the file holds the whole drop: leave the other flags out." })
+        return yield* new Refused({ message: "--from: the file has the whole drop: leave the other flags out." })
       const drop: NewDrop = Option.isSome(from)
         ? yield* readDrop(from.value)
         : {
@@ -135,13 +121,13 @@ const create = Command.make(
       const keys = assignments.map(({ key }) => key)
       const made = yield* (yield* AdminClient)
         .createDrop({ account, drop })
-        .pipe(Effect.catchTag("ValidationFailed", told(Option.isSome(from), keys)))
+        .pipe(Effect.catchTag("ValidationFailed", refuseDrop(Option.isSome(from), keys)))
       yield* answer(json, made, [
         `Scheduled ${linesOf(made).join("\n")}`,
-        `It comes and goes while a server runs. Next: ${hint(`drop show ${made.id}`, account)}`
+        `It starts and ends only while a server runs. Next: ${hint(`drop show ${made.id}`, account)}`
       ])
     }).pipe(withAdmin)
-).pipe(Command.withDescription("Schedule field changes: they come at one time and, with --ends, go at another."))
+).pipe(Command.withDescription("Schedule field changes with a start and, with --ends, an end."))
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
@@ -154,7 +140,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
         : drops.map((drop) => `${drop.id}  ${drop.status.padEnd(9)}  ${timeOf(drop)}  ${drop.name}`)
     )
   }).pipe(withAdmin)
-).pipe(Command.withDescription("List drops, by their start."))
+).pipe(Command.withDescription("List drops in the order of their starts."))
 
 const show = Command.make("show", { id: dropId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
@@ -164,7 +150,7 @@ const show = Command.make("show", { id: dropId, account, json }, ({ account, id,
     Effect.catchTag("NotFound", () => missing(account, id)),
     withAdmin
   )
-).pipe(Command.withDescription("Show a drop, and what has become of each of its changes."))
+).pipe(Command.withDescription("Show a drop with the outcome of each change."))
 
 const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {

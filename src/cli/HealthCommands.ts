@@ -16,26 +16,23 @@ import {
   StructureRules
 } from "../health/Health.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import type { ValidationFailed } from "../model/Errors.ts"
-import { account, answer, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { choiceArgument, integerOption, textOption } from "./Flags.ts"
+import { account, answer, byPlace, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const store = Options.text("store").pipe(
-  Options.withPseudoName("DOMAIN"),
-  Options.withDescription("Domain or id of a store: it alone, where a dimension is looked at by store."),
-  Options.optional
+const store = Options.optional(
+  textOption("store", "DOMAIN", "Limit to this store, by domain or id (per-store dimensions only).")
 )
 
-/** Blocks of a bar. */
 const barWidth = 20
 
-/** How much is right, from empty to full; full only where all is. */
+/** A bar of the score. It is full only at 100. */
 const bar = (score: number) => {
   const filled = Math.floor((score * barWidth) / 100)
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
 }
 
-/** What a score stands for, in a colour that a terminal shows; without colours the words and the bar say it. */
+/** Colours of scores on terminals. */
 const colours = { good: 32, fair: 33, poor: 31, unknown: 2 } as const
 const painted = (score: number | undefined, text: string) => {
   const colour = score === undefined ? "unknown" : score >= 90 ? "good" : score >= 60 ? "fair" : "poor"
@@ -44,7 +41,7 @@ const painted = (score: number | undefined, text: string) => {
 
 const nameWidth = Math.max(...HealthDimension.literals.map((name) => name.length))
 
-/** The share of a level that the score leaves out. */
+/** The share of recommended fields, which the score does not include. */
 const recommendedOf = (result: HealthResult): string => {
   const [level] = "by_level" in result ? (result.by_level ?? []).filter(({ level }) => level === "recommended") : []
   return level === undefined || level.checked === 0
@@ -52,7 +49,7 @@ const recommendedOf = (result: HealthResult): string => {
     : `; recommended fields ${level.score}% (${level.affected} of ${level.checked} affected)`
 }
 
-/** A line for each dimension: its bar, its score, and the sections that have rows. */
+/** One line per dimension: bar, score, and the sections with rows. */
 const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
   snapshots.map((snapshot) => {
     const name = snapshot.dimension.padEnd(nameWidth)
@@ -100,10 +97,9 @@ const show = ({
 const scan = Command.make(
   "scan",
   {
-    dimension: Args.choice(
-      HealthDimension.literals.map((name) => [name, name] as const),
-      { name: "DIMENSION" }
-    ).pipe(Args.withDescription("What to look at; everything without it."), Args.optional),
+    dimension: Args.optional(
+      choiceArgument("DIMENSION", HealthDimension.literals, "The dimension to scan. Default: all.")
+    ),
     store,
     account,
     json
@@ -119,16 +115,16 @@ const scan = Command.make(
       const whole = asked.filter((each) => Option.isSome(store) && !isPerStore(each))
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
-        ...(whole.length === 0 ? [] : [`Of the whole account, not of one store: ${whole.join(", ")}.`]),
+        ...(whole.length === 0 ? [] : [`For the whole account, not only this store: ${whole.join(", ")}.`]),
         ...when(dimensions, account)
       ])
     }).pipe(withAdmin)
-).pipe(Command.withDescription("Look at the catalog afresh: one dimension, or all of them."))
+).pipe(Command.withDescription("Scan the catalog in one dimension, or in all."))
 
 const nameOf = ({ product_title, title }: Pick<HealthIssue, "product_title" | "title">) =>
   quoted(product_title === undefined ? title : `${product_title} / ${title}`)
 
-/** The others with the SKU of a row, as far as they are listed. */
+/** The other variants with the SKU of a row. */
 const othersOf = ({ duplicates = [], duplicates_count = 0 }: HealthIssue): string => {
   const more = duplicates_count - duplicates.length
   const named = duplicates.map((other) => `${other.entity_id} ${nameOf(other)}`)
@@ -137,7 +133,6 @@ const othersOf = ({ duplicates = [], duplicates_count = 0 }: HealthIssue): strin
 
 const wordsOfReason = { zero_price: "is 0 on an active product" } as const
 
-/** A row on a line of its own. */
 const lineOf = (issue: HealthIssue, domains: ReadonlyMap<string, string>): string => {
   const { entity_id, entity_type, fields, locale, reasons = [], sku, store_id, values } = issue
   const said =
@@ -154,10 +149,9 @@ const lineOf = (issue: HealthIssue, domains: ReadonlyMap<string, string>): strin
   return `${entity_id}  ${entity_type.padEnd(10)}  ${place}  ${nameOf(issue)}${skuText}${said === "" ? "" : `  ${said}`}${othersOf(issue)}`
 }
 
-/** Rows on a page when nothing is said. */
-const usualPageSize = 25
+const defaultPageSize = 25
 
-/** How to see what follows: the same list, narrowed in the same way. */
+/** The command for the next page, with the same filters. */
 const nextPage = (
   { page, section }: HealthIssuePage,
   {
@@ -176,7 +170,7 @@ const nextPage = (
     `health issues ${section}`,
     ...Option.toArray(Option.map(store, (domain) => `--store ${domain}`)),
     ...Option.toArray(Option.map(locale, (language) => `--locale ${language}`)),
-    ...(pageSize === usualPageSize ? [] : [`--page-size ${pageSize}`]),
+    ...(pageSize === defaultPageSize ? [] : [`--page-size ${pageSize}`]),
     `--page ${page + 1}`
   ]
   return `Next: ${hint(words.join(" "), account)}`
@@ -185,26 +179,11 @@ const nextPage = (
 const issues = Command.make(
   "issues",
   {
-    section: Args.choice(
-      HealthSection.literals.map((name) => [name, name] as const),
-      { name: "SECTION" }
-    ).pipe(Args.withDescription(`One of ${HealthSection.literals.join(", ")}.`)),
+    section: choiceArgument("SECTION", HealthSection.literals, `One of ${HealthSection.literals.join(", ")}.`),
     store,
-    locale: Options.text("locale").pipe(
-      Options.withPseudoName("LOCALE"),
-      Options.withDescription("In the translation sections: this language alone."),
-      Options.optional
-    ),
-    page: Options.integer("page").pipe(
-      Options.withPseudoName("PAGE"),
-      Options.withDescription("From 1."),
-      Options.withDefault(1)
-    ),
-    pageSize: Options.integer("page-size").pipe(
-      Options.withPseudoName("ROWS"),
-      Options.withDescription("1 to 100."),
-      Options.withDefault(usualPageSize)
-    ),
+    locale: Options.optional(textOption("locale", "LOCALE", "Only this language (translation sections only).")),
+    page: Options.withDefault(integerOption("page", "PAGE", "Page number, from 1."), 1),
+    pageSize: Options.withDefault(integerOption("page-size", "ROWS", "Rows per page, 1 to 100."), defaultPageSize),
     account,
     json
   },
@@ -224,7 +203,7 @@ const issues = Command.make(
         ...(found.has_next ? [nextPage(found, { account, store, locale, pageSize })] : [])
       ])
     }).pipe(withAdmin)
-).pipe(Command.withDescription("List what a scan found, a page at a time."))
+).pipe(Command.withDescription("List the issues that the last scan found, by page."))
 
 const linesOfRules = (rules: HealthRules): ReadonlyArray<string> => [
   ...EntityKind.literals.flatMap((kind) => [
@@ -239,7 +218,7 @@ const linesOfRules = (rules: HealthRules): ReadonlyArray<string> => [
 const fieldList = (name: "required" | "recommended") =>
   Options.text(name).pipe(
     Options.withPseudoName("FIELDS"),
-    Options.withDescription(`The ${name} fields, separated by commas; an empty text for none. As they are without it.`),
+    Options.withDescription(`The ${name} fields, separated by commas. Empty clears the list; omit to keep it.`),
     Options.map(
       (text): ReadonlyArray<string> =>
         text
@@ -250,16 +229,11 @@ const fieldList = (name: "required" | "recommended") =>
     Options.optional
   )
 
-const notRules = ({ issues }: ValidationFailed) =>
-  new Refused({
-    message: issues.map(({ message, path }) => `${path.replace(".", " ")}: ${message}`).join("; "),
-    details: issues
-  })
+const notRules = byPlace((path) => path.replace(".", " "))
 
 const changed = (account: Option.Option<string>, dimension: HealthDimension = "completeness") =>
   `Next: ${hint(`health scan ${dimension}`, account)}`
 
-/** A rule with a closed list of values; as it is without it. */
 const ruleChoice = <Name extends string, Value extends string>(
   name: Name,
   values: readonly [Value, ...ReadonlyArray<Value>],
@@ -304,17 +278,14 @@ const setChecks = Command.make(
     }).pipe(withAdmin)
 ).pipe(
   Command.withDescription(
-    "Change what divergence compares, and whether a price of 0 is an issue, from the next scan on."
+    "Change how divergence compares, and whether a price of 0 is an issue. Effective from the next scan."
   )
 )
 
 const setRules = Command.make(
   "set",
   {
-    kind: Args.choice(
-      EntityKind.literals.map((name) => [name, name] as const),
-      { name: "KIND" }
-    ).pipe(Args.withDescription("product, variant, collection or media.")),
+    kind: choiceArgument("KIND", EntityKind.literals, "product, variant, collection or media."),
     required: fieldList("required"),
     recommended: fieldList("recommended"),
     account,
@@ -331,14 +302,14 @@ const setRules = Command.make(
       const rules = yield* (yield* AdminClient).changeHealthRules({ account, kind, levels })
       yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
     }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
-).pipe(Command.withDescription("Change the fields of one kind; they count from the next scan on."))
+).pipe(Command.withDescription("Change the required and recommended fields of one kind. Effective from the next scan."))
 
 const resetRules = Command.make("reset", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
     const rules = yield* (yield* AdminClient).setHealthRules({ account, rules: defaultRules })
     yield* answer(json, rules, [...linesOfRules(rules), changed(account)])
   }).pipe(Effect.catchTag("ValidationFailed", notRules), withAdmin)
-).pipe(Command.withDescription("Go back to the usual rules."))
+).pipe(Command.withDescription("Restore the default rules."))
 
 const rules = Command.make("rules", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
@@ -351,6 +322,6 @@ const rules = Command.make("rules", { account, json }, ({ account, json }) =>
 )
 
 export const healthCommand = Command.make("health", { store, account, json }, show).pipe(
-  Command.withDescription("The quality of the catalog: what the last scans found, as bars."),
+  Command.withDescription("Show data quality as of the last scans."),
   Command.withSubcommands([scan, issues, rules])
 )

@@ -2,19 +2,19 @@ import { CliConfig, type Command, CommandDescriptor, type HelpDoc, type Span, Us
 import { Effect } from "effect"
 import { editsBetween } from "../model/EditDistance.ts"
 
-/** What the first page lists, by what it is for. */
+/** The commands of the first page, by purpose. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
   ["Run the service", ["serve", "migrate", "demo"]],
-  ["Whose it is", ["account", "user", "key"]],
+  ["Accounts", ["account", "user", "key"]],
   ["Stores", ["store", "platform", "import"]],
   ["The catalog", ["draft", "store-version", "definition", "publish", "drop", "history", "health"]]
 ]
 
 const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
 
-/** Of the options that every command has; the library would list them, with all that they take, on every page. */
+/** The library would list these options in full on every page. */
 const everywhere =
-  "Every command takes --help. There are --version, --completions SHELL (sh, bash, fish or zsh), --log-level LEVEL and --wizard, too."
+  "Every command has --help. Others: --version, --completions SHELL (sh, bash, fish or zsh), --log-level LEVEL, --wizard."
 
 const textOf = (span: Span.Span): string => {
   switch (span._tag) {
@@ -30,18 +30,16 @@ const textOf = (span: Span.Span): string => {
   }
 }
 
-/** The parts of a document, one after the other. */
 const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Exclude<HelpDoc.HelpDoc, HelpDoc.Sequence | HelpDoc.Empty>> =>
   doc._tag === "Empty" ? [] : doc._tag === "Sequence" ? [...partsOf(doc.left), ...partsOf(doc.right)] : [doc]
 
 const paragraphsOf = (doc: HelpDoc.HelpDoc) =>
   partsOf(doc).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value).trim()] : []))
 
-/** What the library adds to each description, and the usage has said already. */
+/** Texts that the library adds to descriptions, and that the usage already shows. */
 const saidAlready =
   /^(?:A user-defined piece of text\.|An integer\.|A true or false value\.|One of the following: .*|This (?:option|argument) (?:may|must) be repeated .*|This setting is optional\.\s*)/
 
-/** A name and what it is about. */
 type Entry = readonly [name: string, about: string]
 
 const entriesOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> =>
@@ -58,7 +56,7 @@ const entriesOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> =>
     )
   })
 
-/** The commands right below: the library lists all levels at once, each with its whole usage and then what it is about. */
+/** The commands one level below. The library lists all levels at once, each with its whole usage before its description. */
 const commandsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> => {
   const found = new Map<string, string>()
   for (const part of partsOf(doc))
@@ -71,7 +69,7 @@ const commandsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> => {
   return [...found]
 }
 
-/** Lines of at most `width` characters, all but the first indented. A longer word has a line of its own. */
+/** Wraps text at `width` characters and indents all lines but the first. A longer word has a line of its own. */
 const wrapped = (text: string, width: number, indent: string): string => {
   const lines: Array<string> = []
   let line = ""
@@ -108,11 +106,11 @@ const under = (doc: HelpDoc.HelpDoc, title: string) => {
   return start === -1 ? [] : parts.slice(start + 1, end === -1 ? undefined : end)
 }
 
-/** As wide as the terminal, but not so wide that lines are hard to read; 80 where there is none, or it does not say. */
+/** The width of the terminal, at most 100 for readable lines. 80 without a terminal, or if its width is unknown. */
 const widthOf = ({ columns = 0, isTTY }: { readonly isTTY?: boolean; readonly columns?: number }) =>
   isTTY === true && columns > 0 ? Math.min(100, Math.max(40, columns)) : 80
 
-/** What the library knows of the command at the end of a path. */
+/** The library's description of the command at the end of a path. */
 const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray<string>) =>
   Effect.flatMap(CommandDescriptor.parse(root, ["catalog", ...path, "--help"], config), (directive) =>
     directive._tag === "BuiltIn" && directive.option._tag === "ShowHelp"
@@ -121,8 +119,8 @@ const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray
   )
 
 /**
- * What is wrong with the command that these arguments name: a word that no command has where a group of them needs one;
- * undefined: nothing. The library would list the first level, whatever was misspelt.
+ * The error message if these arguments name a command that does not exist. The library would list the first level, whatever
+ * was misspelled.
  */
 export const unknownCommand = (
   { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
@@ -151,12 +149,12 @@ export const unknownCommand = (
     return undefined
   })
 
-/** Whether help is asked for: the library takes the flag for that wherever it stands, after `--` too. */
+/** Whether these arguments ask for help. As in the library, the flag counts anywhere, also after `--`. */
 export const asksForHelp = (args: ReadonlyArray<string>): boolean => args.includes("--help") || args.includes("-h")
 
 /**
- * The page about the command that these arguments name. Made here of what the library knows: it prints all levels in one list,
- * each description behind the longest usage, and wraps nothing.
+ * The help page of the command that these arguments name. The library's own page lists all levels, puts each description after
+ * the longest usage, and does not wrap lines.
  */
 export const helpOf = (
   { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
@@ -176,7 +174,7 @@ export const helpOf = (
     const { helpDoc, usage } = found
     const width = widthOf(process.stdout)
     const isRoot = path.length === 0
-    // Without options of its own a group does nothing by itself.
+    // A group without options does nothing by itself.
     const more = commands.length === 0 ? [] : under(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
     const usages = Usage.enumerate(usage, config).map((span) => {
       const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { HistoryEntry, ValueChange } from "../drafts/History.ts"
 import { entity, missing } from "./DraftCommands.ts"
+import { integerOption } from "./Flags.ts"
 import { account, answer, json, quoted, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
@@ -20,7 +21,7 @@ const actions: Readonly<Record<HistoryEntry["action"], string>> = {
   gallery: "gallery changed",
   members: "members changed",
   variants: "variants changed",
-  publish_asked: "publish asked",
+  publish_asked: "publish requested",
   published: "published",
   publish_failed: "publish failed"
 }
@@ -30,7 +31,6 @@ const shown = (value: string | null, none: string) => (value === null ? none : q
 const changeOf = (none: string) => (change: ValueChange) =>
   `${change.key} ${shown(change.old, none)} -> ${shown(change.new, none)}`
 
-/** An entry as it is printed. */
 export const historyLine = (entry: HistoryEntry) => {
   const where = entry.store_domain === null ? "" : `${entry.store_domain}: `
   const none = entry.store_id === null ? "empty" : "inherited"
@@ -44,11 +44,7 @@ export const historyCommand = Command.make(
   "history",
   {
     entity,
-    limit: Options.integer("limit").pipe(
-      Options.withPseudoName("ROWS"),
-      Options.withDescription("How many changes to show, 250 at most."),
-      Options.withDefault(50)
-    ),
+    limit: Options.withDefault(integerOption("limit", "ROWS", "Number of changes to show, at most 250."), 50),
     account,
     json
   },
@@ -59,11 +55,11 @@ export const historyCommand = Command.make(
         json,
         found,
         found.history.length === 0
-          ? ["No changes are on record: it was written before the history began."]
+          ? ["No changes are recorded: the entity was written before history began."]
           : found.history.map(historyLine)
       )
     }).pipe(
       Effect.catchTag("NotFound", () => missing(account, entity)),
       withAdmin
     )
-).pipe(Command.withDescription("Show who changed an entity's draft or published it, when and how, newest first."))
+).pipe(Command.withDescription("Show the changes and publishes of an entity with time and actor, newest first."))

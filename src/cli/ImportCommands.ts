@@ -4,6 +4,7 @@ import { Config, Console, Effect, Option, Schema, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { ImportEvent } from "../admin/AdminRpcs.ts"
 import { ConflictDecision, type ImportConflict, type ImportRun } from "../imports/Import.ts"
+import { argument, textOption } from "./Flags.ts"
 import {
   conflictLines,
   importLines,
@@ -18,9 +19,7 @@ import {
 import { account, answer, hint, json, quoted, Refused, seconds, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const importId = Args.text({ name: "IMPORT_ID" }).pipe(
-  Args.withDescription("Id of the import, as `import list` shows it.")
-)
+const importId = argument("IMPORT_ID", "Id of the import, from `import list`.")
 
 const barWidth = 30
 
@@ -66,19 +65,21 @@ const followImport = <E, R>(
     )
     return yield* Effect.mapError(
       last,
-      () => new Refused({ message: "The import ended without an answer: see `catalog import list`." })
+      () => new Refused({ message: "The import ended without a result: see `catalog import list`." })
     )
   })
 
 const acceptFlags = {
   takeStore: Options.boolean("take-store").pipe(
-    Options.withDescription("Accept: every undecided conflict takes the store's value.")
+    Options.withDescription("When accepting: take the store's value in every undecided conflict.")
   ),
   keepDrafts: Options.boolean("keep-drafts").pipe(
-    Options.withDescription("Accept: every undecided conflict keeps the draft.")
+    Options.withDescription("When accepting: keep the draft in every undecided conflict.")
   ),
   remove: Options.boolean("remove").pipe(
-    Options.withDescription("Accept: entities that are no longer in the store are taken off it, however many they are.")
+    Options.withDescription(
+      "When accepting: confirm that entities that are no longer in the store lose their versions on it."
+    )
   )
 }
 
@@ -121,13 +122,10 @@ export const calledFrom = Effect.gen(function* () {
 const csv = Command.make(
   "csv",
   {
-    file: Args.text({ name: "FILE" }).pipe(Args.withDescription("A Shopify product export.")),
-    store: Options.text("store").pipe(
-      Options.withPseudoName("DOMAIN"),
-      Options.withDescription("Domain or id of the linked store it comes from.")
-    ),
+    file: argument("FILE", "A Shopify product export."),
+    store: textOption("store", "DOMAIN", "Domain or id of the linked store of the file."),
     accept: Options.boolean("accept").pipe(
-      Options.withDescription("Apply it at once, unless a conflict is undecided; then it waits for a review.")
+      Options.withDescription("Apply it at once if no conflict is undecided; otherwise it waits for a review.")
     ),
     ...acceptFlags,
     account,
@@ -151,17 +149,14 @@ const csv = Command.make(
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Import a store's product export; without --accept it waits for a review."))
+).pipe(Command.withDescription("Import a store's product export. Without --accept it waits for a review."))
 
 const refresh = Command.make(
   "refresh",
   {
-    store: Options.text("store").pipe(
-      Options.withPseudoName("DOMAIN"),
-      Options.withDescription("Domain or id of the linked store.")
-    ),
+    store: textOption("store", "DOMAIN", "Domain or id of the linked store."),
     accept: Options.boolean("accept").pipe(
-      Options.withDescription("Apply it at once, unless something is left to decide; then it waits for a review.")
+      Options.withDescription("Apply it at once if nothing is left to decide; otherwise it waits for a review.")
     ),
     ...acceptFlags,
     account,
@@ -181,9 +176,7 @@ const refresh = Command.make(
       }),
       withAdmin
     )
-).pipe(
-  Command.withDescription("Import all that a store has, through its platform; without --accept it waits for a review.")
-)
+).pipe(Command.withDescription("Import a whole store through its platform. Without --accept it waits for a review."))
 
 const conflictNumber = /^[1-9]\d{0,8}$/
 const isDecision = Schema.is(ConflictDecision)
@@ -193,7 +186,7 @@ const decide = Command.make(
   {
     id: importId,
     rest: Args.text({ name: "[CONFLICT...] keep_draft|take_store" }).pipe(
-      Args.withDescription("Numbers of conflicts, as `import show` lists them, then what becomes of them."),
+      Args.withDescription("Numbers of conflicts from `import show`, then the decision."),
       Args.atLeast(1),
       Args.mapEffect((words) => {
         const numbers = words.slice(0, -1)
@@ -209,15 +202,14 @@ const decide = Command.make(
       })
     ),
     all: Options.boolean("all").pipe(
-      Options.withDescription("Every conflict, those that were decided before too; numbers are left out then.")
+      Options.withDescription("Decide every conflict, also those already decided; give no numbers then.")
     ),
     account,
     json
   },
   ({ account, all, id, json, rest: { decision, numbers } }) =>
     Effect.gen(function* () {
-      if (all === numbers.length > 0)
-        return yield* new Refused({ message: "Name the conflicts by their numbers, or --all of them." })
+      if (all === numbers.length > 0) return yield* new Refused({ message: "Give the numbers of conflicts, or --all." })
       const client = yield* AdminClient
       const { decided } = yield* client.decideImport({ account, id, conflicts: all ? "all" : numbers, decision })
       const run = yield* client.showImport({ account, id })
@@ -248,14 +240,14 @@ const accept = Command.make(
       Effect.catchTags({ NotFound: refuseUnknown(account, id), ReviewIncomplete: refuseIncomplete(account) }),
       withAdmin
     )
-).pipe(Command.withDescription("Apply an import that is under review, once every conflict is decided."))
+).pipe(Command.withDescription("Apply an import under review. Every conflict must be decided."))
 
 const discard = Command.make("discard", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).discardImport({ account, id })
     yield* answer(json, toImportJson(run), importLines(run, account))
   }).pipe(Effect.catchTag("NotFound", refuseUnknown(account, id)), withAdmin)
-).pipe(Command.withDescription("Forget an import that is under review."))
+).pipe(Command.withDescription("Discard an import under review."))
 
 const show = Command.make("show", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
@@ -270,7 +262,7 @@ const show = Command.make("show", { id: importId, account, json }, ({ account, i
       ...lines
     ])
   }).pipe(Effect.catchTag("NotFound", refuseUnknown(account, id)), withAdmin)
-).pipe(Command.withDescription("Show an import, its conflicts side by side."))
+).pipe(Command.withDescription("Show an import and its conflicts."))
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {

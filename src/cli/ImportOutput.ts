@@ -86,11 +86,9 @@ const isAny = ({ created, unchanged, updated }: ImportRun["summary"]["files"]) =
 const answerLines = ({ storeDomain, summary: { answer } }: ImportRun): ReadonlyArray<string> => {
   if (answer === null) return []
   return "error" in answer
-    ? [
-        `  ${storeDomain} could not be asked what it holds, so what the file changed waits to be published until a refresh: ${answer.error}`
-      ]
+    ? [`  ${storeDomain} could not be read, so the changed entities stay unpublished until a refresh: ${answer.error}`]
     : [
-        `  ${storeDomain} was asked: it holds ${answer.entities} of the entities that changed; the others wait to be published`
+        `  ${storeDomain} was read: it already has ${answer.entities} of the changed entities; the others wait to be published`
       ]
 }
 
@@ -107,15 +105,15 @@ const countLines = (run: ImportRun): ReadonlyArray<string> => {
     ...(beside === null
       ? []
       : [
-          `  beside the catalog: ${beside.markets} markets, ${beside.metafield_definitions + beside.metaobject_definitions} definitions, ${beside.metaobject_entries} entries, ${beside.translations} translations`
+          `  other data: ${beside.markets} markets, ${beside.metafield_definitions + beside.metaobject_definitions} definitions, ${beside.metaobject_entries} entries, ${beside.translations} translations`
         ]),
     ...((beside?.cut_metaobjects.length ?? 0) > 0
-      ? [`  more entries than are kept (${mostEntries} of a type): ${beside?.cut_metaobjects.join(", ")}`]
+      ? [`  only the first ${mostEntries} entries are stored of: ${beside?.cut_metaobjects.join(", ")}`]
       : []),
     ...(unlinked > 0
       ? [
-          `  ${unlinked} products, variants, collections and files are not in the store any more: they ${run.phase === "applied" ? "were" : "will be"} taken from it and stay here`,
-          ...(run.phase === "reviewing" && isRemovalToConfirm(run.summary) ? ["  accepting them needs --remove"] : [])
+          `  ${unlinked} products, variants, collections and files are no longer in the store: their versions on it ${run.phase === "applied" ? "were" : "will be"} removed; the entities stay`,
+          ...(run.phase === "reviewing" && isRemovalToConfirm(run.summary) ? ["  accepting this needs --remove"] : [])
         ]
       : [])
   ]
@@ -130,7 +128,7 @@ const conflictHintLines = (
     : phase === "reviewing"
       ? [
           `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\`;`,
-          "  decide each with `catalog import decide`, or all that are undecided with --take-store or --keep-drafts"
+          "  decide them with `catalog import decide`, or accept with --take-store or --keep-drafts for all undecided ones"
         ]
       : [
           `  ${conflicts} fields were edited here and in the store: see \`${hint(`import show ${id}`, account)}\` for the decisions`
@@ -160,7 +158,7 @@ export const importLines = (run: ImportRun, account: Option.Option<string>) => {
       : []),
     ...(named.length > 0
       ? [
-          `  columns that are not kept: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}; a publish leaves them as they are in the shop`
+          `  ignored columns: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}; a publish does not change them in the shop`
         ]
       : []),
     ...(run.error === null ? [] : [`  ${run.error}`]),

@@ -1,22 +1,20 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Clock, Effect, Either, Option, Redacted } from "effect"
 import type { ApiKey } from "../access/ApiKey.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../model/Timestamp.ts"
+import { argument, textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, Refused, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const scopes = Options.text("scopes").pipe(
-  Options.withPseudoName("SCOPES"),
-  Options.withDescription("Scopes to grant, separated by commas: pim:read, pim:write."),
-  Options.withDefault("pim:read")
+const scopes = Options.withDefault(
+  textOption("scopes", "SCOPES", "Scopes to grant, separated by commas: pim:read, pim:write."),
+  "pim:read"
 )
 
-const expires = Options.text("expires").pipe(
-  Options.withPseudoName("TIME"),
-  Options.withDescription("When the key stops working, for example 2027-01-31T00:00:00Z."),
-  Options.optional
+const expires = Options.optional(
+  textOption("expires", "TIME", "When the key expires, for example 2027-01-31T00:00:00Z.")
 )
 
 const expiry = (text: Option.Option<string>): Effect.Effect<Timestamp | null, Refused> =>
@@ -29,7 +27,7 @@ const create = Command.make(
   "create",
   {
     account,
-    name: Options.text("name").pipe(Options.withPseudoName("NAME"), Options.withDescription("What the key is for.")),
+    name: textOption("name", "NAME", "What the key is for."),
     scopes,
     expires,
     json
@@ -46,10 +44,10 @@ const create = Command.make(
       yield* answer(
         options.json,
         { key_id: key.id, key: token, name: key.name, scopes: key.scopes, last_four: key.lastFour },
-        [`Created the key ${key.name} (${key.id}) with ${key.scopes.join(", ")}. It is shown once:`, token]
+        [`Created the key ${key.name} (${key.id}) with ${key.scopes.join(", ")}. It is shown only once:`, token]
       )
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
-).pipe(Command.withDescription("Mint an API key."))
+).pipe(Command.withDescription("Create an API key."))
 
 const stateOf = (key: ApiKey, now: Timestamp) =>
   key.revokedAt !== null ? "revoked" : key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active"
@@ -74,7 +72,7 @@ const list = Command.make("list", { account, json }, (options) =>
         }))
       },
       keys.length === 0
-        ? [`No keys yet: mint one with \`${hint("key create --name NAME", options.account)}\`.`]
+        ? [`No keys yet: create one with \`${hint("key create --name NAME", options.account)}\`.`]
         : keys.map(
             (key) =>
               `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt === null ? "never" : seconds(key.lastUsedAt)}  ${key.name}`
@@ -86,18 +84,14 @@ const list = Command.make("list", { account, json }, (options) =>
 const revoke = Command.make(
   "revoke",
   {
-    keyId: Args.text({ name: "KEY_ID" }).pipe(
-      Args.withDescription("Id of the key, as `key list` shows it, or its name.")
-    ),
+    keyId: argument("KEY_ID", "Id of the key, as `key list` shows it, or its name."),
     account,
     json
   },
   (options) =>
     Effect.gen(function* () {
       const { id } = yield* (yield* AdminClient).revokeKey({ account: options.account, key: options.keyId })
-      yield* answer(options.json, { key_id: id, revoked: true }, [
-        `Revoked ${id}: the next request with it is refused.`
-      ])
+      yield* answer(options.json, { key_id: id, revoked: true }, [`Revoked ${id}: requests with it are refused.`])
     }).pipe(
       Effect.catchTag("NotFound", () =>
         Effect.fail(
@@ -109,7 +103,7 @@ const revoke = Command.make(
       ),
       withAdmin
     )
-).pipe(Command.withDescription("Revoke an API key; it bites on the next request."))
+).pipe(Command.withDescription("Revoke an API key. It stops working at once."))
 
 export const keyCommand = Command.make("key").pipe(
   Command.withDescription("API keys."),

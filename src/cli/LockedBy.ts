@@ -4,7 +4,7 @@ import { holderOf, whyLocked } from "../imports/Import.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
-/** The refusal of a command that met an account which an import keeps locked. It may be free again by now. */
+/** Explains which import locks the account. The lock may have ended meanwhile. */
 export const lockedBy = (account: Option.Option<string>) =>
   Effect.flatMap(
     Effect.flatMap(AdminClient, (client) => client.listImports({ account })),

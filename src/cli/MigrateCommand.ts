@@ -6,15 +6,15 @@ import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
 
 /**
- * A process that holds the embedded database and takes commands migrated it when it started, as far as its code knows.
- * Code that was updated since may know more.
+ * The process that holds the embedded database migrated it at its start. It may run an older version without the newest
+ * migrations.
  */
 const migratedByHolder = Effect.gen(function* () {
   const { migrations, pid } = yield* (yield* AdminClient).hello()
   const missing = Migrations.names.filter((name) => !migrations.includes(name))
   if (missing.length > 0)
     return yield* new Refused({
-      message: `Process ${pid} holds the database and is of an older version, without ${missing.join(", ")}: restart it.`
+      message: `Process ${pid} holds the database and runs an older version without ${missing.join(", ")}: restart it.`
     })
   return []
 }).pipe(withAdmin)

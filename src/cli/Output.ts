@@ -4,25 +4,26 @@ import { Config, Console, Data, Effect, Option, Predicate } from "effect"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { Issue, ValidationFailed } from "../model/Errors.ts"
 import { type PlatformReadError, whyUnread } from "../platform/PlatformErrors.ts"
+import { textOption } from "./Flags.ts"
 
-/** What an error says, on one line. */
+/** The message of an error on one line. */
 export const reasonOf = (error: unknown): string =>
   (Predicate.hasProperty(error, "message") && typeof error.message === "string"
     ? error.message
     : String(error)
   ).replaceAll(/\s*\n\s*/g, " ")
 
-/** A command that was refused. `message` is the one line that a person reads. */
+/** A refused command. `message` is one line for people. */
 export class Refused extends Data.TaggedError("Refused")<{
   readonly message: string
-  /** As REST would say it. */
+  /** The error code of REST. */
   readonly code: string
   readonly details?: ReadonlyArray<Issue> | undefined
-  /** Whether stdout has an answer already that says what failed. */
+  /** Whether the command already printed its result, which includes the failure, on stdout. */
   readonly isAnswered?: boolean
-  /** What a person reads in place of the message. */
+  /** Lines for people in place of the message. */
   readonly lines?: ReadonlyArray<string>
-  /** What programs read beside code, message and details. */
+  /** Additional members of the JSON output. */
   readonly members?: Readonly<Record<string, unknown>>
 }> {
   constructor({
@@ -40,56 +41,59 @@ export class Refused extends Data.TaggedError("Refused")<{
   }
 }
 
-/** A time as a table shows it, in whole seconds. */
+/** A time in whole seconds. */
 export const seconds = (time: string): string => time.replace(/\.\d+(?=Z$)/, "")
 
-/** What does not fit, by the flags that gave it. */
-export const byFlag = ({ issues }: ValidationFailed) =>
-  new Refused({ message: issues.map(({ message, path }) => `--${path}: ${message}`).join("; "), details: issues })
+/** Reports issues with their places: flags, keys or paths. */
+export const byPlace =
+  (place: (path: string) => string) =>
+  ({ issues }: ValidationFailed) =>
+    new Refused({
+      message: issues.map(({ message, path }) => `${place(path)}: ${message}`).join("; "),
+      details: issues
+    })
 
-/** A store whose platform gave no usable answer. */
+export const byFlag = byPlace((path) => `--${path}`)
+
+/** Reports a failed read from a store's platform. */
 export const unread = (error: PlatformReadError) =>
   new Refused({ message: whyUnread(error), code: errorCode.LiveReadFailed })
 
-/** Most characters of a value that a line shows. */
-const mostShown = 100
+/** Maximum number of characters of a value in a line. */
+const maxShown = 100
 
-/** A value on one line, cut where it is long, without what would speak to a terminal. */
-export const quoted = (value: string, most = mostShown): string =>
+/** A value on one line: shortened if it is long, and with control characters escaped. */
+export const quoted = (value: string, most = maxShown): string =>
   JSON.stringify(value.length > most ? `${value.slice(0, most)}…` : value).replaceAll(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
   )
 
-export const json = Options.boolean("json").pipe(
-  Options.withDescription("Print one JSON object on stdout, and nothing else there.")
-)
+export const json = Options.boolean("json").pipe(Options.withDescription("Print only one JSON object on stdout."))
 
-/** What a command answers: one object for programs, lines for people. */
+/** Prints the result of a command: one object for programs, or lines for people. */
 export const answer = (
   asJson: boolean,
   value: Readonly<Record<string, unknown>>,
   lines: ReadonlyArray<string>
 ): Effect.Effect<void> => Console.log(asJson ? JSON.stringify(value) : lines.join("\n"))
 
-export const account = Options.text("account").pipe(
-  Options.withPseudoName("ACCOUNT_ID"),
-  Options.withDescription("Id of the account; needed only when there are several."),
-  Options.optional
+export const account = Options.optional(
+  textOption("account", "ACCOUNT_ID", "Id of the account. Needed only if there are several.")
 )
 
-/** A command to give next. It is about the same account: where one had to be named, the next one needs its name too. */
+/** A suggested next command. It names the account if this command had to. */
 export const hint = (words: string, account: Option.Option<string> = Option.none()): string =>
   Option.match(account, { onNone: () => `catalog ${words}`, onSome: (id) => `catalog ${words} --account ${id}` })
 
-/** Colours are for a terminal, unless whoever sits there wants none (https://no-color.org). */
+/** Colours are only for terminals, and not if NO_COLOR is set (https://no-color.org). */
 const isPlain = (stream: { readonly isTTY?: boolean }) =>
   Effect.map(
     Effect.orDie(Config.string("NO_COLOR").pipe(Config.withDefault(""))),
     (noColor) => stream.isTTY !== true || noColor !== ""
   )
 
-/** The library ends what it prints with an empty line and knows no stream without colours. */
+/** Removes the empty line that the library prints at the end, and colours on plain streams. */
 export const tidyConsole: Effect.Effect<Console.Console> = Effect.gen(function* () {
   const console = yield* Effect.console
   const tidy = (plain: boolean) => (word: unknown) =>

@@ -5,8 +5,8 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 
 /**
- * The one-time link of a user: at this command's BASE_URL, else where the service was started last. Where it never was, the
- * address is only what the settings make likely, and stderr says so.
+ * The one-time link of a user. It begins with this command's BASE_URL, or the address of the service's last start, or, if there
+ * was none, the address that the settings imply; then stderr warns.
  */
 export const passwordLink = (token: Redacted.Redacted) =>
   Effect.gen(function* () {
@@ -16,7 +16,7 @@ export const passwordLink = (token: Redacted.Redacted) =>
     const address = Option.getOrElse(known, () => listeningAt(config))
     if (Option.isSome(config.databaseUrl) && Option.isNone(known))
       yield* Console.error(
-        `BASE_URL is not set here and no service was started on this database yet, so the link begins with ${address}: if the service has another address, give this command its BASE_URL.`
+        `BASE_URL is not set and no service has started on this database yet, so the link begins with ${address}. If the service has another address, set BASE_URL for this command.`
       )
     return setPasswordLink(address, Redacted.value(token))
   })

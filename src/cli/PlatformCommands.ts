@@ -1,18 +1,15 @@
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { listed } from "../model/Attribute.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { entity, missing } from "./DraftCommands.ts"
+import { argument, integerOption, textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, quoted, Refused, unread } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const store = Options.text("store").pipe(
-  Options.withPseudoName("DOMAIN"),
-  Options.withDescription("Domain or id of the store.")
-)
+const store = textOption("store", "DOMAIN", "Domain or id of the store.")
 
-/** How many of what a store keeps in order: a gallery, the members of a collection. */
 const counted = (what: string, { length }: ReadonlyArray<string>) => (length === 0 ? [] : [`  ${what}: ${length}`])
 
 const show = Command.make("show", { entity, store, account, json }, ({ account, entity, json, store: given }) =>
@@ -20,7 +17,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
     const { entityId, record, store } = yield* (yield* AdminClient).showPlatform({ account, entity, store: given })
     if (record === null)
       return yield* new Refused({
-        message: `${store.domain} does not have ${entityId}: \`${hint(`publish ${entityId} --store ${store.domain}`, account)}\` brings it there.`
+        message: `${store.domain} does not have ${entityId}: \`${hint(`publish ${entityId} --store ${store.domain}`, account)}\` publishes it there.`
       })
     const { kind, media, members, platformId } = record
     const attributes = listed(kind, record.attributes).filter(({ value }) => value !== "")
@@ -51,7 +48,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
     }),
     withAdmin
   )
-).pipe(Command.withDescription("Show what a store itself holds of an entity now: its platform is asked."))
+).pipe(Command.withDescription("Show an entity as its store has it now, read from the store's platform."))
 
 const fail = Command.make(
   "fail",
@@ -59,20 +56,12 @@ const fail = Command.make(
     store,
     kind: Options.choice("kind", ["refuse", "error", "lost", "delay"]).pipe(
       Options.withDescription(
-        "refuse: it says no; error: it fails and does nothing; lost: it does what it was asked and the answer is lost; delay: it answers late."
+        "refuse: it refuses; error: it fails and changes nothing; lost: it makes the change, but its answer is lost; delay: it answers late."
       ),
       Options.withDefault("refuse")
     ),
-    percent: Options.integer("percent").pipe(
-      Options.withPseudoName("PERCENT"),
-      Options.withDescription("In how many calls of a hundred, 1 to 100."),
-      Options.withDefault(100)
-    ),
-    delaySeconds: Options.integer("delay").pipe(
-      Options.withPseudoName("SECONDS"),
-      Options.withDescription("Seconds, for --kind delay."),
-      Options.withDefault(30)
-    ),
+    percent: Options.withDefault(integerOption("percent", "PERCENT", "Share of calls that fail, 1 to 100."), 100),
+    delaySeconds: Options.withDefault(integerOption("delay", "SECONDS", "Delay, for --kind delay."), 30),
     account,
     json
   },
@@ -81,26 +70,26 @@ const fail = Command.make(
       const delayMillis = kind === "delay" ? delaySeconds * 1000 : 0
       yield* (yield* AdminClient).failPlatform({ account, store, kind, percent, delayMillis })
       yield* answer(json, { store, kind, percent }, [
-        `The platform of ${store} fails from now on (${kind}, ${percent} %).`,
+        `The platform of ${store} now fails (${kind}, ${percent} %).`,
         `Next: ${hint(`platform mend --store ${store}`, account)}`
       ])
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
-).pipe(Command.withDescription("Break the platform of a demo store."))
+).pipe(Command.withDescription("Make the platform of a demo store fail."))
 
 const mend = Command.make("mend", { store, account, json }, ({ account, json, store }) =>
   Effect.gen(function* () {
     yield* (yield* AdminClient).mendPlatform({ account, store })
     yield* answer(json, { store }, [`The platform of ${store} works again.`])
   }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
-).pipe(Command.withDescription("Mend the platform of a demo store."))
+).pipe(Command.withDescription("End the failures of a demo store's platform."))
 
 const edit = Command.make(
   "edit",
   {
     store,
     entity,
-    key: Args.text({ name: "KEY" }).pipe(Args.withDescription("A built-in key, or `namespace.key` of a metafield.")),
-    value: Args.text({ name: "VALUE" }).pipe(Args.withDescription("Its new value; nothing at all empties it.")),
+    key: argument("KEY", "A built-in key, or `namespace.key` of a metafield."),
+    value: argument("VALUE", "The new value. An empty text clears it."),
     account,
     json
   },
@@ -116,7 +105,7 @@ const edit = Command.make(
         NotFound: () =>
           new Refused({
             code: errorCode.NotFound,
-            message: `The shop of ${store} holds no record of ${entity}.`
+            message: `The shop of ${store} does not have ${entity}.`
           }),
         ValidationFailed: ({ issues }) =>
           new Refused({
@@ -125,7 +114,7 @@ const edit = Command.make(
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Change a value in the shop of a demo store, as somebody would who works there."))
+).pipe(Command.withDescription("Change a value in the shop of a demo store, as its staff would."))
 
 export const platformCommand = Command.make("platform").pipe(
   Command.withDescription("The commerce platforms behind stores."),

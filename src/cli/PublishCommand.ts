@@ -3,17 +3,16 @@ import { Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import { entity, missing } from "./DraftCommands.ts"
+import { textOption } from "./Flags.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, json, Refused, reasonOf } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const store = Options.text("store").pipe(
-  Options.withPseudoName("DOMAIN"),
-  Options.withDescription("Domain or id of a store; without it all stores on which the entity lives."),
-  Options.optional
+const store = Options.optional(
+  textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
 )
 
-/** A line on stderr that is written over; nothing where nobody looks. */
+/** Replaces a line of progress on stderr if it is a terminal. */
 const draw = (text: string) =>
   Effect.sync(() => {
     if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
@@ -30,12 +29,12 @@ const followed = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
     ).pipe(
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() =>
-        Console.error("Interrupted: what was asked for is published by a running server, or by the next publish of it.")
+        Console.error("Interrupted: a running server, or the next publish of this entity, completes the request.")
       )
     )
     return yield* Effect.mapError(
       last,
-      () => new Refused({ message: "The publish ended without an answer: see `catalog history`." })
+      () => new Refused({ message: "The publish ended without a result: see `catalog history`." })
     )
   })
 
@@ -44,9 +43,9 @@ const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {
     case "published":
       return `${store_domain}: published draft revision ${draft_revision}`
     case "nothing_to_publish":
-      return `${store_domain}: nothing to publish, it has draft revision ${draft_revision} already; --again sends it once more`
+      return `${store_domain}: nothing to publish, it already has draft revision ${draft_revision}; --again sends it again`
     case "skipped":
-      return `${store_domain}: skipped, it is known by its files alone`
+      return `${store_domain}: skipped, it has no platform`
     case "failed":
       return `${store_domain}: failed`
     case "refused":
@@ -54,7 +53,7 @@ const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {
   }
 }
 
-/** Why it did not arrive, in the platform's words. */
+/** The platform's reason for a failed publish. */
 const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
   outcome === "failed" || outcome === "refused"
     ? [`${store_domain}: ${error === null ? outcome : `${reasonOf(error)} (${error.code})`}`]
@@ -66,7 +65,7 @@ export const publishCommand = Command.make(
     entity,
     store,
     again: Options.boolean("again").pipe(
-      Options.withDescription("Publish although nothing differs from what the store accepted last.")
+      Options.withDescription("Publish even if nothing changed since the store last accepted it.")
     ),
     account,
     json
@@ -87,4 +86,4 @@ export const publishCommand = Command.make(
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Publish an entity's draft to its stores, and wait for what becomes of it."))
+).pipe(Command.withDescription("Publish an entity's draft to its stores, and wait for the outcome."))

@@ -5,13 +5,13 @@ import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
-/** The database that the settings name, and the log as they ask for it. */
+/** Provides the database and the logger of the settings. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
     Effect.provide(use(config), Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config)))
   )
 
-/** The process that carries the command out was told to stop, or died. */
+/** Whether the process that runs the command stopped or died. */
 const isCutOff = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   return Cause.isInterruptedOnly(cause) || Predicate.isTagged(error, "RpcClientError") || Socket.isSocketError(error)
@@ -19,10 +19,11 @@ const isCutOff = (cause: Cause.Cause<unknown>) => {
 
 const cutOff = new Refused({
   code: errorCode.Unavailable,
-  message: "The process that holds the database ended before it answered: the command may have been carried out or not."
+  message:
+    "The process that holds the database ended before it answered: it is unknown whether the command took effect."
 })
 
-/** Runs a command in the process that may open the database: this one, or the one that holds it. */
+/** Runs a command in this process or, if another process holds the database, in that one. */
 export const withAdmin = <A, E, R>(command: Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
     command.pipe(

@@ -19,39 +19,37 @@ import { layerWorkers } from "../publishing/Publishing.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
-/** An empty embedded database gets the demo; a server's belongs to somebody, who asks for it. */
+/** Creates the demo in an empty embedded database. In a server's database only `catalog demo` creates it. */
 const firstStart = (config: AppConfig, accounts: number) =>
   Effect.gen(function* () {
     if (accounts > 0 || Option.isSome(config.databaseUrl)) return Option.none()
-    yield* Effect.logInfo("The database is empty: making the demo account")
+    yield* Effect.logInfo("The database is empty: creating the demo account")
     return Option.some(yield* yield* makeDemoWithUser)
   })
 
-/** What is shown once of the demo. */
+/** The secrets of the demo that are shown only once. */
 interface DemoAccess {
   readonly key: string
   readonly email: string
   readonly link: string
 }
 
-/** How those go on who were here before: nothing of what was shown once is known any more. */
+/** Commands for access on later starts, when the secrets of the first start cannot be shown again. */
 const waysIn = (accounts: number): ReadonlyArray<string> => {
   const command = (words: string) => `npm run catalog -- ${words}`
   if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
   const account = accounts === 1 ? "" : " --account ID"
   return [
-    `Who signs in:            ${command(`user list${account}`)}`,
-    `A new password:          ${command(`user invite --email EMAIL${account}`)}`,
-    ...(accounts === 1 ? [] : [`Ids of accounts:         ${command("account list")}`]),
+    `Users:                   ${command(`user list${account}`)}`,
+    `New password:            ${command(`user invite --email EMAIL${account}`)}`,
+    ...(accounts === 1 ? [] : [`Account ids:             ${command("account list")}`]),
     `API keys:                ${command(`key create --name NAME --scopes pim:read,pim:write${account}`)}`
   ]
 }
 
-/** A first command with a key. */
 const tryIt = (baseUrl: string, key: string) =>
   `Try:                     curl -H "Authorization: Bearer ${key}" "${baseUrl}/api/v1/products?limit=3"`
 
-/** The ways into the demo. */
 const secretsOf = (baseUrl: string, { email, key, link }: DemoAccess): ReadonlyArray<string> => [
   `Sign in as:              ${email}`,
   `Set its password:        ${link} (works once, for a day)`,
@@ -60,8 +58,8 @@ const secretsOf = (baseUrl: string, { email, key, link }: DemoAccess): ReadonlyA
 ]
 
 /**
- * Keeps the secrets of a first start in a file that this user alone may read; its path. What is not printed on a terminal is
- * collected in logs, as a rule, where a key must not be.
+ * Writes the secrets of a first start to a file that only this user can read, and returns its path. Output that does not go to a
+ * terminal usually ends up in logs, where a key must not be.
  */
 const keepSecrets = (dataDirectory: string, lines: ReadonlyArray<string>) =>
   Effect.sync(() => {
@@ -75,12 +73,12 @@ const greeting = (baseUrl: string, ways: ReadonlyArray<string>) =>
   [
     `The catalog is served at ${baseUrl}`,
     `Documentation:           ${baseUrl}${documentationPath}`,
-    `Pages to sign in to:     ${baseUrl}/`,
+    `Console:                 ${baseUrl}/`,
     `Agents connect to:       ${resourceOf(baseUrl)}`,
     ...ways
   ].join("\n")
 
-/** After the address is bound: a start that fails must not have shown, and lost, the only key. */
+/** Runs after the address is bound: a start that fails must not show, and thus lose, the only key. */
 const Greeting = (config: AppConfig) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -111,15 +109,15 @@ const Greeting = (config: AppConfig) =>
 
 const inUse: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"])
 
-/** Which setting is at fault when the address cannot be bound. */
+/** Names the setting at fault if the address cannot be bound. */
 const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
   const isPort = Predicate.hasProperty(cause, "code") && inUse.has(cause.code)
   return new Refused({ message: `${isPort ? "PORT" : "HOST"}: cannot listen on ${host}:${port}: ${reasonOf(cause)}` })
 }
 
 /**
- * Binds the address and lets it go. Before an embedded database is made, which takes some seconds: afterwards it is opened
- * faster than it would be missed, and says who else has it.
+ * Binds the address and releases it, before an embedded database is created, which takes some seconds. Opening an existing
+ * database is fast, and its lock names another process that runs.
  */
 const tryAddress = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) || existsSync(config.dataDirectory)
@@ -130,7 +128,7 @@ const tryAddress = (config: AppConfig) =>
         server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
       })
 
-/** Finalizers that wait for what is stuck must not keep the process. */
+/** Ends the process even if finalizers are stuck. */
 const endsAtLatest = Duration.seconds(20)
 
 const watching = (config: AppConfig) =>
@@ -141,7 +139,7 @@ const watching = (config: AppConfig) =>
     )
   )
 
-/** Watched within the scope of what is served: a race beside it would close the database while requests are still answered. */
+/** Watches within the scope of the server: a race outside would close the database while requests are still answered. */
 const serve = (config: AppConfig) =>
   Layer.build(
     Greeting(config).pipe(
@@ -158,4 +156,4 @@ const serve = (config: AppConfig) =>
 
 export const serveCommand = Command.make("serve", {}, () =>
   Effect.zipRight(Effect.flatMap(readAppConfig, tryAddress), settled(serve))
-).pipe(Command.withDescription("Serve REST v1 until it is stopped."))
+).pipe(Command.withDescription("Run the service until it is stopped."))

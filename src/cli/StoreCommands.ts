@@ -1,20 +1,18 @@
 import { createReadStream } from "node:fs"
 import { resolve } from "node:path"
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import type { ValidationFailed } from "../model/Errors.ts"
+import { argument, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, hint, json, Refused } from "./Output.ts"
+import { account, answer, byPlace, hint, json, Refused } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const domain = Args.text({ name: "DOMAIN" }).pipe(
-  Args.withDescription("Host name of the store, for example shop.example.com.")
-)
+const domain = argument("DOMAIN", "Host name of the store, for example shop.example.com.")
 
-/** No token is longer: what is, is some other file. */
-const mostTokenBytes = 16_384
+/** Maximum size of a token. A larger file is some other file. */
+const maxTokenBytes = 16_384
 
 const readToken = (open: () => NodeJS.ReadableStream) => async () => {
   const chunks: Array<Buffer> = []
@@ -22,13 +20,13 @@ const readToken = (open: () => NodeJS.ReadableStream) => async () => {
   for await (const chunk of open()) {
     const piece = Buffer.from(chunk)
     bytes += piece.length
-    if (bytes > mostTokenBytes) return null
+    if (bytes > maxTokenBytes) return null
     chunks.push(piece)
   }
   return Redacted.make(Buffer.concat(chunks).toString("utf8").trim())
 }
 
-/** A token out of a file, or from stdin: the arguments of a process are seen by everybody on its machine. */
+/** Reads a token from a file or stdin. It is not an argument, because every user of the machine can see arguments. */
 const tokenIn = (path: string) =>
   Effect.gen(function* () {
     const isPiped = path === "-"
@@ -38,7 +36,7 @@ const tokenIn = (path: string) =>
       try: readToken(() => (isPiped ? process.stdin : createReadStream(file))),
       catch: () => new Refused({ message: `--token-file: ${place} cannot be read` })
     })
-    if (token === null) return yield* new Refused({ message: `--token-file: ${place} holds more than a token` })
+    if (token === null) return yield* new Refused({ message: `--token-file: ${place} is larger than a token` })
     return token
   })
 
@@ -50,45 +48,28 @@ const flags: Readonly<Record<string, string>> = {
   currency: "--currency"
 }
 
-/** What does not fit, by the flags that gave it where one did. */
-const byFlag = ({ issues }: ValidationFailed) =>
-  new Refused({
-    message: issues.map(({ message, path }) => `${flags[path] ?? path}: ${message}`).join("; "),
-    details: issues
-  })
+const byFlag = byPlace((path) => flags[path] ?? path)
 
 const link = Command.make(
   "link",
   {
     domain,
-    name: Options.text("name").pipe(
-      Options.withPseudoName("NAME"),
-      Options.withDescription("What the store is called; its domain by default."),
-      Options.optional
+    name: Options.optional(textOption("name", "NAME", "Name of the store. Default: its domain.")),
+    platform: Options.optional(
+      textOption(
+        "platform",
+        "PLATFORM",
+        "none (default): the store is known only from imported files; shopify: its Admin API is used, with a token; demo: a built-in shop."
+      )
     ),
-    platform: Options.text("platform").pipe(
-      Options.withPseudoName("PLATFORM"),
-      Options.withDescription(
-        "none (the default): known by its files alone; shopify: asked with a token of its own; demo: a shop of our own making."
-      ),
-      Options.optional
-    ),
-    primaryLocale: Options.text("locale").pipe(
-      Options.withPseudoName("LOCALE"),
-      Options.withDescription("Its main language; en by default."),
-      Options.optional
-    ),
-    currency: Options.text("currency").pipe(
-      Options.withPseudoName("CODE"),
-      Options.withDescription("ISO 4217; USD by default."),
-      Options.optional
-    ),
-    tokenFile: Options.text("token-file").pipe(
-      Options.withPseudoName("FILE"),
-      Options.withDescription(
-        "File with the Admin API access token of a Shopify store, - for stdin. The store is asked with it first; it is kept encrypted. Linking again with a new token replaces it."
-      ),
-      Options.optional
+    primaryLocale: Options.optional(textOption("locale", "LOCALE", "Primary language. Default: en.")),
+    currency: Options.optional(textOption("currency", "CODE", "ISO 4217 currency code. Default: USD.")),
+    tokenFile: Options.optional(
+      textOption(
+        "token-file",
+        "FILE",
+        "File with the Admin API access token of a Shopify store; - for stdin. The token is tried first and stored encrypted. To replace it, link the store again with a new one."
+      )
     ),
     account,
     json
@@ -108,13 +89,13 @@ const link = Command.make(
       yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
-          : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it back.`,
+          : `Linked ${store.domain} (${store.id}) again: ${counted(entities)} their versions on it again.`,
         store.platform === "shopify"
           ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`
           : `Next: ${hint(`import csv FILE --store ${store.domain}`, account)}`
       ])
     }).pipe(Effect.catchTags({ PimLocked: () => lockedBy(account), ValidationFailed: byFlag }), withAdmin)
-).pipe(Command.withDescription("Link a store to an account, or link one again that was unlinked."))
+).pipe(Command.withDescription("Link a store to an account, or link an unlinked store again."))
 
 const unlink = Command.make("unlink", { domain, account, json }, ({ account, domain, json }) =>
   Effect.gen(function* () {
@@ -122,13 +103,13 @@ const unlink = Command.make("unlink", { domain, account, json }, ({ account, dom
     const again = `store link ${store.domain}${store.platform === "shopify" ? " --token-file FILE" : ""}`
     yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
       `Unlinked ${store.domain} (${store.id}): ${counted(entities)} no version on it any more.`,
-      `Nothing is lost: \`${hint(again, account)}\` restores every version as it was.`
+      `Nothing is lost: \`${hint(again, account)}\` restores all versions.`
     ])
   }).pipe(
     Effect.catchTag("PimLocked", () => lockedBy(account)),
     withAdmin
   )
-).pipe(Command.withDescription("Take a store out of an account; linking its domain again restores its versions."))
+).pipe(Command.withDescription("Unlink a store from its account. Linking its domain again restores its versions."))
 
 const counted = (entities: number) => (entities === 1 ? "1 entity has" : `${entities} entities have`)
 

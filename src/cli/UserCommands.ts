@@ -1,33 +1,31 @@
-import { Command, Options } from "@effect/cli"
+import { Command } from "@effect/cli"
 import { Effect } from "effect"
 import type { User } from "../access/User.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, Refused } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 import { withAdmin } from "./Running.ts"
 
-const email = Options.text("email").pipe(
-  Options.withPseudoName("EMAIL"),
-  Options.withDescription("E-mail of the user.")
-)
+const email = textOption("email", "EMAIL", "E-mail of the user.")
 
 const invite = Command.make("invite", { account, email, json }, ({ account, email, json }) =>
   Effect.gen(function* () {
     const invited = yield* (yield* AdminClient).inviteUser({ account, email })
     const url = yield* passwordLink(invited.token)
     yield* answer(json, { email: invited.email, set_password_url: url }, [
-      `${invited.email} sets a password within a day, by this link, which works once:`,
+      `Link for ${invited.email} to set a password (works once, for a day):`,
       url
     ])
   }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
-).pipe(Command.withDescription("Make a one-time link by which somebody sets a password; adds the user if need be."))
+).pipe(Command.withDescription("Create a one-time link to set a password; adds the user if there is none."))
 
 const disable = Command.make("disable", { account, email, json }, ({ account, email, json }) =>
   Effect.gen(function* () {
     yield* (yield* AdminClient).disableUser({ account, email })
     yield* answer(json, { email, disabled: true }, [
-      `${email} is signed out and cannot sign in any more; connections that they allowed open nothing.`
+      `${email} is signed out and cannot sign in any more. Connections that this user allowed have ended.`
     ])
   }).pipe(
     Effect.catchTag(
@@ -36,7 +34,7 @@ const disable = Command.make("disable", { account, email, json }, ({ account, em
     ),
     withAdmin
   )
-).pipe(Command.withDescription("Sign a user out for good."))
+).pipe(Command.withDescription("Disable a user: they are signed out and cannot sign in any more."))
 
 const stateOf = ({ disabledAt, hasPassword }: User) =>
   disabledAt !== null ? "disabled" : hasPassword ? "active" : "invited"
@@ -60,9 +58,9 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
         : users.map((user) => `${user.id}  ${stateOf(user).padEnd(8)}  ${user.email}`)
     )
   }).pipe(withAdmin)
-).pipe(Command.withDescription("List who signs in to the pages of an account."))
+).pipe(Command.withDescription("List the users of an account."))
 
 export const userCommand = Command.make("user").pipe(
-  Command.withDescription("Who signs in to the pages of an account."),
+  Command.withDescription("Users who sign in to the console of an account."),
   Command.withSubcommands([invite, list, disable])
 )

@@ -9,42 +9,35 @@ import { withinReadiness } from "./Database.ts"
 import { Workload } from "./Deadlines.ts"
 import { describe, isSqlError } from "./SqlErrors.ts"
 
-/** All migrations, in their order. New ones are only appended. */
+/** The migrations in their order. New ones are added at the end; these files are never changed. */
 export const names: ReadonlyArray<string> = [
-  "0001_time",
-  "0002_installation",
-  "0003_accounts",
-  "0004_stores",
-  "0005_entities",
-  "0006_store_versions",
-  "0007_relationships",
-  "0008_stamp_guards",
-  "0009_imports",
-  "0010_list_rows",
-  "0011_unlinked_stores",
-  "0012_import_progress",
-  "0013_entity_history",
-  "0014_demo_shops",
-  "0015_publishing",
-  "0016_markets",
-  "0017_definitions",
-  "0018_translations",
-  "0019_mirror_items",
-  "0020_store_credentials",
-  "0021_drops",
-  "0022_refreshes",
-  "0023_data_health",
-  "0024_users",
-  "0025_connections",
-  "0026_connection_ends",
-  "0027_drops_in_history",
-  "0028_sign_in_devices",
-  "0029_lost_attempts",
-  "0030_key_rules",
-  "0031_defined_values",
-  "0032_import_actors",
-  "0033_service_address"
+  "0001_time_and_installation",
+  "0002_accounts_and_users",
+  "0003_stores",
+  "0004_entities",
+  "0005_stamp_guards",
+  "0006_imports",
+  "0007_publishing",
+  "0008_store_data",
+  "0009_drops",
+  "0010_data_health",
+  "0011_connections",
+  "0012_demo_shops"
 ]
+
+const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
+
+/** The migrations of earlier versions. Together they made the schema that the first twelve of `names` make now. */
+const replacedNames: ReadonlyArray<string> = `
+  time installation accounts stores entities store_versions relationships stamp_guards imports list_rows unlinked_stores
+  import_progress entity_history demo_shops publishing markets definitions translations mirror_items store_credentials drops
+  refreshes data_health users connections connection_ends drops_in_history sign_in_devices lost_attempts key_rules
+  defined_values import_actors service_address`
+  .trim()
+  .split(/\s+/)
+  .map((name, index) => nameOf(index + 1, name))
+
+const replacements = names.slice(0, 12)
 
 export const directory = `${packageRoot}/migrations/`
 
@@ -53,7 +46,7 @@ export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ reado
 
 const table = "catalog_migration"
 
-/** Any number that no other advisory lock uses. */
+/** A number that nothing else in the database locks. */
 const lockKey = 7_102_025
 
 const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
@@ -69,7 +62,37 @@ const runFile = (folder: string, name: string) =>
     Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))
   )
 
-/** As `run`, for the files `<name>.sql` of a folder. `folder` ends with a slash. */
+/** The migrations that the database has. */
+const recorded = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`
+    SELECT to_char(migration_id, 'FM0000') || '_' || name AS name FROM ${sql(table)} ORDER BY migration_id`
+  return rows.map(({ name }) => String(name))
+})
+
+/**
+ * A database that ran all replaced migrations has the schema already: only its records change. One that ran some of them is
+ * refused, because the files that it lacks are gone.
+ */
+const adopt = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const existing = yield* recorded
+  const found = replacedNames.filter((name) => existing.includes(name)).length
+  if (found === 0) return
+  if (found < replacedNames.length)
+    return yield* new MigrationFailed({
+      message:
+        `The database was made by an earlier version and has only ${found} of its ${replacedNames.length} migrations. ` +
+        `This version cannot run the others. First start the last version with the file migrations/${replacedNames.at(-1)}.sql ` +
+        `on this database, then this one (CHANGELOG.md: "Twelve migrations replace 33").`
+    })
+  yield* sql`DELETE FROM ${sql(table)} WHERE migration_id <= ${replacedNames.length}`
+  yield* sql`INSERT INTO ${sql(table)} ${sql.insert(
+    replacements.map((name, index) => ({ migration_id: index + 1, name: name.slice(5) }))
+  )}`
+})
+
+/** As `run`, for the files `<name>.sql` of a folder (which ends with a slash). */
 export const runFrom = (
   folder: string,
   names: ReadonlyArray<string>
@@ -88,11 +111,12 @@ export const runFrom = (
         name         text NOT NULL
       )
     `
+    yield* adopt
     const ran = yield* Migrator.make({})({
       loader: Migrator.fromRecord(Record.fromIterableWith(names, (name) => [name, runFile(folder, name)])),
       table
     })
-    return ran.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`)
+    return ran.map(([id, name]) => nameOf(id, name))
   }).pipe(
     (migrations) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(migrations)),
     Effect.provideService(Workload, "migration"),
@@ -113,15 +137,12 @@ export const runFrom = (
  */
 export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = runFrom(directory, names)
 
-/** The migrations in the database. Waits for a process that is running them. */
+/** The migrations that the database has, none before the first run. Waits for a process that is running them. */
 const applied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables =
     yield* sql`SELECT FROM pg_catalog.pg_tables WHERE tablename = ${table} AND schemaname = current_schema()`
-  if (tables.length === 0) return []
-  const rows = yield* sql`
-    SELECT to_char(migration_id, 'FM0000') || '_' || name AS name FROM ${sql(table)} ORDER BY migration_id`
-  return rows.map(({ name }) => String(name))
+  return tables.length === 0 ? [] : yield* recorded
 })
 
 /** The migrations that are missing in the database. */
@@ -130,10 +151,10 @@ export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.S
   (existing) => names.filter((name) => !existing.includes(name))
 )
 
-/** Why the schema is not the one that this code expects. Undefined: it is. */
+/** Why the schema is not the one that this code expects; undefined: it is. */
 const misfitOf = (existing: ReadonlyArray<string>): string | undefined => {
   const missing = names.filter((name) => !existing.includes(name))
-  const newer = existing.filter((name) => !names.includes(name))
+  const newer = existing.filter((name) => !names.includes(name) && !replacedNames.includes(name))
   if (newer.length > 0)
     return `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`
   return missing.length > 0

@@ -1,6 +1,6 @@
 /**
- * White space: that of JavaScript, and NEXT LINE. The database has the same list (migration 0023), and a test compares the
- * two.
+ * White space: what JavaScript counts as such, and NEXT LINE. The database has the same list
+ * (`migrations/0010_data_health.sql`); a test checks that they agree.
  */
 const blanks = "\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 

@@ -5,8 +5,8 @@ import { isNestedDeeper } from "./JsonNesting.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
- * The type and bounds of a key's values. Plain data: scans of data health pass it to the database, where `key_fits` (migration
- * 0030) gives the same result as `fits`. For a list, all bounds but the number of items apply to each item.
+ * The type and bounds of a key's values. Plain data: scans of data health pass it to the database, where `key_fits` of
+ * `migrations/0010_data_health.sql` gives the same result as `fits`. For a list, all bounds but the number of items apply to each item.
  */
 export interface KeyRule {
   readonly type: string

@@ -31,13 +31,12 @@ interface Publish extends OneMaster {
   readonly payload: { readonly draft_revision: number; readonly channel_ids?: ReadonlyArray<StoreId> | undefined }
 }
 
-/** A master of another kind than those that have what is asked for. */
+/** Refuses a master whose kind does not have the requested data. */
 const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
   ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
 
 /**
- * Why a channel was refused, and what comes next. Paths of the issues are left out: they are places in what REST is sent, and
- * the issues themselves name what they are about.
+ * Why a channel was refused, and how to continue. It leaves out the issues' paths, which are places in a REST body.
  */
 const reasonOf = (error: NotFound | ValidationFailed | PimLocked | RevisionConflict): string => {
   switch (error._tag) {
@@ -50,7 +49,7 @@ const reasonOf = (error: NotFound | ValidationFailed | PimLocked | RevisionConfl
   }
 }
 
-/** One program an endpoint of the connector's own, named as the endpoint; for those who do not know the kind. */
+/** The programs of the connector's own endpoints, by endpoint name. They accept entities of any kind. */
 export const makeConnectorPrograms = Effect.gen(function* () {
   const catalog = yield* Catalog
   const channels = yield* SalesChannels
@@ -74,7 +73,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
     }) => catalog.list(master_type ?? null, query),
     getMaster: ({ path }: OneMaster) => detail(path.master_id),
     getMasterWithProjections: ({ path }: OneMaster) =>
-      // Values after the revision: whoever writes what they saw between two changes is told so.
+      // Reads the revision before the values: a write based on values of a later change is then refused.
       Effect.flatMap(detail(path.master_id), (master) =>
         Effect.map(versions(path.master_id), (projections) => ({ ...master, projections }))
       ),
@@ -103,7 +102,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
               store_id,
               outcome: asked.right.outcome === "nothing_to_publish" ? "nothing_to_publish" : "pending"
             })
-          // What was asked for of other channels goes on: the answer tells both.
+          // Requests for other channels may have succeeded: the result reports both.
           else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
             stores.push({ store_id, outcome: "refused", message: reasonOf(asked.left) })
           else return yield* asked.left

@@ -57,7 +57,7 @@ const make = Effect.gen(function* () {
   const list =
     <Row extends { readonly Type: unknown }>(kind: EntityKind) =>
     ({ urlParams }: List) =>
-      // The rows are of this kind's shape: the contract suite decodes every page of both repositories.
+      // The contract suite decodes every page of both repositories, so the rows have this kind's type.
       catalog.list(kind, urlParams) as Effect.Effect<
         JsonText<Page<Row["Type"]>>,
         Effect.Effect.Error<ReturnType<typeof catalog.list>>,
@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
     listProducts: (request: List) => {
       const page = list<typeof ProductRow>("product")(request)
       const collection = request.urlParams.collection_id
-      // After the parameters, the cursor among them: an unknown collection is 404.
+      // The list first: an invalid cursor is 400 before an unknown collection is 404.
       return collection === undefined ? page : Effect.zipLeft(page, catalog.get("collection", collection))
     },
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),
@@ -153,9 +153,8 @@ const make = Effect.gen(function* () {
   }
 })
 
-/** One program an endpoint, named as the endpoint. REST handlers and tools run these and nothing else. */
+/** One program per endpoint, by endpoint name. REST handlers and tools run only these. */
 export class Programs extends Context.Tag("catalog/Programs")<Programs, Effect.Effect.Success<typeof make>>() {
-  /** From the services that are there where they are made. */
   static readonly make = make
   static readonly layer = Layer.effect(Programs, make)
 }

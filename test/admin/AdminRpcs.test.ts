@@ -41,7 +41,7 @@ for (const [name, client] of Object.entries(clients))
 
     // One after the other, on the same data.
     layer(client, { excludeTestServices: true })((it) => {
-      it.effect("tell what they speak to", () =>
+      it.effect("identify the process and its migrations", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           assert.deepStrictEqual(yield* admin.hello(), { pid: process.pid, migrations: Migrations.names })
@@ -65,7 +65,7 @@ for (const [name, client] of Object.entries(clients))
         })
       )
 
-      it.effect("mint, list and revoke keys of the only account", () =>
+      it.effect("create, list and revoke keys of the only account", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           const account = yield* admin.createAccount({ name: "Café 手机" })
@@ -94,7 +94,7 @@ for (const [name, client] of Object.entries(clients))
         })
       )
 
-      it.effect("ask which account is meant once there are several", () =>
+      it.effect("require --account if there are several accounts", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           const demo = yield* admin.createDemo()
@@ -121,7 +121,7 @@ for (const [name, client] of Object.entries(clients))
         })
       )
 
-      it.effect("tell what a store itself holds of an entity", () =>
+      it.effect("show an entity as its store has it", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           const demo = (yield* admin.listAccounts())[1] ?? assert.fail("no demo account")
@@ -159,12 +159,12 @@ for (const [name, client] of Object.entries(clients))
           yield* admin.linkStore({ account, domain: "files.example" })
           assert.strictEqual(
             yield* refusal(admin.showPlatform({ account, store: "files.example", entity })),
-            "files.example is a store of platform none: it is known by its files alone, and there is nobody to ask."
+            "files.example has no platform to read from: it is known only from imported files."
           )
         })
       )
 
-      it.effect("answer what no single read of a socket holds, letter by letter", () =>
+      it.effect("transfer large answers unchanged", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           const names = Array.from({ length: 400 }, (_, index) => `${index} ${"手机😀".repeat(45)}`)

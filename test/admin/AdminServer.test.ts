@@ -55,7 +55,7 @@ const test = (name: string, self: () => Effect.Effect<void, unknown, Scope.Scope
   it.scopedLive(name, () => Effect.provide(self(), NodeFileSystem.layer))
 
 describe("the socket of a server", () => {
-  test("is for its user only, named in the lock file, and goes with the server", () =>
+  test("belongs to its user only, is named in the lock file, and is removed with the server", () =>
     Effect.gen(function* () {
       const directory = join(yield* temporary, "data")
       const path = join(directory, "admin.sock")
@@ -75,7 +75,7 @@ describe("the socket of a server", () => {
       assert.notProperty(record(directory), "socket")
     }))
 
-  test("lies in a folder of its own when the path of the directory is long", () =>
+  test("is in a temporary directory if the data directory's path is long", () =>
     Effect.gen(function* () {
       const directory = join(yield* temporary, "手".repeat(30))
       const folder = yield* Effect.scoped(
@@ -93,7 +93,7 @@ describe("the socket of a server", () => {
       assert.isFalse(existsSync(folder))
     }))
 
-  test("replaces the one of a process that was killed", () =>
+  test("replaces the socket of a killed process", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const path = join(directory, "admin.sock")
@@ -110,7 +110,7 @@ describe("the socket of a server", () => {
       yield* speak(path, createAccount("A"))
     }))
 
-  test("serves clients at the same time, and one that talks nonsense harms nobody", () =>
+  test("serves clients concurrently, and survives malformed input", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const path = join(directory, "admin.sock")
@@ -130,7 +130,7 @@ describe("the socket of a server", () => {
       )
     }))
 
-  test("does not keep the process from ending while a client stays", () =>
+  test("does not keep the process alive while a client is connected", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const scope = yield* Scope.make()
@@ -149,7 +149,7 @@ describe("the socket of a server", () => {
       idle.destroy()
     }))
 
-  test("breaks off a command when the server ends, with an error that says so", () =>
+  test("fails a running command with a clear error when the server ends", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const scope = yield* Scope.make()
@@ -185,7 +185,7 @@ describe("the socket of a server", () => {
       assert.isTrue(Exit.isFailure(yield* Fiber.join(command)))
     }))
 
-  test("passes a defect on by its message, without a stack", () =>
+  test("reports a defect by its message, without a stack", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const failing = Layer.mock(Accounts, { list: Effect.die(new Unavailable()) })
@@ -219,7 +219,7 @@ describe("the socket of a server", () => {
       assert.notInclude(defect.stack ?? "", directory)
     }))
 
-  test("is not needed: without one the service runs", () =>
+  test("is optional: the service runs without it", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
@@ -230,7 +230,7 @@ describe("the socket of a server", () => {
     }))
 })
 
-describe("the way to the database", () => {
+describe("AdminClient.layer", () => {
   /** What opening the embedded database does first. */
   const inProcess = (directory: string) =>
     AdminClient.layerInProcess.pipe(
@@ -251,14 +251,14 @@ describe("the way to the database", () => {
       return Duration.toMillis(duration)
     })
 
-  test("is this process when nobody holds it", () =>
+  test("uses this process if no process holds the database", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       assert.deepStrictEqual(yield* open(directory, listAccounts), [])
       assert.deepStrictEqual(readdirSync(directory), [])
     }))
 
-  test("is the holder when there is one", () =>
+  test("uses the process that holds the database", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* serve(directory)
@@ -269,14 +269,14 @@ describe("the way to the database", () => {
       )
     }))
 
-  test("is waited for while the holder has no socket, then refused by its pid", () =>
+  test("waits for the holder's socket, then fails with its pid", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
       assert.isAtLeast(yield* refused(directory), Duration.toMillis(patience) - 200)
     }))
 
-  test("is the holder's that gets a socket while it is waited for", () =>
+  test("uses a holder whose socket appears during the wait", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
@@ -286,7 +286,7 @@ describe("the way to the database", () => {
       assert.strictEqual((yield* Fiber.join(command)).name, "A")
     }))
 
-  test("is this process again when the holder leaves while it is waited for", () =>
+  test("uses this process if the holder ends during the wait", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const scope = yield* Scope.make()
@@ -301,7 +301,7 @@ describe("the way to the database", () => {
     ["refuses", false],
     ["never answers", true]
   ] as const)
-    test(`is refused by the pid of a holder whose socket ${name}`, () =>
+    test(`fails with the pid of a holder whose socket ${name}`, () =>
       Effect.gen(function* () {
         const directory = yield* temporary
         const path = join(directory, "other.sock")
@@ -319,7 +319,7 @@ describe("the way to the database", () => {
         yield* refused(directory)
       }))
 
-  test("is not tried again after any other failure", () =>
+  test("does not retry other failures", () =>
     Effect.gen(function* () {
       let tries = 0
       const failing = Layer.unwrapEffect(

@@ -103,7 +103,7 @@ const ways: Readonly<Record<string, Refused>> = {
 for (const [name, refused] of Object.entries(ways))
   describe.skipIf(!serverAnswers)(`bad input through ${name}`, () => {
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("is refused by its line and column, and nothing is written", () =>
+      it.effect("is refused with line and column, and nothing is written", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* aMerchant
           for (const { content, message } of badExports) {

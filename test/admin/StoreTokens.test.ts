@@ -39,7 +39,7 @@ const clients = { "in process": AdminClient.layerInProcess, "over a socket": ove
 for (const [name, client] of Object.entries(clients))
   describe.skipIf(adminSchema === undefined)(`a store's token ${name}`, () => {
     layer(Layer.provideMerge(client, TestLayer), { excludeTestServices: true })((it) => {
-      it.effect("arrives, and what goes wrong does not repeat it", () =>
+      it.effect("arrives, and failures do not repeat it", () =>
         Effect.gen(function* () {
           const admin = yield* AdminClient
           const server = yield* ShopifyTestServer

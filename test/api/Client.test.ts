@@ -6,7 +6,7 @@ import { EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, TestServer } from "../../src/testing/index.ts"
 
 layer(TestServer, { excludeTestServices: true })("the client that the definitions give", (it) => {
-  it.effect("reads what the server sends, errors too", () =>
+  it.effect("decodes the server's responses, including errors", () =>
     Effect.gen(function* () {
       const { actor, stores, token } = yield* anAccount({ domains: ["a.example"] })
       const id = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))

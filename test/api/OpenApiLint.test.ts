@@ -89,7 +89,7 @@ describe("the OpenAPI document and the linters", () => {
     })
   )
 
-  it.scoped("both find what was planted", () =>
+  it.scoped("both find planted errors", () =>
     Effect.gen(function* () {
       const [bySpectral, byRedocly] = yield* Effect.all([spectral(faulty()), redocly(faulty())], { concurrency: 2 })
       assert.includeMembers(bySpectral, [

@@ -156,7 +156,7 @@ const faultsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<string> => {
 }
 
 describe("the definition", () => {
-  it("has the error table, and all of it", () => {
+  it("has all errors of the error table", () => {
     const lines = Object.values(errorCodes).map(({ code, status }) => `${status} ${code}`)
     assert.deepStrictEqual(
       lines.filter((line) => !closedTable.includes(line)),
@@ -169,11 +169,11 @@ describe("the definition", () => {
     assert.strictEqual(new Set(lines).size, lines.length)
   })
 
-  it("describes and guards every endpoint, and the document says what it does", () => {
+  it("describes and guards every endpoint, and agrees with the document", () => {
     assert.deepStrictEqual(faultsOf(RestApi), [])
   })
 
-  it("is found out where it does not", () => {
+  it("fails the check if it does not", () => {
     const Teapot = Schema.Struct({ error: Schema.String }).annotations(HttpApiSchema.annotations({ status: 418 }))
     const bare = HttpApi.make("planted").add(
       HttpApiGroup.make("group").add(
@@ -208,7 +208,7 @@ describe("the document", () => {
     assert.match(document.openapi, /^3\.1\.\d$/)
   })
 
-  it("has every endpoint once, and the routes beside the definition", () => {
+  it("has every endpoint once, and the routes outside the definition", () => {
     const defined: Array<string> = []
     HttpApi.reflect(RestApi as unknown as HttpApi.HttpApi.AnyWithProps, {
       onGroup: () => {},
@@ -227,7 +227,7 @@ describe("the document", () => {
     assert.strictEqual(new Set(ids).size, ids.length)
   })
 
-  it("asks for no key beside the definition, and lists no answer to one there", () => {
+  it("requires no key outside the definition, and lists no response to a bad key there", () => {
     for (const { path } of [...documentRoutes, ...healthRoutes].filter(({ path }) => path !== documentationPath)) {
       const operation = document.paths[path]?.get
       assert.deepStrictEqual(operation?.security, [])
@@ -239,13 +239,13 @@ describe("the document", () => {
     for (const { code } of Object.values(errorCodes)) assert.include(document.info.description, `\`${code}\``)
   })
 
-  it("describes the headers it refers to, and no other", () => {
+  it("describes exactly the headers that it refers to", () => {
     const carried = new Set(Object.values(headersByStatus).flat().concat(everyHeader))
     assert.sameMembers(Object.keys(document.components.headers), [...carried])
     assert.sameMembers(Object.keys(headers), [...carried])
   })
 
-  it("holds nothing of the library's own", () => {
+  it("contains no names of the library", () => {
     for (const noise of ["HttpApiDecodeError", "PropertyKey", "a string matching", '"additionalProperties":false']) {
       assert.notInclude(text, noise)
     }
@@ -253,7 +253,7 @@ describe("the document", () => {
     for (const name of Object.keys(document.components.schemas)) assert.match(name, /^[A-Z][A-Za-z]+$/)
   })
 
-  it("shows an example of every answer that the catalog gives", () => {
+  it("has an example of every catalog response", () => {
     const without = operationsOf(document)
       .filter(({ operation }) =>
         ["Catalog", "Stores", "Operations", "Sales channels", "Drops"].some((tag) => operation.tags.includes(tag))

@@ -11,7 +11,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe.skipIf(!serverAnswers)("commands on a server", () => {
   layer(layerServerUrlEmpty, { excludeTestServices: true })((it) => {
-    it.effect("accounts and keys, for people and for programs", () =>
+    it.effect("accounts and keys, as text and as JSON", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL, BASE_URL: "https://pim.example" })
@@ -22,7 +22,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
             return JSON.parse(stdout) as Record<string, unknown>
           })
 
-        assert.include((yield* run("migrate")).stdout, "Applied 0001_time")
+        assert.include((yield* run("migrate")).stdout, "Applied 0001_time_and_installation")
         assert.deepStrictEqual(yield* json("migrate"), { applied: [] })
         assert.deepStrictEqual(yield* run("key", "create", "--name", "x"), {
           code: 1,
@@ -83,7 +83,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           [["store", "link", "x.example"], `Next: catalog import csv FILE --store x.example ${named.join(" ")}\n`],
           [
             ["store", "unlink", "x.example"],
-            `\`catalog store link x.example ${named.join(" ")}\` restores every version as it was.\n`
+            `\`catalog store link x.example ${named.join(" ")}\` restores all versions.\n`
           ]
         ]
         for (const [words, hint] of hints) {
@@ -95,7 +95,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
       })
     )
 
-    it.effect("users, and the links by which they set a password", () =>
+    it.effect("users and their password links", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const settings = { DATABASE_URL, BASE_URL: "https://pim.example" }
@@ -163,7 +163,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
 
         // The service may have another address: whoever gives no BASE_URL is told where the link leads, beside the answer.
         const told =
-          "BASE_URL is not set here and no service was started on this database yet, so the link begins with http://127.0.0.1:4080: if the service has another address, give this command its BASE_URL.\n"
+          "BASE_URL is not set and no service has started on this database yet, so the link begins with http://127.0.0.1:4080. If the service has another address, set BASE_URL for this command.\n"
         for (const words of [
           ["account", "create", "--email", "grace@example.org"],
           ["user", "invite", "--email", "ada@example.com", ...account],
@@ -180,7 +180,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
       })
     )
 
-    it.effect("wrong usage ends with 2 and shows the usage", () =>
+    it.effect("wrong usage exits with 2 and prints the usage", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
@@ -198,7 +198,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     )
   })
 
-  test("a server that does not answer is named, without its password", async () => {
+  test("an unreachable server is named, without its password", async () => {
     const ended = await catalogProcess(["migrate"], {
       DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere",
       START_TIMEOUT_S: "0"
@@ -215,7 +215,7 @@ describe("help", () => {
   const groups = [[], ["account"], ["user"], ["key"], ["store"], ["platform"], ["import"], ["draft"], ["store-version"]]
   const colour = "\u001b["
 
-  test("is the answer where it is asked for, and the complaint where a command is missing", async () => {
+  test("is printed on stdout when requested, and on stderr when a command is missing", async () => {
     for (const group of groups) {
       const asked = await Effect.runPromise(catalog([...group, "--help"], {}))
       assert.deepStrictEqual([asked.code, asked.stderr], [0, ""])
@@ -230,7 +230,7 @@ describe("help", () => {
     }
   })
 
-  test("lists every command once, one level at a time, in lines that a terminal holds", async () => {
+  test("lists every command once, one level at a time, in lines of at most 80 characters", async () => {
     const page = async (...path: ReadonlyArray<string>) => {
       const { code, stdout } = await Effect.runPromise(catalog([...path, "--help"], {}))
       assert.strictEqual(code, 0)
@@ -257,7 +257,7 @@ describe("help", () => {
     }
     assert.strictEqual(
       await page("publish"),
-      `Publish an entity's draft to its stores, and wait for what becomes of it.
+      `Publish an entity's draft to its stores, and wait for the outcome.
 
 Usage
   catalog publish [--store DOMAIN] [--again] [--account ACCOUNT_ID] [--json]
@@ -265,20 +265,20 @@ Usage
 
 Arguments
   <ENTITY>  Id of a product, variant, collection or media file, or its handle or
-            SKU where only one has it.
+            SKU if that is unique.
 
 Options
-  --store DOMAIN        Domain or id of a store; without it all stores on which
-                        the entity lives.
-  --again               Publish although nothing differs from what the store
-                        accepted last.
-  --account ACCOUNT_ID  Id of the account; needed only when there are several.
-  --json                Print one JSON object on stdout, and nothing else there.
+  --store DOMAIN        Domain or id of a store. Default: all stores of the
+                        entity.
+  --again               Publish even if nothing changed since the store last
+                        accepted it.
+  --account ACCOUNT_ID  Id of the account. Needed only if there are several.
+  --json                Print only one JSON object on stdout.
 `
     )
   })
 
-  test("has colours on a terminal only, and none there for whoever wants none", async () => {
+  test("has colours only on a terminal without NO_COLOR", async () => {
     const piped = await catalogProcess(["--help"], {})
     assert.strictEqual(piped.code, 0)
     assert.notInclude(piped.stdout, colour)
@@ -302,7 +302,7 @@ describe("serving the embedded database", () => {
     rmSync(DATA_DIR, { recursive: true, force: true })
   })
 
-  test("starts with a demo whose key is shown once, and stops when told to", async () => {
+  test("creates a demo, shows its key once, and stops on a signal", async () => {
     const get = (path: string) =>
       fetch(`${first.baseUrl}${path}`, { headers: { authorization: `Bearer ${first.key}` } })
     assert.deepStrictEqual(await (await get("/api/v1/ping")).json(), { status: "ok", account_id_present: true })
@@ -342,8 +342,8 @@ describe("serving the embedded database", () => {
         .slice(4)
         .filter((line) => line !== "")
     assert.deepStrictEqual(waysIn(second.output.stdout), [
-      "Who signs in:            npm run catalog -- user list",
-      "A new password:          npm run catalog -- user invite --email EMAIL",
+      "Users:                   npm run catalog -- user list",
+      "New password:            npm run catalog -- user invite --email EMAIL",
       "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write"
     ])
     const again = await fetch(`${second.baseUrl}/api/v1/ping`, { headers: { authorization: `Bearer ${first.key}` } })
@@ -361,9 +361,9 @@ describe("serving the embedded database", () => {
 
     const third = await serveCatalog({ DATA_DIR })
     assert.deepStrictEqual(waysIn(third.output.stdout), [
-      "Who signs in:            npm run catalog -- user list --account ID",
-      "A new password:          npm run catalog -- user invite --email EMAIL --account ID",
-      "Ids of accounts:         npm run catalog -- account list",
+      "Users:                   npm run catalog -- user list --account ID",
+      "New password:            npm run catalog -- user invite --email EMAIL --account ID",
+      "Account ids:             npm run catalog -- account list",
       "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write --account ID"
     ])
     assert.strictEqual(await third.stop(), 0)
@@ -395,7 +395,7 @@ describe("commands while a server holds the embedded database", () => {
     rmSync(DATA_DIR, { recursive: true, force: true })
   })
 
-  test("mint a key that works at once, and revoke it for the next request", async () => {
+  test("create a key that works at once, and revoke it for the next request", async () => {
     // In a process of its own once: what a shell sees.
     const ended = await catalogProcess(["key", "create", "--name", "Shop", "--json"], { DATA_DIR })
     assert.deepStrictEqual([ended.code, ended.stderr], [0, ""])
@@ -417,7 +417,7 @@ describe("commands while a server holds the embedded database", () => {
     })
   })
 
-  test("write drafts that the server's next answer shows, on the demo that it came with", async () => {
+  test("write drafts of the demo that the server's next response shows", async () => {
     const { data: stores } = await read("/api/v1/stores")
     const isOn = (product: Record<string, unknown>, store: Record<string, unknown>) =>
       (product.store_ids as ReadonlyArray<unknown>).includes(store.id)
@@ -433,7 +433,7 @@ describe("commands while a server holds the embedded database", () => {
     assert.deepStrictEqual(await run("draft", "set", String(id), "--revision", String(revision), "title=x"), {
       code: 1,
       stdout: "",
-      stderr: `Somebody changed it meanwhile: its draft revision is ${Number(revision) + 1}, not ${revision}. See \`catalog draft show ${id}\` and repeat with --revision ${Number(revision) + 1}.\n`
+      stderr: `The entity was changed meanwhile: its draft revision is ${Number(revision) + 1}, not ${revision}. See \`catalog draft show ${id}\` and repeat with --revision ${Number(revision) + 1}.\n`
     })
     const { history } = (await json("history", String(id))) as { history: ReadonlyArray<Record<string, unknown>> }
     assert.deepInclude(history[0], { draft_revision: Number(revision) + 1, action: "attributes", store_id: null })
@@ -444,7 +444,7 @@ describe("commands while a server holds the embedded database", () => {
     assert.strictEqual(added.draft_revision, Number(revision) + 2)
   })
 
-  test("make accounts and demos, and are refused as ever", async () => {
+  test("create accounts and demos, and report refusals", async () => {
     const account = await json("account", "create", "--name", "Café 手机")
     const demo = await json("demo")
     assert.strictEqual(await ping(demo.key), 200)
@@ -459,11 +459,11 @@ describe("commands while a server holds the embedded database", () => {
     })
   })
 
-  test("migrate finds what the server has migrated", async () => {
+  test("migrate finds the server's migrations", async () => {
     assert.deepStrictEqual(await json("migrate"), { applied: [] })
   })
 
-  test("open the database themselves after the server was killed, and its socket is no obstacle to the next", async () => {
+  test("open the database themselves after the server was killed; its socket does not block the next server", async () => {
     await server.stop("SIGKILL")
     assert.isTrue(existsSync(join(DATA_DIR, "admin.sock")))
     const key = await json("key", "create", "--account", await firstAccount(), "--name", "Between")
@@ -480,7 +480,7 @@ describe("commands while a server holds the embedded database", () => {
   }
 })
 
-test("a holder that takes no commands is refused by its pid", async () => {
+test("a process that holds the database and takes no commands is named by its pid", async () => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), "catalog-"))
   writeFileSync(join(DATA_DIR, "catalog.lock"), JSON.stringify({ pid: process.pid, startToken: null, token: "a" }))
   const ended = await Effect.runPromise(catalog(["key", "list"], { DATA_DIR }))

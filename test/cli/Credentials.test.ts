@@ -39,7 +39,7 @@ const piped = async (args: ReadonlyArray<string>, env: Readonly<Record<string, s
 
 describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("without a key to keep its token under is refused, and the token shows nowhere", () =>
+    it.effect("is refused without an encryption key, and the token is never printed", () =>
       Effect.gen(function* () {
         const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }
         const run = (...args: ReadonlyArray<string>) => catalog(args, env)
@@ -67,7 +67,7 @@ describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
         const long = file("long", token.repeat(1_000))
         assert.deepStrictEqual(
           yield* run(...link, "--token-file", long),
-          refused(`--token-file: ${long} holds more than a token`)
+          refused(`--token-file: ${long} is larger than a token`)
         )
         for (const content of ["", " \n", `${token} ${token}`, `${token}\u00e9`])
           assert.deepStrictEqual(
@@ -90,7 +90,7 @@ describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
       })
     )
 
-    it.effect("takes no token as an argument: everybody on the machine would see it", () =>
+    it.effect("takes no token as an argument, which other users of the machine could see", () =>
       Effect.gen(function* () {
         const env = { DATABASE_URL: Redacted.value(yield* TestDatabaseUrl) }
         const { code } = yield* catalog(["store", "link", domain, "--platform", "shopify", "--token", token], env)

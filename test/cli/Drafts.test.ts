@@ -32,7 +32,7 @@ const productIn = async (connectionString: string) => {
 
 describe.skipIf(!serverAnswers)("drafts on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("are written, shown, added to a store and told of", () =>
+    it.effect("are written, shown, added to a store, and recorded in the history", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { said, json, refusal, misuse } = commandsWith({ DATABASE_URL })
@@ -104,7 +104,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
 
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "1", "title=x"),
-          `Somebody changed it meanwhile: its draft revision is 4, not 1. See \`catalog draft show ${id}\` and repeat with --revision 4.`
+          `The entity was changed meanwhile: its draft revision is 4, not 1. See \`catalog draft show ${id}\` and repeat with --revision 4.`
         )
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4", "status=x", "title=a", "--unset", "title"),
@@ -143,7 +143,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
             assert.strictEqual(yield* refusal(...command, wrong), `The account has no entity ${wrong}.`)
         assert.strictEqual(
           yield* refusal("draft", "show", nobody, "--store", domain),
-          `The account has no entity ${nobody} on ${domain}: \`catalog store-version add ${nobody} --store ${domain}\` adds one that is not there yet.`
+          `The account has no entity ${nobody} on ${domain}: \`catalog store-version add ${nobody} --store ${domain}\` adds it if it exists.`
         )
         assert.strictEqual(
           yield* refusal("store-version", "add", id, "--store", "nowhere.example"),

@@ -20,8 +20,8 @@ interface Listed {
   readonly changes: ReadonlyArray<{ readonly entity_id: string; readonly store_id: string | null }>
 }
 
-describe("the line of a history", () => {
-  it("names the drop that made a change, and who scheduled it", () => {
+describe("a history line", () => {
+  it("names the drop that made a change, and its author", () => {
     const line = historyLine({
       at: fromMillis(0),
       draft_revision: 2,
@@ -41,9 +41,9 @@ describe("the line of a history", () => {
   })
 })
 
-describe.skipIf(!serverAnswers)("the commands of drops", () => {
+describe.skipIf(!serverAnswers)("drop commands", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("schedule by flags or by a file, list, show and cancel", () =>
+    it.effect("schedule by flags or by file, list, show and cancel", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { run, json, refusal } = commandsWith({ DATABASE_URL, BASE_URL: "https://pim.example" })
@@ -126,7 +126,7 @@ describe.skipIf(!serverAnswers)("the commands of drops", () => {
         const shape = file("shape.json", { ...whole, changes: [{ entity_id: entity, field: "price", value: 7 }] })
         assert.match(
           yield* refusal("drop", "create", "--from", shape),
-          /^--from: \S+shape\.json is no drop at changes\[0\]\.value: it must hold name, starts_at,/
+          /^--from: \S+shape\.json is not a drop at changes\[0\]\.value: it must hold name, starts_at,/
         )
         assert.match(
           yield* refusal("drop", "create", "--from", file("odd.json", "{")),
@@ -134,7 +134,7 @@ describe.skipIf(!serverAnswers)("the commands of drops", () => {
         )
         assert.strictEqual(
           yield* refusal("drop", "create", "--from", file("good.json", whole), "--name", "Other"),
-          "--from: the file holds the whole drop: leave the other flags out."
+          "--from: the file has the whole drop: leave the other flags out."
         )
         assert.strictEqual(
           yield* refusal("drop", "create", "--name", "Sale"),

@@ -33,7 +33,7 @@ const aBakery = Effect.gen(function* () {
 })
 
 describe.skipIf(!serverAnswers)("catalog health", () => {
-  it.scopedLive("shows, scans, lists and takes other rules, for people and for programs", () =>
+  it.scopedLive("shows, scans, lists issues and changes rules, as text and as JSON", () =>
     Effect.gen(function* () {
       const { must, object, run } = yield* aBakery
       const never = (yield* must("health")).trimEnd().split("\n")
@@ -83,7 +83,7 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
         "Nothing on page 1000 of divergence.\n"
       )
       const one = yield* must("health", "scan", "media", "--store", "bakery.example")
-      assert.include(one, "Of the whole account, not of one store: media.\n")
+      assert.include(one, "For the whole account, not only this store: media.\n")
       assert.match(one, /^Scanned \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$/m)
 
       // Other rules count from the next scan on.

@@ -24,7 +24,7 @@ const moved = (connectionString: string, id: string, phase: string) =>
 
 describe.skipIf(!serverAnswers)("importing on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("link, import, review, accept, and again without a change", () =>
+    it.effect("links a store, imports, reviews and accepts; the same file again changes nothing", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { run, json, refusal } = commandsWith({ DATABASE_URL })
@@ -60,10 +60,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           new RegExp(`import ${id} is under review`)
         )
         const shown = (yield* run("import", "show", id)).stdout
-        assert.include(
-          shown,
-          "columns that are not kept: Variant Cost (1); a publish leaves them as they are in the shop"
-        )
+        assert.include(shown, "ignored columns: Variant Cost (1); a publish does not change them in the shop")
         assert.deepInclude(yield* json("import", "accept", id), { import_id: id, phase: "applied" })
         assert.strictEqual(yield* refusal("import", "discard", id), "import: is applied, not under review")
         assert.deepInclude(yield* json("import", "csv", path, "--store", "shop.example.com", "--accept"), {
@@ -105,13 +102,13 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         )
         const said = (...args: ReadonlyArray<string>) => Effect.map(run(...args), ({ stdout }) => stdout.split("\n"))
         assert.deepStrictEqual(yield* said("store", "link", "shop.example.com"), [
-          `Linked shop.example.com (${store.store_id}) again: 4 entities have their versions on it back.`,
+          `Linked shop.example.com (${store.store_id}) again: 4 entities have their versions on it again.`,
           "Next: catalog import csv FILE --store shop.example.com",
           ""
         ])
         assert.deepStrictEqual(yield* said("store", "unlink", "shop.example.com"), [
           `Unlinked shop.example.com (${store.store_id}): 4 entities have no version on it any more.`,
-          "Nothing is lost: `catalog store link shop.example.com` restores every version as it was.",
+          "Nothing is lost: `catalog store link shop.example.com` restores all versions.",
           ""
         ])
         assert.deepStrictEqual(yield* json("store", "link", "shop.example.com"), store)
@@ -148,12 +145,12 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           `Import ${second.import_id} of export.csv into shop.example.com: discarded`,
           "  planned products: 0 created, 0 updated, 2 unchanged; 2 variants, 0 images",
           "  applied: 0 of 0 products",
-          "  columns that are not kept: Variant Cost (1); a publish leaves them as they are in the shop"
+          "  ignored columns: Variant Cost (1); a publish does not change them in the shop"
         ])
         assert.deepStrictEqual(yield* shownLines(id), [
           `Import ${id} of export.csv into shop.example.com: applied`,
           "  products: 2 created, 0 updated, 0 unchanged; 2 variants, 0 images",
-          "  columns that are not kept: Variant Cost (1); a publish leaves them as they are in the shop"
+          "  ignored columns: Variant Cost (1); a publish does not change them in the shop"
         ])
         const wide = join(folder, "wide.csv")
         const columns = Array.from({ length: 80 }, (_, index) => `Extra ${index}`)
@@ -162,7 +159,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const named = columns.slice(0, 10).map((name) => `${name} (1)`)
         assert.strictEqual(
           wideLines[2],
-          `  columns that are not kept: ${named.join(", ")} and 70 more; a publish leaves them as they are in the shop`
+          `  ignored columns: ${named.join(", ")} and 70 more; a publish does not change them in the shop`
         )
         const failed = (imports as ReadonlyArray<{ readonly import_id: string }>)[2]
         assert.deepStrictEqual(yield* shownLines(failed?.import_id), [
@@ -173,7 +170,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
       })
     )
 
-    it.effect("what a merchant says of a product beside its values is kept, or named as left to the shop", () =>
+    it.effect("imports publication and status of products, and names ignored columns", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { json, said } = commandsWith({ DATABASE_URL })
@@ -197,9 +194,9 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         assert.include(review, "\n  1 active product is not published to the online store: it is imported as a draft\n")
         assert.include(
           review,
-          "\n  columns that are not kept: Product Category (2), Variant Inventory Policy (4), Gift Card (4), Cost per item (2), Google Shopping / Custom Label 0 (4),"
+          "\n  ignored columns: Product Category (2), Variant Inventory Policy (4), Gift Card (4), Cost per item (2), Google Shopping / Custom Label 0 (4),"
         )
-        assert.include(review, "and 6 more; a publish leaves them as they are in the shop\n")
+        assert.include(review, "and 6 more; a publish does not change them in the shop\n")
         const { imports } = yield* json("import", "list", "--account", account)
         const [{ import_id, ignored_columns, unpublished }] = imports
         assert.deepStrictEqual([unpublished, ignored_columns.length], [1, 16])
@@ -228,7 +225,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
       })
     )
 
-    it.effect("a file with problems is refused with all of them, for people and for programs", () =>
+    it.effect("refuses a file with all its problems, as text and as JSON", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { json, run } = commandsWith({ DATABASE_URL })
@@ -239,7 +236,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const problem = (line: number) => ({
           line,
           column: "Variant Price",
-          reason: '"free" is no number of 0 or more, written like 12.50.'
+          reason: '"free" is not a number of 0 or more, written like 12.50.'
         })
         const write = (count: number) =>
           writeFileSync(
@@ -250,7 +247,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
           )
 
         write(1)
-        const one = 'Line 2, column "Variant Price": "free" is no number of 0 or more, written like 12.50.'
+        const one = 'Line 2, column "Variant Price": "free" is not a number of 0 or more, written like 12.50.'
         assert.deepStrictEqual(yield* run(...importing), { code: 1, stdout: "", stderr: `${one}\n` })
         const ended = yield* run(...importing, "--json")
         assert.deepStrictEqual([ended.code, ended.stderr], [1, `${one}\n`])

@@ -65,7 +65,7 @@ const npmStart = (folder: string) =>
   })
 
 describe.skipIf(!serverAnswers)("npm start", () => {
-  layer(layerServices(2), { excludeTestServices: true })("told to stop by its own process id", (it) => {
+  layer(layerServices(2), { excludeTestServices: true })("when npm receives a signal", (it) => {
     it.scoped("ends the service too", () =>
       Effect.gen(function* () {
         const { answers, ended, npm } = yield* npmStart(root)
@@ -76,7 +76,7 @@ describe.skipIf(!serverAnswers)("npm start", () => {
       })
     )
 
-    it.scoped("leaves the service behind where a shell stands between them", () =>
+    it.scoped("leaves the service running if a shell runs between them", () =>
       Effect.gen(function* () {
         const { scripts } = JSON.parse(yield* Effect.promise(() => readFile(join(root, "package.json"), "utf8")))
         const start = scripts.start.replace("exec ", "").replace("dist/main.js", join(root, "dist/main.js"))

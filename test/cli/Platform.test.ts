@@ -12,9 +12,9 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 const folder = mkdtempSync(join(tmpdir(), "platform-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describe.skipIf(!serverAnswers)("the platform's commands", () => {
+describe.skipIf(!serverAnswers)("platform commands", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("break the shop of a demo store for every process, and mend it", () =>
+    it.effect("make a demo store's shop fail for every process, and end the failures", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabaseUrl
         const { run, refusal } = commandsWith({ DATABASE_URL: Redacted.value(url) })
@@ -30,7 +30,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
         assert.deepStrictEqual(yield* run("platform", "fail", "--store", "Tern.demo.example", "--percent", "10"), {
           code: 0,
           stdout:
-            "The platform of Tern.demo.example fails from now on (refuse, 10 %).\nNext: catalog platform mend --store Tern.demo.example\n",
+            "The platform of Tern.demo.example now fails (refuse, 10 %).\nNext: catalog platform mend --store Tern.demo.example\n",
           stderr: ""
         })
         yield* run("platform", "fail", "--store", "tern.demo.example", "--kind", "delay", "--delay", "7")
@@ -65,7 +65,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
       })
     )
 
-    it.effect("show what a store itself holds of an entity", () =>
+    it.effect("show an entity as its store has it", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { json, misuse, refusal, run, said } = commandsWith({ DATABASE_URL })
@@ -85,7 +85,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
         const id = hat?.id ?? assert.fail("no product")
         const show = ["platform", "show", id, "--store", tern, ...mine] as const
 
-        const absent = `${tern} does not have ${id}: \`catalog publish ${id} --store ${tern} --account ${account}\` brings it there.`
+        const absent = `${tern} does not have ${id}: \`catalog publish ${id} --store ${tern} --account ${account}\` publishes it there.`
         assert.strictEqual(yield* refusal(...show), absent)
         const failed = yield* run(...show, "--json")
         assert.deepStrictEqual([failed.code, failed.stderr], [1, `${absent}\n`])
@@ -124,7 +124,7 @@ describe.skipIf(!serverAnswers)("the platform's commands", () => {
 
         assert.strictEqual(
           yield* refusal("platform", "show", id, "--store", "shown.files.example", ...mine),
-          "shown.files.example is a store of platform none: it is known by its files alone, and there is nobody to ask."
+          "shown.files.example has no platform to read from: it is known only from imported files."
         )
         const nobody = "00000000-0000-4000-8000-00000000dead"
         for (const unknown of [nobody, "cap"])

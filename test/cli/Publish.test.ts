@@ -27,7 +27,7 @@ const query = async (connectionString: string, text: string) => {
 
 describe.skipIf(!serverAnswers)("publishing on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("waits for what becomes of it, works by itself when nobody else does, and says why it failed", () =>
+    it.effect("waits for the outcome, runs the publication itself if no server does, and reports failures", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { run, said, json, refusal } = commandsWith({ DATABASE_URL })
@@ -54,9 +54,9 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.strictEqual(
           yield* said("publish", id),
           [
-            "files.example: skipped, it is known by its files alone",
+            "files.example: skipped, it has no platform",
             `${gulf}: published draft revision ${revision}`,
-            `${europe}: nothing to publish, it has draft revision ${revision} already; --again sends it once more`
+            `${europe}: nothing to publish, it already has draft revision ${revision}; --again sends it again`
           ].join("\n")
         )
         const [shops] = yield* Effect.promise(() =>
@@ -68,7 +68,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         yield* Effect.promise(() => query(DATABASE_URL, "DELETE FROM demo_shop_record"))
         assert.strictEqual(
           yield* said("publish", id, "--store", europe),
-          `${europe}: nothing to publish, it has draft revision ${revision} already; --again sends it once more`
+          `${europe}: nothing to publish, it already has draft revision ${revision}; --again sends it again`
         )
         assert.strictEqual(
           yield* said("publish", id, "--store", europe, "--again"),
@@ -117,7 +117,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           (yield* said("history", id, "--limit", "2")).split("\n").map((line) => line.replace(/^\S+Z /, "")),
           [
             ` revision ${revision + 1}  cli  ${europe}: publish failed: "The demo shop was told to refuse: \`catalog platform mend\` ends that." ("DEMO_REFUSED")`,
-            ` revision ${revision + 1}  cli  ${europe}: publish asked`
+            ` revision ${revision + 1}  cli  ${europe}: publish requested`
           ]
         )
         yield* json("platform", "mend", "--store", europe)
@@ -130,7 +130,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.strictEqual(yield* refusal("publish", "nonsense"), "The account has no entity nonsense.")
         assert.strictEqual(
           yield* refusal("publish", nobody, "--store", europe),
-          `The account has no entity ${nobody} on ${europe}: \`catalog store-version add ${nobody} --store ${europe}\` adds one that is not there yet.`
+          `The account has no entity ${nobody} on ${europe}: \`catalog store-version add ${nobody} --store ${europe}\` adds it if it exists.`
         )
         assert.strictEqual(
           yield* refusal("publish", id, "--store", "nowhere.example"),

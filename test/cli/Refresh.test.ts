@@ -11,9 +11,9 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 
 const domain = "tern.demo.example"
 
-describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
+describe.skipIf(!serverAnswers)("import refresh", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("read a shop, edit it there and here, compare, decide and accept", () =>
+    it.effect("refreshes a store, lists conflicts, decides and accepts", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabaseUrl
         const { run, json, refusal, said: text } = commandsWith({ DATABASE_URL: Redacted.value(url) })
@@ -56,7 +56,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
             `Import ID, a refresh of ${domain}: applied`,
             "  products: 0 created, 0 updated, 1 unchanged; 1 variants",
             "  files: 0 created, 0 updated, 1 unchanged",
-            "  beside the catalog: 0 markets, 0 definitions, 0 entries, 0 translations"
+            "  other data: 0 markets, 0 definitions, 0 entries, 0 translations"
           ]
         )
 
@@ -83,7 +83,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
         const nobody = "00000000-0000-4000-8000-00000000dead"
         assert.strictEqual(
           yield* refusal("platform", "edit", "--store", domain, nobody, "title", "X"),
-          `The shop of ${domain} holds no record of ${nobody}.`
+          `The shop of ${domain} does not have ${nobody}.`
         )
         assert.strictEqual(
           yield* refusal("platform", "edit", "--store", "files.example", tent, "title", "X"),
@@ -139,9 +139,9 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
           '     vendor  "Tarn"                                ""                                    undecided',
           "  planned products: 0 created, 1 updated, 0 unchanged; 1 variants",
           "  planned files: 0 created, 0 updated, 1 unchanged",
-          "  beside the catalog: 0 markets, 0 definitions, 0 entries, 0 translations",
+          "  other data: 0 markets, 0 definitions, 0 entries, 0 translations",
           `  2 fields were edited here and in the store: see \`catalog import show ${id}\`;`,
-          "  decide each with `catalog import decide`, or all that are undecided with --take-store or --keep-drafts",
+          "  decide them with `catalog import decide`, or accept with --take-store or --keep-drafts for all undecided ones",
           `Nothing is written yet. Next: catalog import accept ${id}, or catalog import discard ${id}`
         ])
 
@@ -151,7 +151,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
         )
         assert.strictEqual(
           yield* refusal("import", "decide", id, "keep_draft"),
-          "Name the conflicts by their numbers, or --all of them."
+          "Give the numbers of conflicts, or --all."
         )
         assert.strictEqual(
           yield* refusal("import", "decide", nobody, "1", "keep_draft"),
@@ -256,7 +256,7 @@ describe.skipIf(!serverAnswers)("refreshing on the command line", () => {
           '    media ID  "boat on a table"',
           ...sizes.map((size) => `    variant ID  "${size}"`)
         ])
-        assert.include(lines, "  accepting them needs --remove")
+        assert.include(lines, "  accepting this needs --remove")
         const inJson = yield* json("import", "show", leaving)
         assert.lengthOf(inJson.removal_list as ReadonlyArray<unknown>, 11)
         for (const accepting of [

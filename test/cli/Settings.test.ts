@@ -8,7 +8,7 @@ const read = (settings: Readonly<Record<string, string>>) =>
   Effect.withConfigProvider(readAppConfig, ConfigProvider.fromMap(new Map(Object.entries(settings))))
 
 describe("settings", () => {
-  it.effect("have defaults that need nothing", () =>
+  it.effect("all have defaults", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* read({}), {
         host: "127.0.0.1",
@@ -54,7 +54,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("give the public address as an origin, written as browsers write it", () =>
+  it.effect("normalise the public address to an origin", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         (yield* read({ BASE_URL: "https://PIM.example:443/" })).baseUrl,
@@ -63,7 +63,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("stop listening later with a server's database, unless they say when", () =>
+  it.effect("delay the end of listening with a database server, unless set", () =>
     Effect.gen(function* () {
       const DATABASE_URL = "postgres://localhost/catalog"
       assert.strictEqual((yield* read({ DATABASE_URL })).drainDelaySeconds, 5)
@@ -72,7 +72,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("take several origins, with or without blanks between them", () =>
+  it.effect("accept several origins, with or without blanks between them", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         (yield* read({ ALLOWED_ORIGINS: "https://app.example.com, http://localhost:3000," })).allowedOrigins,
@@ -128,7 +128,7 @@ describe("settings", () => {
       })
     )
 
-  it("a secret is not repeated when it is refused", async () => {
+  it("a refused secret is not printed", async () => {
     const ended = await catalogProcess(["serve"], { DATABASE_URL: "mysql://root:hunter2@localhost/x" })
     assert.deepStrictEqual(ended, { code: 1, stdout: "", stderr: "DATABASE_URL: must be a postgres:// address\n" })
   })

@@ -48,7 +48,7 @@ const aStartingServer = Effect.gen(function* () {
 
 describe.skipIf(!serverAnswers)("a start", () => {
   layer(layerServerUrlEmpty, { excludeTestServices: true })("before the server", (it) => {
-    it.scoped("waits for a server that refuses at first and then starts up, and says so", () =>
+    it.scoped("waits for a database server that starts, and logs the wait", () =>
       Effect.gen(function* () {
         const { listen, url } = yield* aStartingServer
         const begun = serveCatalog({ DATABASE_URL: url, LOG_FORMAT: "logfmt" })
@@ -66,7 +66,7 @@ describe.skipIf(!serverAnswers)("a start", () => {
       })
     )
 
-    it.scoped("fails at once where waiting would not help", () =>
+    it.scoped("fails at once if waiting cannot help", () =>
       Effect.gen(function* () {
         const url = new URL(Redacted.value(yield* TestDatabaseUrl))
         url.pathname = "/absent_database"
@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("a start", () => {
   })
 
   layer(layerServer, { excludeTestServices: true })("after a newer version", (it) => {
-    it.scoped("is not ready, and says why", () =>
+    it.scoped("is not ready on a newer schema, and reports it", () =>
       Effect.gen(function* () {
         const url = Redacted.value(yield* TestDatabaseUrl)
         const client = yield* openClient(url)

@@ -95,7 +95,7 @@ const answersOf = (received: string) =>
       }
     })
 
-describe.skipIf(!serverAnswers)("a service that is told to stop while requests are in flight", () => {
+describe.skipIf(!serverAnswers)("a service that is stopped while requests are in flight", () => {
   layer(layerServices(2), { excludeTestServices: true })("stopped", (it) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const)
       it.scoped(`${signal}: answers them, takes no others, is not ready, and ends well`, () =>
@@ -126,7 +126,7 @@ describe.skipIf(!serverAnswers)("a service that is told to stop while requests a
         })
       )
 
-    it.scoped("ends without a client that never reads its answers", () =>
+    it.scoped("does not wait for a client that never reads its responses", () =>
       Effect.gen(function* () {
         const url = Redacted.value(yield* TestDatabaseUrl)
         const server = yield* Effect.acquireRelease(
@@ -150,7 +150,7 @@ describe.skipIf(!serverAnswers)("a service that is told to stop while requests a
       })
     )
 
-    it.scoped("ends at once when it is told so again", () =>
+    it.scoped("ends at once on a second signal", () =>
       Effect.gen(function* () {
         const { port, requests, server } = yield* busy
         const first = server.stop()

@@ -13,18 +13,18 @@ const codeOf = (argv: ReadonlyArray<string>, exit: Exit.Exit<unknown, unknown>, 
 const interrupted = Exit.failCause(Cause.interrupt(FiberId.none))
 
 describe("the exit code", () => {
-  it("is what the command line answers", () => {
+  it("is that of the command line", () => {
     assert.strictEqual(codeOf(["key", "list"], Exit.succeed(0)), 0)
     assert.strictEqual(codeOf(["key", "list"], Exit.succeed(2)), 2)
   })
 
-  it("of a command that was interrupted is that of the signal: a key may not be revoked yet", () => {
+  it("of an interrupted command is that of the signal", () => {
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted, "SIGINT"), 130)
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted, "SIGTERM"), 143)
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted), 1)
   })
 
-  it("of a service that was told to stop is done", () => {
+  it("of a stopped service is 0", () => {
     assert.strictEqual(codeOf(["serve"], interrupted, "SIGTERM"), 0)
   })
 })

@@ -12,9 +12,9 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const domain = "tern.example"
 
-describe.skipIf(!serverAnswers)("the words of the command line", () => {
+describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("a failure with --json is REST's error on stdout, with the exit code and the line of before", () =>
+    it.effect("a failure with --json prints REST's error on stdout, with the same exit code and line on stderr", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const run = (...args: ReadonlyArray<string>) => catalog([...args, "--json"], { DATABASE_URL })
@@ -70,23 +70,25 @@ describe.skipIf(!serverAnswers)("the words of the command line", () => {
       })
     )
 
-    it.effect("a misspelt command is told with the one that is near, below a group with all that the group has", () =>
-      Effect.gen(function* () {
-        const words = {
-          keys: 'No command "keys". Did you mean "key"?',
-          Store: 'No command "Store". Did you mean "store"?',
-          nonsense: 'No command "nonsense". See `catalog --help`.',
-          "key lst": 'No command "key lst". Did you mean "key list"? Commands of key: create, list, revoke.',
-          "key nonsense": 'No command "key nonsense". Commands of key: create, list, revoke.',
-          "health rules rest":
-            'No command "health rules rest". Did you mean "health rules reset"? Commands of health rules: set, checks, reset.'
-        }
-        for (const [args, told] of Object.entries(words))
-          assert.deepStrictEqual(yield* catalog(args.split(" "), {}), { code: 2, stdout: "", stderr: `${told}\n` })
-      })
+    it.effect(
+      "a misspelled command is refused with the nearest one, and in a group with all commands of the group",
+      () =>
+        Effect.gen(function* () {
+          const words = {
+            keys: 'No command "keys". Did you mean "key"?',
+            Store: 'No command "Store". Did you mean "store"?',
+            nonsense: 'No command "nonsense". See `catalog --help`.',
+            "key lst": 'No command "key lst". Did you mean "key list"? Commands of key: create, list, revoke.',
+            "key nonsense": 'No command "key nonsense". Commands of key: create, list, revoke.',
+            "health rules rest":
+              'No command "health rules rest". Did you mean "health rules reset"? Commands of health rules: set, checks, reset.'
+          }
+          for (const [args, told] of Object.entries(words))
+            assert.deepStrictEqual(yield* catalog(args.split(" "), {}), { code: 2, stdout: "", stderr: `${told}\n` })
+        })
     )
 
-    it.effect("entities go by handle and SKU, stores by id, keys by name, each where only one has it", () =>
+    it.effect("entities can be named by handle and SKU, stores by id, and keys by name, if unique", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const account = yield* Effect.map(
@@ -153,7 +155,7 @@ describe.skipIf(!serverAnswers)("the words of the command line", () => {
       })
     )
 
-    it.effect("links lead to where the service was started, but for a BASE_URL of the command", () =>
+    it.effect("links begin with the address of the service's last start, or the command's BASE_URL", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const link = (more: Readonly<Record<string, string>> = {}) =>
@@ -177,7 +179,7 @@ describe.skipIf(!serverAnswers)("the words of the command line", () => {
   })
 })
 
-test("links of an embedded database lead to the server that holds it", async () => {
+test("links of an embedded database begin with the address of the server that holds it", async () => {
   const DATA_DIR = join(folder, "data")
   const server = await serveCatalog({ DATA_DIR, BASE_URL: "https://pim.example" })
   try {

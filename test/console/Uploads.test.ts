@@ -100,7 +100,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
           yield* untilPhase(merchant, id, "failed")
           return textOf(yield* ask(`/import?id=${id}`, { cookie }))
         })
-      const reason = "&quot;five&quot; is no number of 0 or more, written like 12.50."
+      const reason = "&quot;five&quot; is not a number of 0 or more, written like 12.50."
       const few = yield* upload(2)
       assert.include(few, "2 problems in the file Line Column Problem")
       for (const line of [2, 3]) assert.include(few, `${line} Variant Price ${reason}`)

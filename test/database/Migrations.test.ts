@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
@@ -7,6 +7,28 @@ import { Effect } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
+
+/** The migrations of earlier versions, which the present ones replace. */
+const replaced = readFileSync(new URL("ReplacedMigrations.txt", import.meta.url), "utf8")
+  .trim()
+  .split("\n")
+
+const records = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql<{ id: number; name: string }>`SELECT migration_id AS id, name FROM catalog_migration ORDER BY migration_id`
+)
+
+/** Records these migrations instead of the present ones. The schema is the same. */
+const recordInstead = (names: ReadonlyArray<string>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.zipRight(
+      sql`DELETE FROM catalog_migration`,
+      sql`INSERT INTO catalog_migration ${sql.insert(
+        names.map((name) => ({ migration_id: Number(name.slice(0, 4)), name: name.slice(5) }))
+      )}`
+    )
+  )
 
 describe("Migrations", () => {
   it("lists the files of the folder, numbered without a gap", () => {
@@ -19,6 +41,12 @@ describe("Migrations", () => {
       Migrations.names.map((_, index) => index + 1)
     )
   })
+
+  it("never reuses the name of a replaced migration", () =>
+    assert.deepStrictEqual(
+      Migrations.names.filter((name) => replaced.includes(name)),
+      []
+    ))
 
   for (const engine of TestDatabase.engines) {
     describe.skipIf(engine.absent)(engine.name, () => {
@@ -38,7 +66,41 @@ describe("Migrations", () => {
         }).pipe(Effect.provide(engine.empty))
       )
 
-      it.scopedLive("names the file that fails, and rolls back the attempt", () =>
+      it.live("adopts a database that ran all replaced migrations, with its data", () =>
+        Effect.gen(function* () {
+          yield* Migrations.run
+          const present = yield* records
+          const sql = yield* SqlClient.SqlClient
+          const installation = yield* sql`SELECT cursor_key FROM installation`
+          yield* recordInstead(replaced)
+          assert.match(
+            (yield* Effect.flip(Migrations.current)).message,
+            /^The database schema is older than this version/
+          )
+          assert.deepStrictEqual(yield* Migrations.run, [])
+          assert.deepStrictEqual(yield* records, present)
+          yield* Migrations.current
+          assert.deepStrictEqual(yield* Migrations.run, [])
+          assert.deepStrictEqual(yield* sql`SELECT cursor_key FROM installation`, installation)
+        }).pipe(Effect.provide(engine.empty))
+      )
+
+      it.live("refuses a database that ran some of the replaced migrations, and changes nothing", () =>
+        Effect.gen(function* () {
+          yield* Migrations.run
+          yield* recordInstead(replaced.slice(0, 31))
+          const before = yield* records
+          assert.strictEqual(
+            (yield* Effect.flip(Migrations.run)).message,
+            "The database was made by an earlier version and has only 31 of its 33 migrations. This version cannot run the others. " +
+              "First start the last version with the file migrations/0033_service_address.sql on this database, then this one " +
+              '(CHANGELOG.md: "Twelve migrations replace 33").'
+          )
+          assert.deepStrictEqual(yield* records, before)
+        }).pipe(Effect.provide(engine.empty))
+      )
+
+      it.scopedLive("names the failed file, and rolls back the whole attempt", () =>
         Effect.gen(function* () {
           const folder = yield* Effect.acquireRelease(
             Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-migrations-"))),
@@ -64,45 +126,8 @@ describe("Migrations", () => {
     })
   }
 
-  for (const engine of TestDatabase.engines)
-    it.live.skipIf(engine.absent)(`repair the creation times of imported entities on ${engine.name}`, () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const before = Migrations.names.slice(0, Migrations.names.indexOf("0032_import_actors"))
-        yield* Migrations.runFrom(Migrations.directory, before)
-        const account = "00000000-0000-4000-8000-00000000000a"
-        const other = "00000000-0000-4000-8000-00000000000b"
-        yield* sql.withTransaction(
-          sql.unsafe(`
-            INSERT INTO account (id, name, version) VALUES ('${account}', 'A', 7), ('${other}', 'B', 7);
-            INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency)
-            VALUES ('${account}', '${account}', 'a.example', 'A', 'none', 'en', '{en}', 'EUR');
-            INSERT INTO entity (account_id, id, kind, change_seq, canonical_changed_at, created_at, stamped_by)
-            SELECT a, id::uuid, 'product', seq, changed::timestamptz, created::timestamptz, pg_current_xact_id()
-            FROM (VALUES
-              ('${account}'::uuid, '00000000-0000-4000-8000-000000000001', 1, '2026-01-02', '2026-01-03'),
-              ('${account}', '00000000-0000-4000-8000-000000000002', 2, '2026-01-02', '2026-01-01'),
-              ('${other}', '00000000-0000-4000-8000-000000000003', 1, '2026-01-02', '2026-01-02')
-            ) e (a, id, seq, changed, created);
-            INSERT INTO store_version (account_id, entity_id, store_id, published_at)
-            VALUES ('${account}', '00000000-0000-4000-8000-000000000001', '${account}', '2026-01-01T23:00:00Z');`)
-        )
-        assert.include(yield* Migrations.run, "0032_import_actors")
-        const rows = yield* sql`SELECT rfc3339(created_at) AS at FROM entity ORDER BY id`
-        assert.deepStrictEqual(
-          rows.map(({ at }) => String(at).slice(0, 13)),
-          ["2026-01-01T23", "2026-01-01T00", "2026-01-02T00"]
-        )
-        const versions = yield* sql`SELECT version::integer AS version FROM account ORDER BY id`
-        assert.deepStrictEqual(
-          versions.map(({ version }) => version),
-          [8, 7]
-        )
-      }).pipe(Effect.provide(engine.empty))
-    )
-
-  describe.skipIf(!TestDatabase.serverAnswers)("two processes that start together", () => {
-    it.live("one runs the migrations, and both are current afterwards", () =>
+  describe.skipIf(!TestDatabase.serverAnswers)("three processes that start together", () => {
+    it.live("only one runs them, and the schema is current for all", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabase.TestDatabaseUrl
         const boot = Effect.gen(function* () {

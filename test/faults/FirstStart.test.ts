@@ -88,7 +88,7 @@ describe("a first start that is killed while it makes the demo", () => {
             let log = ""
             child.stderr?.on("data", (text) => {
               log += String(text)
-              if (log.includes("making the demo account")) resolve()
+              if (log.includes("creating the demo account")) resolve()
             })
             child.stdout?.on("data", (text) => {
               shown += String(text)

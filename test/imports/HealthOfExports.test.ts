@@ -88,7 +88,7 @@ for (const [name, [first, second]] of Object.entries(pairs)) {
   describe.skipIf(!isHere)(`the two exports of ${name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(layerEmbedded), Layer.orDie), { excludeTestServices: true })(
       (it) => {
-        it.effect("diverge in exactly the fields that differ, and the loop mends what it is asked to", () =>
+        it.effect("diverge in exactly the fields that differ, and reconciles repair them", () =>
           Effect.gen(function* () {
             const { actor, stores } = yield* anAccount({ domains: ["one.example", "two.example"] })
             yield* Effect.gen(function* () {

@@ -82,7 +82,7 @@ for (const engine of engines)
     )
 
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("are renewed every 15 s while the work goes on", () =>
+      it.effect("are renewed every 15 s during the work", () =>
         Effect.gen(function* () {
           const { actor, csv, expire, imports } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -105,7 +105,7 @@ for (const engine of engines)
         }).pipe(Effect.provide(TestContext.TestContext))
       )
 
-      it.effect("do not change whose an import is: what another process writes is of the user who accepted it", () =>
+      it.effect("do not change the author: another process writes as the user who accepted the import", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, newest } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -129,7 +129,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("of a process of this host that was killed end at once, those of any other last", () =>
+      it.effect("of a killed process on this host end at once; those of other processes last", () =>
         Effect.gen(function* () {
           const { actor, csv, imports } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -184,7 +184,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("of any other process end where one process at a time has the database", () =>
+      it.effect("of any other process end if only one process can have the database", () =>
         Effect.gen(function* () {
           const { actor, csv, imports } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -207,7 +207,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("that ran out while a file was compared end the import, and it cannot come back", () =>
+      it.effect("that expire during the comparison of a file end the import for good", () =>
         Effect.gen(function* () {
           const { csv, expire, imports, isWritable, newest } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -228,7 +228,7 @@ for (const engine of engines)
       )
 
       it.effect(
-        "that were taken over while a store answered stay with their successor when the first process wakes",
+        "that were taken over during a store's answer stay with the successor when the first process continues",
         () =>
           Effect.gen(function* () {
             const { actor, expire, imports, isWritable, newest } = yield* anImport
@@ -261,7 +261,7 @@ for (const engine of engines)
           })
       )
 
-      it.effect("that were taken over are neither renewed nor released, and fail nothing", () =>
+      it.effect("that were taken over are neither renewed nor released, and cause no failure", () =>
         Effect.gen(function* () {
           const { actor, csv, expire, imports, newest } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -289,7 +289,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("of an import that somebody interrupts are not waited for", () =>
+      it.effect("of an interrupted import are released at once", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, isWritable, newest } = yield* anImport
           const reading = yield* heldAt("staged", csv)
@@ -308,7 +308,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("end at once when the import cannot be applied, and go on when it can be another time", () =>
+      it.effect("end at once if the import can never be applied, and continue if it can be retried", () =>
         Effect.gen(function* () {
           const { actor, expire, imports, isWritable, newest } = yield* anImport
           const sql = yield* SqlClient.SqlClient
@@ -346,7 +346,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("that run keep everybody else out, by name", () =>
+      it.effect("of running imports refuse other imports, with the name of the import", () =>
         Effect.gen(function* () {
           const { actor, csv, imports } = yield* anImport
           const { id } = yield* csv
@@ -370,7 +370,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("of the second of two imports that are read at once end when the first is under review", () =>
+      it.effect("of the second of two concurrent imports end when the first is under review", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, newest } = yield* anImport
           const second = yield* heldAt("staged", csv)
@@ -389,7 +389,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("have no part in a review: it is discarded after 7 days, and what imports staged is forgotten", () =>
+      it.effect("are not held during reviews: a review is discarded after 7 days, and staged data is deleted", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, isWritable } = yield* anImport
           const sql = yield* SqlClient.SqlClient

@@ -121,7 +121,7 @@ describe("the order of images", () => {
     }
   })
 
-  it("has new images in the place that the file gives them, and leaves those that it does not name", () => {
+  it("puts new images where the file has them, and keeps images that it does not name", () => {
     const catalog = makeCatalog()
     catalog.bring(us, product([s], ["a", "b", "c"]))
     // "d" has the place of "c", which is named: it is no new address of it.
@@ -132,7 +132,7 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.bring(us, file), unchanged)
   })
 
-  it("is kept where several stores show the images, and the store is pending", () => {
+  it("is kept if several stores show the images, and the store is pending", () => {
     const catalog = makeCatalog()
     const file = product([s], ["c", "b", "a"])
     catalog.bring(us, product([s], ["a", "b", "c"]))
@@ -153,7 +153,7 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.bring(eu, file), unchanged)
   })
 
-  it("is that of images with an address of the store's own, too", () => {
+  it("includes images with an address of the store", () => {
     const catalog = makeCatalog()
     catalog.bring(us, product([s], ["a", "b", "c"]))
     const [, b] = catalog.product().gallery
@@ -208,7 +208,7 @@ describe("the order of variants", () => {
     }
   })
 
-  it("has a new variant in the place that the file gives it", () => {
+  it("puts a new variant where the file has it", () => {
     const catalog = makeCatalog()
     const file = product([l, s, m], [])
     catalog.bring(us, product([s, m], []))
@@ -219,7 +219,7 @@ describe("the order of variants", () => {
     assert.deepStrictEqual(catalog.bring(us, file), unchanged)
   })
 
-  it("is kept on several stores, and options of another order are no override", () => {
+  it("is kept on several stores; options in another order are not an override", () => {
     const catalog = makeCatalog()
     const [sml, lms] = [product([s, m, l], []), product([l, m, s], [])]
     catalog.bring(us, sml)
@@ -264,8 +264,8 @@ describe("the order of variants", () => {
   })
 })
 
-describe("the options of a product of which a file names some variants", () => {
-  it("keep the values of those that stay on the store", () => {
+describe("the options of a product with only some variants in the file", () => {
+  it("keep the values of variants that stay on the store", () => {
     const catalog = makeCatalog()
     const [both, one] = [product([s, m], []), product([m], [])]
     catalog.bring(us, both)
@@ -279,7 +279,7 @@ describe("the options of a product of which a file names some variants", () => {
     assert.deepStrictEqual(catalog.bring(eu, more), unchanged)
   })
 
-  it("do not have the values of those that live on another store only", () => {
+  it("exclude the values of variants that are only on another store", () => {
     const catalog = makeCatalog()
     const one = product([m], [])
     catalog.bring(us, product([s, m], []))
@@ -288,7 +288,7 @@ describe("the options of a product of which a file names some variants", () => {
     assert.deepStrictEqual(catalog.bring(eu, one), unchanged)
   })
 
-  it("have the name that the file gives them", () => {
+  it("have the file's name", () => {
     const catalog = makeCatalog()
     const one = product([m], [], "Format")
     catalog.bring(us, product([s, m], []))
@@ -297,7 +297,7 @@ describe("the options of a product of which a file names some variants", () => {
     assert.deepStrictEqual(catalog.bring(us, one), unchanged)
   })
 
-  it("keep an option that the file has no column of", () => {
+  it("keep an option without a column in the file", () => {
     const catalog = makeCatalog()
     const colours = (rows: ReadonlyArray<Row>): ImportedProduct => {
       const plain = product(rows, [])
@@ -327,7 +327,7 @@ describe("the options of a product of which a file names some variants", () => {
     assert.strictEqual(catalog.options(us), whole.values.options)
   })
 
-  it("are those of the file where it names its second option and not its first", () => {
+  it("are those of the file if it names its second option and not its first", () => {
     const catalog = makeCatalog()
     const plain = product([s, m], [])
     const second: ImportedProduct = {

@@ -78,7 +78,7 @@ for (const engine of engines) {
             }
           })
 
-        it.effect("a metafield's column defines it, once, and a definition gives its type", () =>
+        it.effect("a metafield column creates its definition once; an existing definition gives the type", () =>
           Effect.gen(function* () {
             const { actor, accountId, stores } = yield* anAccount({ domains: ["us.example", "eu.example"] })
             yield* Effect.gen(function* () {
@@ -132,7 +132,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("a metafield has the type that all values of its column have, and can be edited as such", () =>
+        it.effect("a metafield has the common type of its column's values, and can be edited with that type", () =>
           Effect.gen(function* () {
             const { actor, accountId } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -182,7 +182,7 @@ for (const engine of engines) {
         )
 
         it.effect(
-          "a definition's type stays: items of a list are taken apart, references by handle are left, the rest is refused",
+          "a definition's type stays: lists are split, references by handle are ignored, other misfits are refused",
           () =>
             Effect.gen(function* () {
               const { actor, accountId, stores } = yield* anAccount({ domains: ["us.example"] })
@@ -262,7 +262,7 @@ for (const engine of engines) {
             })
         )
 
-        it.effect("a handle in upper case leads to the same product", () =>
+        it.effect("a handle in upper case matches the same product", () =>
           Effect.gen(function* () {
             const { actor, accountId } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -286,7 +286,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("everything in which a file does not fit the catalog is told, and kept with the import", () =>
+        it.effect("all conflicts of a file with the catalog's rules are reported, and kept with the import", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -314,7 +314,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("a file makes products, and overrides exactly where a second store's file differs", () =>
+        it.effect("a file creates products; the file of a second store creates overrides only where it differs", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
             yield* Effect.gen(function* () {
@@ -359,7 +359,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("the same file again writes nothing but its own record", () =>
+        it.effect("the same file again writes only the import itself", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
             yield* Effect.gen(function* () {
@@ -384,7 +384,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("while a review is open drafts are locked, and another import is refused by name", () =>
+        it.effect("an open review locks drafts, and another import is refused with its name", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -423,7 +423,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("what is wrong with a file is said with its place, and nothing is written", () =>
+        it.effect("problems of a file are reported with their places, and nothing is written", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -449,7 +449,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("a SKU that several products of a file have matches nothing", () =>
+        it.effect("a SKU of several products in a file matches nothing", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -462,39 +462,41 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("a local draft that the store changed too is a conflict, and the store's value is taken", () =>
-          Effect.gen(function* () {
-            const { actor } = yield* anAccount({ domains: ["us.example"] })
-            yield* Effect.gen(function* () {
-              yield* bring(us, "us.example")
-              const catalog = yield* Catalog
-              const programs = yield* Programs
-              const find = (search: string) =>
-                Effect.map(catalog.list("product", { limit: 1, search }), ({ text }) => JSON.parse(text).data[0].id)
-              const hatId = yield* find("hat")
-              const bootsId = yield* find("boots")
-              yield* (yield* CatalogChanges).apply([
-                CatalogChange.SetAttributes({ entityId: hatId, values: { title: "Our hat" } }),
-                CatalogChange.SetAttributes({ entityId: bootsId, values: { vendor: "Our vendor" } })
-              ])
-              const theirs = file("theirs.csv", [
-                header,
-                ...boots,
-                ...hat.map((line) => line.replace("Hat", "Their hat"))
-              ])
-              const run = yield* bring(theirs, "us.example")
-              assert.deepInclude(run.summary, { created: 0, updated: 1, unchanged: 1, conflicts: 1 })
-              const title = (id: EntityId) =>
-                Effect.map(programs.getProduct({ path: { id } }), (product) => product.title)
-              assert.strictEqual(yield* title(hatId), "Their hat")
-              const product = yield* programs.getProduct({ path: { id: bootsId } })
-              assert.strictEqual(product.attributes.find(({ key }) => key === "vendor")?.value, "Our vendor")
-              assert.isTrue(product.pending_publish)
-            }).pipe(actingAs(actor))
-          })
+        it.effect(
+          "a draft value that the store changed too is a conflict, and taking the store's value applies it",
+          () =>
+            Effect.gen(function* () {
+              const { actor } = yield* anAccount({ domains: ["us.example"] })
+              yield* Effect.gen(function* () {
+                yield* bring(us, "us.example")
+                const catalog = yield* Catalog
+                const programs = yield* Programs
+                const find = (search: string) =>
+                  Effect.map(catalog.list("product", { limit: 1, search }), ({ text }) => JSON.parse(text).data[0].id)
+                const hatId = yield* find("hat")
+                const bootsId = yield* find("boots")
+                yield* (yield* CatalogChanges).apply([
+                  CatalogChange.SetAttributes({ entityId: hatId, values: { title: "Our hat" } }),
+                  CatalogChange.SetAttributes({ entityId: bootsId, values: { vendor: "Our vendor" } })
+                ])
+                const theirs = file("theirs.csv", [
+                  header,
+                  ...boots,
+                  ...hat.map((line) => line.replace("Hat", "Their hat"))
+                ])
+                const run = yield* bring(theirs, "us.example")
+                assert.deepInclude(run.summary, { created: 0, updated: 1, unchanged: 1, conflicts: 1 })
+                const title = (id: EntityId) =>
+                  Effect.map(programs.getProduct({ path: { id } }), (product) => product.title)
+                assert.strictEqual(yield* title(hatId), "Their hat")
+                const product = yield* programs.getProduct({ path: { id: bootsId } })
+                assert.strictEqual(product.attributes.find(({ key }) => key === "vendor")?.value, "Our vendor")
+                assert.isTrue(product.pending_publish)
+              }).pipe(actingAs(actor))
+            })
         )
 
-        it.effect("a store that is unlinked while its file is read is not imported", () =>
+        it.effect("a store that is unlinked during the reading of its file is not imported", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {
@@ -514,7 +516,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("a gallery that an unlinked store shows too is imported, and stays that store's", () =>
+        it.effect("a gallery shared with an unlinked store is imported, and the unlinked store keeps it", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
             yield* Effect.gen(function* () {
@@ -541,7 +543,7 @@ for (const engine of engines) {
           })
         )
 
-        it.effect("an import whose process is gone is finished by the next", () =>
+        it.effect("an import of a dead process is finished by the next process", () =>
           Effect.gen(function* () {
             const { actor } = yield* anAccount({ domains: ["us.example"] })
             yield* Effect.gen(function* () {

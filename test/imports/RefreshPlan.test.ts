@@ -213,8 +213,8 @@ for (const stores of [[us], [us, eu]])
     })
   })
 
-describe("what was published from here", () => {
-  it("says nothing of a file but its text, as the platform keeps it at an address of its own", () => {
+describe("published entities", () => {
+  it("ignore a file's address, which the platform changes", () => {
     const url = "https://cdn.example/a.jpg"
     const catalog = makeCatalog([us], { media: { url, alt: "A", mime_type: "image/jpeg" } })
     const held = { url: "https://shop.example/files/a-1.webp?v=1", mime_type: "image/webp", width: "4" }
@@ -228,7 +228,7 @@ describe("what was published from here", () => {
     assert.isFalse(versionOn(catalog.entity("media"), us).pendingPublish)
   })
 
-  it("keeps a variant's own title where the platform makes one of its options, and follows it where ours was made so", () => {
+  it("keep a variant's own title if the platform derives one from options, and follow it if ours was derived too", () => {
     for (const [title, expected] of [
       ["The small one", "The small one"],
       ["S", "Small"]
@@ -243,7 +243,7 @@ describe("what was published from here", () => {
 })
 
 describe("metafields", () => {
-  it("come with the platform's type where nobody knew them, and go where the store has none any more", () => {
+  it("get the platform's type if they are new, and are removed if the store has none any more", () => {
     const catalog = makeCatalog([us], { product: { title: "Mug" } })
     const held = (values: Values) => ({
       values: { title: "Mug", ...values },
@@ -266,7 +266,7 @@ describe("metafields", () => {
   })
 })
 
-describe("values that mean the same", () => {
+describe("equivalent values", () => {
   it.each([
     ["price", "number_decimal", "10.0", "10.00", true],
     ["price", "number_decimal", "010", "10", true],
@@ -293,7 +293,7 @@ describe("values that mean the same", () => {
     assert.strictEqual(sameValue(key, type, right, left), isSame)
   })
 
-  it("options have the same values in any order, under the same names", () => {
+  it("options are equal with the same names and the same values in any order", () => {
     const options = (...values: ReadonlyArray<string>) => JSON.stringify([{ name: "Size", values }])
     assert.isTrue(sameOptions(options("S", "M"), options("M", "S")))
     assert.isFalse(sameOptions(options("S"), options("M", "S")))

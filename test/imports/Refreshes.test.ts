@@ -129,7 +129,7 @@ for (const engine of engines)
       Layer.orDie
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("bring all that a store has, and write nothing when nothing has changed", () =>
+      it.effect("import a whole store, and write nothing if nothing changed", () =>
         Effect.gen(function* () {
           const { actor, idOf, put } = yield* aMerchant(["shop.example"])
           yield* put("shop.example", [
@@ -229,7 +229,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("take the store's edits, keep drafts, and leave what both edited to a decision", () =>
+      it.effect("take the store's edits, keep drafts, and make fields that both edited conflicts", () =>
         Effect.gen(function* () {
           const { actor, idOf, put } = yield* aMerchant(["one.example", "two.example"])
           yield* Effect.gen(function* () {
@@ -339,7 +339,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("change canonical values on an only store, and make overrides where there are several", () =>
+      it.effect("change canonical values if there is one store, and create overrides if there are several", () =>
         Effect.gen(function* () {
           const { actor, idOf, put } = yield* aMerchant(["a.example", "b.example"])
           yield* Effect.gen(function* () {
@@ -374,7 +374,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("find entities by platform id, by the id that a record says, by SKU and by handle, each once", () =>
+      it.effect("match entities by platform id, the record's entity id, SKU and handle, each once", () =>
         Effect.gen(function* () {
           const { actor, idOf, put, stores } = yield* aMerchant(["match.example"])
           yield* Effect.gen(function* () {
@@ -434,7 +434,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("propose what the store no longer holds for unlinking, and leave first drafts alone", () =>
+      it.effect("propose to unlink entities that left the store, but not entities that were never published", () =>
         Effect.gen(function* () {
           const { accountId, actor, idOf, put, stores } = yield* aMerchant(["gone.example", "other.example"])
           yield* Effect.gen(function* () {
@@ -497,7 +497,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("compare again when the catalog changes meanwhile, without asking the store twice", () =>
+      it.effect("compare again if the catalog changes meanwhile, without reading the store twice", () =>
         Effect.gen(function* () {
           const { actor, put } = yield* aMerchant(["busy.example"])
           yield* Effect.gen(function* () {
@@ -530,7 +530,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("leave alone what the store took from here after its reading began", () =>
+      it.effect("do not overwrite publishes that are newer than the reading", () =>
         Effect.gen(function* () {
           const { actor, idOf, put, stores } = yield* aMerchant(["read.example"])
           yield* Effect.gen(function* () {
@@ -585,7 +585,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("know what a publish brought that ended during their review", () =>
+      it.effect("include publishes that ended during the review", () =>
         Effect.gen(function* () {
           const { accountId, actor, idOf, put } = yield* aMerchant(["passing.example"])
           yield* Effect.gen(function* () {
@@ -668,7 +668,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("refuse records that cannot be kept, and SKUs that lead to several products", () =>
+      it.effect("refuse records that cannot be stored, and SKUs that match several products", () =>
         Effect.gen(function* () {
           const { actor, put } = yield* aMerchant(["odd.example", "torn.example", "orphan.example"])
           yield* Effect.gen(function* () {
@@ -704,7 +704,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("go on in the background, where what they failed of stays with them", () =>
+      it.effect("continue in the background, and record failures with the import", () =>
         Effect.gen(function* () {
           const { accountId, actor, idOf, put } = yield* aMerchant(["back.example"])
           yield* Effect.gen(function* () {
@@ -743,7 +743,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("are refused where they cannot be: each with the way out", () =>
+      it.effect("are refused with the next step if they cannot start", () =>
         Effect.gen(function* () {
           const { actor, put } = yield* aMerchant(["once.example"])
           yield* Effect.gen(function* () {
@@ -796,7 +796,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("of exports have conflicts too, decided in the same way", () =>
+      it.effect("of exports have conflicts too, which are decided in the same way", () =>
         Effect.gen(function* () {
           const { actor } = yield* aMerchant([])
           yield* Effect.gen(function* () {
@@ -865,49 +865,47 @@ for (const engine of engines)
         })
       )
 
-      it.effect(
-        "are forgotten with all that they staged 7 days after they ended, and discarded when nobody decides",
-        () =>
-          Effect.gen(function* () {
-            const { accountId, actor, put } = yield* aMerchant(["old.example"])
-            yield* Effect.gen(function* () {
-              const imports = yield* Imports
-              const sql = yield* SqlClient.SqlClient
-              const changes = yield* CatalogChanges
-              yield* put("old.example", aProductOf("rug", ["S"]))
-              yield* refreshed("old.example")
-              const rug = yield* entityOf("product", "handle", "rug")
-              yield* changes.apply([CatalogChange.SetAttributes({ entityId: rug, values: { title: "Ours" } })])
-              yield* put("old.example", aProductOf("rug", ["S"], { title: "Theirs" }))
-              const { id } = yield* imports.refresh("old.example", quiet)
-              const age = (span: string) =>
-                sql`UPDATE import_run SET updated_at = app_now() - ${span}::interval WHERE account_id = ${accountId}`
-              const left = sql`
+      it.effect("are deleted with their staged data 7 days after their end, and discarded if nobody decides", () =>
+        Effect.gen(function* () {
+          const { accountId, actor, put } = yield* aMerchant(["old.example"])
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const sql = yield* SqlClient.SqlClient
+            const changes = yield* CatalogChanges
+            yield* put("old.example", aProductOf("rug", ["S"]))
+            yield* refreshed("old.example")
+            const rug = yield* entityOf("product", "handle", "rug")
+            yield* changes.apply([CatalogChange.SetAttributes({ entityId: rug, values: { title: "Ours" } })])
+            yield* put("old.example", aProductOf("rug", ["S"], { title: "Theirs" }))
+            const { id } = yield* imports.refresh("old.example", quiet)
+            const age = (span: string) =>
+              sql`UPDATE import_run SET updated_at = app_now() - ${span}::interval WHERE account_id = ${accountId}`
+            const left = sql`
               SELECT (SELECT count(*)::integer FROM import_item WHERE account_id = ${accountId}) AS items,
                      (SELECT count(*)::integer FROM import_conflict WHERE account_id = ${accountId}) AS conflicts,
                      (SELECT count(*)::integer FROM import_record WHERE account_id = ${accountId}) AS records`
-              yield* age("7 days")
-              assert.strictEqual(yield* imports.discardAbandoned, 1)
-              assert.deepInclude(yield* imports.get(id), {
-                phase: "discarded",
-                error: "Nobody accepted or discarded it within 7 days."
-              })
-              // The items of the first one, and the conflict of the second: for whoever looks at it still.
-              yield* age("6 days 23 hours")
-              yield* imports.forgetStaged
-              assert.deepStrictEqual(yield* left, [{ items: 2, conflicts: 1, records: 0 }])
-              // What a process wrote that had lost its import.
-              yield* sql`
+            yield* age("7 days")
+            assert.strictEqual(yield* imports.discardAbandoned, 1)
+            assert.deepInclude(yield* imports.get(id), {
+              phase: "discarded",
+              error: "Nobody accepted or discarded it within 7 days."
+            })
+            // The items of the first one, and the conflict of the second: for whoever looks at it still.
+            yield* age("6 days 23 hours")
+            yield* imports.forgetStaged
+            assert.deepStrictEqual(yield* left, [{ items: 2, conflicts: 1, records: 0 }])
+            // What a process wrote that had lost its import.
+            yield* sql`
               INSERT INTO import_record (account_id, run_id, root, ordinal, kind, platform_id, attributes, related)
               VALUES (${accountId}, ${id}, 1, 1, 'product', 'late', '{}', '{}')`
-              yield* age("7 days")
-              assert.strictEqual(yield* imports.forgetStaged, 2)
-              assert.deepStrictEqual(yield* left, [{ items: 0, conflicts: 0, records: 0 }])
-            }).pipe(actingAs(actor))
-          })
+            yield* age("7 days")
+            assert.strictEqual(yield* imports.forgetStaged, 2)
+            assert.deepStrictEqual(yield* left, [{ items: 0, conflicts: 0, records: 0 }])
+          }).pipe(actingAs(actor))
+        })
       )
 
-      it.effect("follow the order of a gallery, of variants and of members, and ask where both changed it", () =>
+      it.effect("follow the order of galleries, variants and members; an order that both changed is a conflict", () =>
         Effect.gen(function* () {
           const { actor, idOf, put } = yield* aMerchant(["order.example"])
           yield* Effect.gen(function* () {
@@ -1005,7 +1003,7 @@ for (const engine of engines)
         })
       )
 
-      it.effect("decide all at once, and accepting takes the store's value of the rest", () =>
+      it.effect("decide all conflicts at once, and accept with the store's values for the rest", () =>
         Effect.gen(function* () {
           const { actor, idOf, put } = yield* aMerchant(["many.example"])
           yield* Effect.gen(function* () {

@@ -73,7 +73,7 @@ for (const engine of engines)
   describe.skipIf(engine.absent)(`exports for stores with a platform on ${engine.name}`, () => {
     layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
       (it) => {
-        it.effect("count as accepted only where the store holds what they say", () =>
+        it.effect("count as accepted only where the store has the same values", () =>
           Effect.gen(function* () {
             const { actor, bring, idOf, put, states, store } = yield* aShop
             yield* put(aProductOf("tent", ["S"]))
@@ -104,27 +104,25 @@ for (const engine of engines)
           })
         )
 
-        it.effect(
-          "accept of what was accepted before the changed values only: other edits in the store are still to be found",
-          () =>
-            Effect.gen(function* () {
-              const { actor, bring, put, states, store } = yield* aShop
-              yield* put(aProductOf("tent", ["S"]))
-              const imports = yield* Imports
-              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
-                actingAs(actor)
-              )
-              yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
-              const run = yield* bring(fileOf("vendor.csv", tent))
-              assert.strictEqual(run.summary.conflicts, 0)
-              assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
-              const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
-              assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
-              yield* imports.discard(review.id).pipe(actingAs(actor))
-            })
+        it.effect("update only changed values of earlier acceptances: other edits in the store are still found", () =>
+          Effect.gen(function* () {
+            const { actor, bring, put, states, store } = yield* aShop
+            yield* put(aProductOf("tent", ["S"]))
+            const imports = yield* Imports
+            yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+              actingAs(actor)
+            )
+            yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
+            const run = yield* bring(fileOf("vendor.csv", tent))
+            assert.strictEqual(run.summary.conflicts, 0)
+            assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
+            const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
+            assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
+            yield* imports.discard(review.id).pipe(actingAs(actor))
+          })
         )
 
-        it.effect("count as accepted nowhere while the store cannot be read, and say so", () =>
+        it.effect("count as accepted nowhere while the store cannot be read, and report it", () =>
           Effect.gen(function* () {
             const { actor, bring, put, states, store } = yield* aShop
             yield* put(aProductOf("tent", ["S"]))
@@ -141,7 +139,7 @@ for (const engine of engines)
           })
         )
 
-        it.effect("publish again what the store accepted and does not have", () =>
+        it.effect("publish again values that the store accepted but does not have", () =>
           Effect.gen(function* () {
             const { actor, empty, idOf, put, store } = yield* aShop
             yield* put(aProductOf("tent", ["S"]))
@@ -162,7 +160,7 @@ for (const engine of engines)
           })
         )
 
-        it.effect("take more than ten entities off a store only with a confirmation, and list them", () =>
+        it.effect("remove more than ten entities from a store only after a confirmation, and list them", () =>
           Effect.gen(function* () {
             const { actor, empty, put, states, store } = yield* aShop
             yield* put([

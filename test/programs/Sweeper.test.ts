@@ -14,7 +14,7 @@ const noLeases = Layer.succeed(LeasesRepo, { endOfGone: Effect.succeed(0) })
 
 const silent = Logger.remove(Logger.defaultLogger)
 
-it.scoped("every server looks for lost leases every 10 s and sweeps every hour, whatever fails", () =>
+it.scoped("looks for lost leases every 10 s and sweeps every hour, also after failures", () =>
   Effect.gen(function* () {
     const asked = { resume: 0, discardAbandoned: 0, forgetStaged: 0, sessions: 0, tokens: 0, forget: 0 }
     const count = (what: keyof typeof asked) =>
@@ -56,7 +56,7 @@ it.scoped("every server looks for lost leases every 10 s and sweeps every hour, 
   }).pipe(Effect.provide(silent))
 )
 
-it.scoped("no account waits while the import of another is finished", () =>
+it.scoped("no account waits for the import of another", () =>
   Effect.gen(function* () {
     let begun = 0
     yield* Layer.build(

@@ -32,7 +32,7 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "other columns",
     content: lines("id,name", "1,Mug"),
-    message: 'Line 1: This is no header of a Shopify product export: "Handle" and "Title" are missing.'
+    message: 'Line 1: This is not a header of a Shopify product export: "Handle" and "Title" are missing.'
   },
   {
     what: "an inventory export, of products that are here",
@@ -47,7 +47,7 @@ export const badExports: ReadonlyArray<BadExport> = [
     what: "no header",
     content: lines("mug,Mug,true,true,5.00", "cup,Cup,true,true,4.00"),
     message:
-      "Line 1: The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+      "Line 1: The first line is not a header: it has values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
   },
   {
     what: "an open quote",
@@ -66,7 +66,7 @@ export const badExports: ReadonlyArray<BadExport> = [
     message: "Line 2: The file contains U+0000: it is not a text file."
   },
   { what: "nothing", content: "", message: "The file is empty." },
-  { what: "no rows", content: lines(head), message: "The file has a header and no product." },
+  { what: "no rows", content: lines(head), message: "The file has a header but no products." },
   {
     what: "no title",
     content: lines(head, "mug,Mug,M-1,5.00", "pot,,P-1,3.00"),
@@ -80,7 +80,7 @@ export const badExports: ReadonlyArray<BadExport> = [
   {
     what: "a misfit price",
     content: lines(head, "mug,Mug,M-1,9.00", 'pot,Pot,P-1,"3,00 €"'),
-    message: 'Line 3, column "Variant Price": "3,00 €" is no number of 0 or more, written like 12.50.'
+    message: 'Line 3, column "Variant Price": "3,00 €" is not a number of 0 or more, written like 12.50.'
   },
   {
     what: "SKUs that lead to different products",
@@ -119,7 +119,7 @@ export const badPaths: ReadonlyArray<{
       writeFileSync(path, goodExport)
       chmodSync(path, 0)
     },
-    message: () => "The service has no right to read the file."
+    message: () => "The service has no permission to read the file."
   }
 ]
 

@@ -9,7 +9,6 @@ import { guide } from "./OpenApiGuide.ts"
 import { headers, headersOf, ifNoneMatch } from "./OpenApiHeaders.ts"
 import { isRecord, type JsonSchema, mapValues, namesIn, referred, type Schemas, tidySchema } from "./OpenApiSchemas.ts"
 
-/** Where the document is served. */
 export const openApiPath = "/api/v1/openapi.json"
 
 interface Reference {
@@ -42,14 +41,14 @@ interface Operation {
   readonly description?: string | undefined
   readonly deprecated?: boolean | undefined
   readonly security: ReadonlyArray<{ readonly [scheme: string]: ReadonlyArray<string> }>
-  /** A bearer scheme has no place for scopes that every linter takes. */
+  /** An extension, because linters refuse scopes of a bearer scheme. */
   readonly "x-required-scope"?: AnyScope
   readonly parameters: ReadonlyArray<Parameter | Reference>
   readonly requestBody?: { readonly required: boolean; readonly content: { readonly [contentType: string]: MediaType } }
   readonly responses: { readonly [status: string]: Response | Reference }
 }
 
-/** OpenAPI 3.1, as far as this service uses it. */
+/** The parts of OpenAPI 3.1 that this service uses. */
 export interface OpenApiDocument {
   readonly openapi: string
   readonly info: {
@@ -77,27 +76,27 @@ const ifNoneMatchReference: Reference = { $ref: "#/components/parameters/IfNoneM
 const notModifiedReference: Reference = { $ref: "#/components/responses/NotModified" }
 
 const notModified: Response = {
-  description: "A body that `If-None-Match` names is still current: none is sent.",
+  description: "The body named by `If-None-Match` is still current; no body is sent.",
   headers: headersOf("304")
 }
 
-/** Raised by the library where no definition of ours is: it never leaves the service. */
+/** The library adds it to every endpoint; this service never sends it. */
 const libraryErrors = ["HttpApiDecodeError"]
 
-/** The schema of a body, the library's own errors left out. */
+/** The schema of a body without the library's errors. */
 const ownSchema = (schema: JsonSchema): JsonSchema | undefined => {
   const alternatives = Array.isArray(schema.anyOf) ? (schema.anyOf as ReadonlyArray<JsonSchema>) : [schema]
   const own = alternatives.filter((alternative) => !libraryErrors.includes(referred(alternative) ?? ""))
   return own.length === alternatives.length ? schema : own.length > 1 ? { anyOf: own } : own[0]
 }
 
-/** The error whose envelope a named schema is. */
+/** The error of a named envelope schema. */
 const errorOf = (schemaName: string | undefined): ErrorTag | undefined =>
   [schemaName, schemaName?.replace(/Error$/, "")].find(
     (name): name is ErrorTag => name !== undefined && Object.hasOwn(errorCodes, name)
   )
 
-/** An example of a body, where its schema or, in a list, that of its items has one. */
+/** The example of a body, or of a list whose items have one. */
 const bodyExample = (schema: JsonSchema, path: string): unknown => {
   const name = referred(schema)
   if (name !== undefined) return exampleOf(name, path)
@@ -116,7 +115,7 @@ const mediaType = (schema: JsonSchema, path: string): MediaType => {
   return example === undefined ? { schema } : { schema, example }
 }
 
-/** An error answers the same whatever was asked: one response for all operations. */
+/** The response of an error, which all operations share. */
 const errorResponse = (tag: ErrorTag, schemaName: string, schemas: Schemas): Response => ({
   description: String(schemas[schemaName]?.description),
   headers: headersOf(String(errorCodes[tag].status)),
@@ -145,7 +144,7 @@ const scopesOf = (api: HttpApi.HttpApi.Any): ReadonlyMap<string, AnyScope> => {
   return scopes
 }
 
-/** What every request may be answered, before anything else is known of it. */
+/** Errors that every request can get. */
 const anyRequest: ReadonlyArray<ErrorTag> = [
   "ValidationFailed",
   "RequestTimeout",
@@ -158,7 +157,7 @@ const anyRequest: ReadonlyArray<ErrorTag> = [
 const referTo = (tags: ReadonlyArray<ErrorTag>) =>
   Object.fromEntries(tags.map((tag) => [errorCodes[tag].status, { $ref: `#/components/responses/${tag}` }]))
 
-/** An operation beside the definition: it asks for no credential and spends of no budget. */
+/** An operation that is not part of the API definition. It needs no key and uses no budget. */
 const openOperation = (operation: {
   readonly operationId: string
   readonly summary: string
@@ -171,7 +170,7 @@ const openOperation = (operation: {
     operationId: operation.operationId,
     tags: [serviceTag],
     summary: operation.summary,
-    description: `${operation.description} No key is asked for and no budget is spent.`,
+    description: `${operation.description} It needs no key and uses no budget.`,
     security: [],
     parameters: [ifNoneMatchReference],
     responses: {
@@ -207,26 +206,25 @@ const openPaths = {
   }),
   "/healthz": openOperation({
     operationId: "getHealth",
-    summary: "Whether the process answers",
-    description: "For supervisors: a process that does not answer wants to be restarted.",
-    answer: "It does.",
+    summary: "Check that the process answers",
+    description: "For supervisors: restart a process that does not answer.",
+    answer: "The process answers.",
     body: health("ok")
   }),
   "/readyz": openOperation({
     operationId: "getReadiness",
-    summary: "Whether the service can serve",
+    summary: "Check that the service is ready",
     description:
       "For load balancers: 503 while the database does not answer, its schema is not current, or the service is shutting down.",
-    answer: "It can.",
+    answer: "The service is ready.",
     body: health("ready"),
     errors: ["Unavailable"]
   })
 }
 
 /**
- * What is published of an API: the document that the library derives from it, with what only we know of our answers
- * (headers, 304, the scopes) and without what they never are (the library's own errors, successes that no credential can
- * reach).
+ * Makes the published document from the one that the library derives. It adds headers, 304 and scopes, and removes the
+ * library's own errors and successes that no credential can reach.
  */
 export const published =
   (api: HttpApi.HttpApi.Any) =>
@@ -316,10 +314,10 @@ export const published =
         contact: { name: "The operator of this service" },
         license: { name: "MIT", identifier: "MIT" }
       },
-      servers: [{ url: "/", description: "Where this document was read." }],
+      servers: [{ url: "/", description: "The server of this document." }],
       tags: [
         ...spec.tags.map(({ description, name }) => ({ name, description: description ?? name })),
-        { name: serviceTag, description: "The document and the health of the service itself." }
+        { name: serviceTag, description: "This document, and health checks." }
       ],
       paths,
       components: {

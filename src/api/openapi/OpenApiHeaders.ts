@@ -1,6 +1,6 @@
 import { entityTagExample, requestIdExample } from "./OpenApiExamples.ts"
 
-/** Every header that an answer may carry, as the document describes it. */
+/** All response headers. */
 export const headers = {
   "X-RateLimit-Limit": {
     description: "Size of the budget for the current window, in requests.",
@@ -21,25 +21,25 @@ export const headers = {
     example: 1770136920
   },
   "X-RateLimit-Scope": {
-    description: "Which budget is the tighter one: the key's own, or that of all keys of the account.",
+    description: "The budget with less left: the key's own, or the account's for all its keys.",
     required: true,
     schema: { type: "string", enum: ["key", "account"] },
     example: "key"
   },
   "X-Request-Id": {
-    description: "Names this request. The `request_id` of an error equals it.",
+    description: "Id of this request, equal to `request_id` in errors.",
     required: true,
     schema: { type: "string" },
     example: requestIdExample
   },
   "Cache-Control": {
-    description: "A private cache may keep the answer and asks again before it uses it.",
+    description: "A private cache may store the response, and must revalidate it before use.",
     required: true,
     schema: { type: "string", enum: ["private, no-cache"] },
     example: "private, no-cache"
   },
   Vary: {
-    description: "Answers differ by credential.",
+    description: "Responses differ by credential.",
     required: true,
     schema: { type: "string", enum: ["Authorization"] },
     example: "Authorization"
@@ -83,19 +83,18 @@ const ofStatus: { readonly [status: string]: ReadonlyArray<HeaderName> } = {
   429: ["Retry-After"]
 }
 
-/** The headers of an answer by its status, as references. */
+/** References to the headers of a status. */
 export const headersOf = (status: string): { readonly [name: string]: { readonly $ref: string } } =>
   Object.fromEntries(
     [...onEvery, ...(ofStatus[status] ?? [])].map((name) => [name, { $ref: `#/components/headers/${name}` }])
   )
 
-/** What makes a read conditional. */
 export const ifNoneMatch = {
   name: "If-None-Match",
   in: "header",
   required: false,
   description:
-    "Tags of bodies at hand, as `ETag` gave them; `*` names any. While one of them is current, the answer is 304.",
+    "`ETag` values of stored responses, or `*` for any. If one of them is still current, the response is 304.",
   schema: { type: "string" },
   example: entityTagExample
 }

@@ -65,7 +65,7 @@ const unreadable =
   (error: unknown): ImportFileRejected => {
     const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
     if (code === "ENOENT" || code === "ENOTDIR") return aboutFile(`There is no such file: ${path}`)
-    if (code === "EACCES" || code === "EPERM") return aboutFile("The service has no right to read the file.")
+    if (code === "EACCES" || code === "EPERM") return aboutFile("The service has no permission to read the file.")
     return aboutFile(`The file cannot be read (${code}).`)
   }
 
@@ -246,8 +246,8 @@ const brokenCell = ({ line: firstLine, pending, separator }: CsvRecords): Broken
 
 const brokenReasons: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: "The quote that opens this cell is never closed.",
-  CSV_INVALID_CLOSING_QUOTE: "This quoted cell goes on behind its closing quote: quotes inside it must be doubled.",
-  INVALID_OPENING_QUOTE: "This cell has a quote inside and none around it: quote the cell and double the quote inside.",
+  CSV_INVALID_CLOSING_QUOTE: "This cell has text after its closing quote: quotes inside a cell must be doubled.",
+  INVALID_OPENING_QUOTE: "This cell contains a quote but is not quoted: quote the cell and double the quote inside.",
   CSV_MAX_RECORD_SIZE: "The record is longer than 1 MiB: a quote may be left open."
 }
 
@@ -264,7 +264,7 @@ const openFile = Effect.fnUntraced(function* (path: string) {
   const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable(path) })
   // Checked first: opening a pipe would wait for a writer.
   if (found.isDirectory()) return yield* aboutFile("This is a directory, not a file.")
-  if (!found.isFile()) return yield* aboutFile("This is no regular file.")
+  if (!found.isFile()) return yield* aboutFile("This is not a regular file.")
   const handle = yield* Effect.acquireRelease(
     Effect.tryPromise({ try: () => open(path, "r"), catch: unreadable(path) }),
     (opened) => Effect.ignore(Effect.tryPromise(() => opened.close()))
@@ -331,7 +331,7 @@ const makeReading = (file: OpenFile) => {
     return ImportFileRejected.at(
       line,
       products?.columns.names[index] ?? null,
-      brokenReasons[code] ?? "The record is no CSV."
+      brokenReasons[code] ?? "The record is not valid CSV."
     )
   }
 
@@ -351,7 +351,7 @@ const makeReading = (file: OpenFile) => {
     const last = products.end()
     isAllRead = true
     if (problems.rejected !== null) return yield* problems.rejected
-    if (last === null) return yield* aboutFile("The file has a header and no product.")
+    if (last === null) return yield* aboutFile("The file has a header but no products.")
     isDone = true
     return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file.size))]
   })

@@ -38,7 +38,9 @@ export const within =
 export const anyText: CellRule = Either.right
 
 export const lineOfText: CellRule = (cell) =>
-  lineBreaks(cell) === 0 ? Either.right(cell) : Either.left("This value is a single line of text and has a line break.")
+  lineBreaks(cell) === 0
+    ? Either.right(cell)
+    : Either.left("This value must be a single line, but it has a line break.")
 
 const indexedText =
   (noun: string): CellRule =>
@@ -66,7 +68,7 @@ const decimal = /^\d{1,13}(?:\.\d{1,9})?$/
 export const decimalNumber: CellRule = (cell) =>
   decimal.test(cell.trim())
     ? Either.right(cell.trim())
-    : Either.left(`${quoted(cell)} is no number of 0 or more, written like 12.50.`)
+    : Either.left(`${quoted(cell)} is not a number of 0 or more, written like 12.50.`)
 
 /** Numbers with separators for thousands or decimals: `1.234,50`, `12,5`. */
 const withComma = /^(\d{1,3}(?:\.\d{3})+|\d{1,13}),(\d{1,9})$/
@@ -85,7 +87,7 @@ export const decimalCommaNumber: CellRule = (cell) => {
 export const wholeNumber: CellRule = (cell) =>
   /^\d{1,9}$/.test(cell.trim())
     ? Either.right(cell.trim())
-    : Either.left(`${quoted(cell)} is no whole number of 0 or more.`)
+    : Either.left(`${quoted(cell)} is not a whole number of 0 or more.`)
 
 const oneOf =
   (...allowed: ReadonlyArray<string>): CellRule =>
@@ -110,7 +112,7 @@ export const webAddress: CellRule = (cell) => {
   const url = cell.trim()
   return /^https?:\/\//i.test(url) && !/\s/.test(url) && URL.canParse(url)
     ? Either.right(url)
-    : Either.left(`${quoted(cell)} is no absolute http or https address.`)
+    : Either.left(`${quoted(cell)} is not an absolute http or https address.`)
 }
 
 /** Grams in one of each unit: the international pound and ounce. */

@@ -154,7 +154,7 @@ export const readHeader = (
   if (other !== undefined) return refused(other)
   if (isNoHeader(cells))
     return refused(
-      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+      "The first line is not a header: it has values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
     )
   const at: Partial<Record<Column, number>> = {}
   const metafields = { product: new Map<string, number>(), variant: new Map<string, number>() }
@@ -171,11 +171,11 @@ export const readHeader = (
     seen.set(name, index)
     if (column !== undefined) {
       const same = at[column]
-      if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
+      if (same !== undefined) return rejected(`This column means the same as ${quoted(names[same] ?? "")}: keep one.`)
       at[column] = index
     } else if (owner !== undefined && key !== null) {
       const same = metafields[owner].get(key)
-      if (same !== undefined) return rejected(`This column says the same as ${quoted(names[same] ?? "")}: keep one.`)
+      if (same !== undefined) return rejected(`This column means the same as ${quoted(names[same] ?? "")}: keep one.`)
       metafields[owner].set(key, index)
     } else ignored.push(index)
   }
@@ -184,7 +184,7 @@ export const readHeader = (
     const other = names.find((given) => given.toLowerCase() === name.toLowerCase())
     return other === undefined ? [] : [`${quoted(name)} is spelled ${quoted(other)} there`]
   })
-  const isWrong = (reason: string) => refused(`This is no header of a Shopify product export: ${reason}`)
+  const isWrong = (reason: string) => refused(`This is not a header of a Shopify product export: ${reason}`)
   if (at.handle === undefined)
     return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)

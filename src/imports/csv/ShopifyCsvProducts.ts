@@ -286,7 +286,7 @@ export class ShopifyCsvProducts {
         byOptions ? "option1" : line.has("sku") ? "sku" : null,
         byOptions
           ? `The variant on line ${twin} has the same option values.`
-          : `Nothing tells this variant from the one on line ${twin}: variants need option values or different SKUs.`
+          : `This variant cannot be distinguished from the one on line ${twin}: variants need option values or different SKUs.`
       )
     draft.identities.set(identity, line.record.line)
     draft.variants.push({
@@ -317,7 +317,7 @@ export class ShopifyCsvProducts {
       if (!line.has(nameColumn) || !line.has(column)) continue
       const name = draft.options[index] ?? ""
       if (name !== "" && values[column] === "")
-        line.reject(column, `The product has the option ${quoted(name)}, and this variant no value of it.`)
+        line.reject(column, `The product has the option ${quoted(name)}, but this variant has no value for it.`)
       if (name === "" && values[column] !== "" && values[column] !== noOptionValue)
         line.reject(
           column,

@@ -155,7 +155,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("says nothing about columns that it does not have", () =>
+  it.effect("has no values for missing columns", () =>
     Effect.gen(function* () {
       const [product] = yield* read(lines("Variant Price,Handle,Image Src", "5,mug,https://a.example/1.jpg"))
       assert.deepStrictEqual(product, {
@@ -169,7 +169,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("is told which SKUs several of its products have", () =>
+  it.effect("lists SKUs that several of its products share", () =>
     Effect.gen(function* () {
       const { sharedSkus } = yield* inspect(
         lines(
@@ -185,7 +185,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("takes the status from Published when it has no Status, and leaves a unit without grams alone", () =>
+  it.effect("takes the status from Published if it has no Status, and ignores a unit without grams", () =>
     Effect.gen(function* () {
       const products = yield* read(
         lines("Handle,Published,Variant Price,Variant Weight Unit", "a,true,1,kg", "b,FALSE,1,kg", "c, ,1,kg")
@@ -198,7 +198,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("takes what is active and not published to the online store for a draft, and counts it", () =>
+  it.effect("imports active products that are not published to the online store as drafts, and counts them", () =>
     Effect.gen(function* () {
       const content = lines(
         "Handle,Published,Status",
@@ -238,7 +238,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("keeps a picture that several lines name once, behind those that have a place when it has none", () =>
+  it.effect("keeps an image of several lines once, after images with a position if it has none", () =>
     Effect.gen(function* () {
       const [product] = yield* read(
         lines(
@@ -275,7 +275,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("tells how far it was read", () =>
+  it.effect("reports the reading's progress", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const records = Array.from({ length: 4000 }, (_, index) => `mug-${index},${"Mug ".repeat(20)}`)
@@ -341,7 +341,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("reads decimal commas where no comma separates cells, unless they may mean thousands", () =>
+  it.effect("reads decimal commas if no comma separates cells, unless they may mean thousands", () =>
     Effect.gen(function* () {
       const priced = (price: string) =>
         inspect(lines("Handle;Title;Variant Price;Variant Grams", `mug;Mug;${price};0,5`)).pipe(
@@ -366,12 +366,12 @@ describe("Shopify export", () => {
         )
       assert.strictEqual(
         (yield* Effect.flip(priced("1,234.50"))).message,
-        'Line 2, column "Variant Price": "1,234.50" is no number of 0 or more, written like 12.50.'
+        'Line 2, column "Variant Price": "1,234.50" is not a number of 0 or more, written like 12.50.'
       )
     })
   )
 
-  it.effect("takes handles in any case for the same product, in lower case as Shopify does", () =>
+  it.effect("treats handles in any case as the same product, in lower case as Shopify does", () =>
     Effect.gen(function* () {
       const products = yield* read(
         lines(
@@ -418,7 +418,7 @@ describe("Shopify export", () => {
     })
   )
 
-  it.effect("reads the same wherever its bytes are cut", () =>
+  it.effect("reads the same wherever its bytes are split", () =>
     Effect.gen(function* () {
       const head = '\uFEFFHandle,Title,Body (HTML)\r\nmug,Mug,"'
       const tail = '😀""é""\r\n\r\n𝕏","\r\ncup,Cup,"x'
@@ -439,7 +439,7 @@ describe("Shopify export", () => {
 })
 
 describe("weight", () => {
-  it("is the shortest that makes the same grams", () => {
+  it("is the shortest number with the same grams", () => {
     const cases: ReadonlyArray<readonly [unit: string, grams: string, weight: string]> = [
       ["lb", "454", "1"],
       ["lb", "453.59237", "1"],
@@ -462,7 +462,7 @@ describe("weight", () => {
       assert.strictEqual(weightIn(unit, grams), weight, `${grams} g in ${unit}`)
   })
 
-  it("comes back as the grams of the file", () => {
+  it("converts back to the file's grams", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(["g", 1], ["kg", 1000], ["lb", 453.59237], ["oz", 28.349523125] as const),
@@ -634,7 +634,7 @@ describe("a file that is refused", () => {
   const refusals: ReadonlyArray<Refusal> = [
     ["empty", "", null, null, "The file is empty."],
     ["nothing but blank lines", "\uFEFF\r\n \n\n", null, null, "The file is empty."],
-    ["a header alone", `${head}\n\n,,,,,\n`, null, null, "The file has a header and no product."],
+    ["a header alone", `${head}\n\n,,,,,\n`, null, null, "The file has a header but no products."],
     [
       "binary",
       Buffer.from("PK\u0003\u0004\n\u0014\u0000\u0006"),
@@ -686,14 +686,14 @@ describe("a file that is refused", () => {
       ),
       1,
       null,
-      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+      "The first line is not a header: it has values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
     ],
     [
       "no header, and semicolons",
       lines("tern;Tern Tote;12,50", "mug;Mug;9,00"),
       1,
       null,
-      "The first line is no header: it holds values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
+      "The first line is not a header: it has values, not the names of a product export's columns (Handle, Title, ...). Add the header line, or export the products again."
     ],
     ...(
       [
@@ -724,42 +724,42 @@ describe("a file that is refused", () => {
       lines("id,name", "1,Mug"),
       1,
       null,
-      'This is no header of a Shopify product export: "Handle" and "Title" are missing.'
+      'This is not a header of a Shopify product export: "Handle" and "Title" are missing.'
     ],
     [
       "a header in another case",
       lines("handle,TITLE,Vendor", "mug,Mug,House"),
       1,
       null,
-      'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
+      'This is not a header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
     ],
     [
       "a header in another case, with columns without a name",
       lines("handle,title,,", "mug,Mug,,"),
       1,
       null,
-      'This is no header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "title" there.'
+      'This is not a header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "title" there.'
     ],
     [
       "a Handle in another case",
       lines("HANDLE,Title", "mug,Mug"),
       1,
       null,
-      'This is no header of a Shopify product export: "Handle" is missing; "Handle" is spelled "HANDLE" there.'
+      'This is not a header of a Shopify product export: "Handle" is missing; "Handle" is spelled "HANDLE" there.'
     ],
     [
       "no Handle",
       lines("Title,Vendor", "Mug,House"),
       1,
       null,
-      'This is no header of a Shopify product export: "Handle" is missing.'
+      'This is not a header of a Shopify product export: "Handle" is missing.'
     ],
     [
       "nothing but handles",
       lines("Handle,Command", "mug,NEW"),
       1,
       null,
-      'This is no header of a Shopify product export: it names no other of its columns than "Handle".'
+      'This is not a header of a Shopify product export: it names no other of its columns than "Handle".'
     ],
     [
       "a column twice",
@@ -773,14 +773,14 @@ describe("a file that is refused", () => {
       lines("Handle,Title,Variant SKU,SKU", "mug,Mug,1,1"),
       1,
       "SKU",
-      'Line 1, column "SKU": This column says the same as "Variant SKU": keep one.'
+      'Line 1, column "SKU": This column means the same as "Variant SKU": keep one.'
     ],
     [
       "a metafield under two names",
       lines("Handle,A (product.metafields.a.b),B (product.metafields.a.b)", "mug,1,1"),
       1,
       "B (product.metafields.a.b)",
-      'Line 1, column "B (product.metafields.a.b)": This column says the same as "A (product.metafields.a.b)": keep one.'
+      'Line 1, column "B (product.metafields.a.b)": This column means the same as "A (product.metafields.a.b)": keep one.'
     ],
     ["too few cells", lines(head, "mug,Mug,,,,", "cup,Cup"), 3, null, "The record has 2 cells, the header has 6."],
     ["too many cells", lines(head, "mug,Mug,,,,,"), 2, null, "The record has 7 cells, the header has 6."],
@@ -796,7 +796,7 @@ describe("a file that is refused", () => {
       lines(head, 'mug,"Mug,,,,', 'cup,"Cup",,,,'),
       2,
       "Title",
-      "This quoted cell goes on behind its closing quote: quotes inside it must be doubled."
+      "This cell has text after its closing quote: quotes inside a cell must be doubled."
     ],
     [
       "an open quote in the header",
@@ -810,7 +810,7 @@ describe("a file that is refused", () => {
       lines(head, "", "mug,Mug,,,,", 'pot,Pot 12" wide,,,,'),
       4,
       "Title",
-      "This cell has a quote inside and none around it: quote the cell and double the quote inside."
+      "This cell contains a quote but is not quoted: quote the cell and double the quote inside."
     ],
     ["a line without end", lines(head, "mug,Mug,,,,", `cup,${long},,,,`), 3, null, "The line is longer than 1 MiB."],
     ["a line of 10 MB", Buffer.alloc(10_000_000, ","), 1, null, "The line is longer than 1 MiB."],
@@ -863,7 +863,7 @@ describe("a file that is refused", () => {
       lines(head, '"mug","M\nug",,,,'),
       2,
       "Title",
-      "This value is a single line of text and has a line break."
+      "This value must be a single line, but it has a line break."
     ],
     [
       "a product in two places",
@@ -877,14 +877,14 @@ describe("a file that is refused", () => {
       lines(head, "mug,Mug,,,1,", 'cup,Cup,Size,S,"2,50\n €",'),
       3,
       "Variant Price",
-      '"2,50\\n €" is no number of 0 or more, written like 12.50.'
+      '"2,50\\n €" is not a number of 0 or more, written like 12.50.'
     ],
     [
       "a misfit price that is long",
       lines("Handle,Body (HTML),Variant Price", `mug,"<p>\n</p>\r\n",${"9".repeat(60)}`),
       4,
       "Variant Price",
-      `"${"9".repeat(40)}"... is no number of 0 or more, written like 12.50.`
+      `"${"9".repeat(40)}"... is not a number of 0 or more, written like 12.50.`
     ],
     ...["-1", "1e3", ".5", "5.", "1,000.00", "NaN", "0x1", "٣"].map(
       (price): Refusal => [
@@ -892,7 +892,7 @@ describe("a file that is refused", () => {
         lines(head, `mug,Mug,,,"${price}",`),
         2,
         "Variant Price",
-        `"${price}" is no number of 0 or more, written like 12.50.`
+        `"${price}" is not a number of 0 or more, written like 12.50.`
       ]
     ),
     [
@@ -900,14 +900,14 @@ describe("a file that is refused", () => {
       lines("Handle,Variant Price,Variant Compare At Price", "mug,1,free"),
       2,
       "Variant Compare At Price",
-      '"free" is no number of 0 or more, written like 12.50.'
+      '"free" is not a number of 0 or more, written like 12.50.'
     ],
     [
       "misfit grams",
       lines("Handle,Variant Price,Variant Grams", "mug,1,-5"),
       2,
       "Variant Grams",
-      '"-5" is no number of 0 or more, written like 12.50.'
+      '"-5" is not a number of 0 or more, written like 12.50.'
     ],
     [
       "an unknown unit",
@@ -935,28 +935,28 @@ describe("a file that is refused", () => {
       lines(head, "mug,Mug,,,,mug.jpg"),
       2,
       "Image Src",
-      '"mug.jpg" is no absolute http or https address.'
+      '"mug.jpg" is not an absolute http or https address.'
     ],
     [
       "an image of another kind of address",
       lines(head, "mug,Mug,,,,javascript:alert(1)"),
       2,
       "Image Src",
-      '"javascript:alert(1)" is no absolute http or https address.'
+      '"javascript:alert(1)" is not an absolute http or https address.'
     ],
     [
       "a variant's image without an address",
       lines("Handle,Variant Price,Variant Image", "mug,1,https://"),
       2,
       "Variant Image",
-      '"https://" is no absolute http or https address.'
+      '"https://" is not an absolute http or https address.'
     ],
     [
       "a misfit position",
       lines("Handle,Image Src,Image Position", "mug,https://a.example/1.jpg,1.5"),
       2,
       "Image Position",
-      '"1.5" is no whole number of 0 or more.'
+      '"1.5" is not a whole number of 0 or more.'
     ],
     [
       "the same variant twice",
@@ -970,14 +970,14 @@ describe("a file that is refused", () => {
       lines("Handle,Variant Price", "mug,1", "mug,2"),
       3,
       null,
-      "Nothing tells this variant from the one on line 2: variants need option values or different SKUs."
+      "This variant cannot be distinguished from the one on line 2: variants need option values or different SKUs."
     ],
     [
       "the same SKU twice, and no options",
       lines("Handle,Variant SKU", "mug,M-1", "mug,M-1"),
       3,
       "Variant SKU",
-      "Nothing tells this variant from the one on line 2: variants need option values or different SKUs."
+      "This variant cannot be distinguished from the one on line 2: variants need option values or different SKUs."
     ],
     [
       "an option without a name",
@@ -991,7 +991,7 @@ describe("a file that is refused", () => {
       lines(head, "mug,Mug,Size,S,1,", "mug,,,,2,"),
       3,
       "Option1 Value",
-      'The product has the option "Size", and this variant no value of it.'
+      'The product has the option "Size", but this variant has no value for it.'
     ],
     [
       "2,049 variants",
@@ -1022,7 +1022,7 @@ describe("a file that is refused", () => {
     )
   )
 
-  it.effect("is told with all its problems, by line and column, also those before a record that breaks", () =>
+  it.effect("is refused with all its problems, by line and column, also those before a broken record", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const path = yield* written(
@@ -1032,8 +1032,8 @@ describe("a file that is refused", () => {
         assert.deepStrictEqual(
           problems.map(({ column, line, reason }) => [line, column, reason]),
           [
-            [2, "Variant Price", '"free" is no number of 0 or more, written like 12.50.'],
-            [2, "Image Src", '"ftp://x" is no absolute http or https address.'],
+            [2, "Variant Price", '"free" is not a number of 0 or more, written like 12.50.'],
+            [2, "Image Src", '"ftp://x" is not an absolute http or https address.'],
             [3, null, "The record has 1 cells, the header has 6."],
             [5, "Handle", "Every line must name its product by a handle."],
             [6, "Title", "The first line of a product must have its title."],
@@ -1043,13 +1043,13 @@ describe("a file that is refused", () => {
         assert.strictEqual(count, 6)
         assert.strictEqual(
           message,
-          'The file has 6 problems. The first: Line 2, column "Variant Price": "free" is no number of 0 or more, written like 12.50.'
+          'The file has 6 problems. The first: Line 2, column "Variant Price": "free" is not a number of 0 or more, written like 12.50.'
         )
       })
     )
   )
 
-  it.effect("is told with its first 100 problems, and how many there are", () =>
+  it.effect("is refused with its first 100 problems and their total", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const records = Array.from({ length: 5000 }, (_, index) => `mug-${index},Mug,,,free,`)
@@ -1063,7 +1063,7 @@ describe("a file that is refused", () => {
     )
   )
 
-  it.effect("is absent, a directory, a pipe or not to be read", () =>
+  it.effect("is missing, a directory, a pipe or unreadable", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const path = yield* directory
@@ -1072,7 +1072,7 @@ describe("a file that is refused", () => {
         assert.deepStrictEqual(yield* refusalOf(absent), about(`There is no such file: ${absent}`))
         assert.deepStrictEqual(yield* refusalOf(path), about("This is a directory, not a file."))
         execFileSync("mkfifo", [join(path, "pipe")])
-        assert.deepStrictEqual(yield* refusalOf(join(path, "pipe")), about("This is no regular file."))
+        assert.deepStrictEqual(yield* refusalOf(join(path, "pipe")), about("This is not a regular file."))
         assert.deepStrictEqual(
           yield* refusalOf(join(path, "a\0b")),
           about("The file cannot be read (ERR_INVALID_ARG_VALUE).")
@@ -1081,7 +1081,7 @@ describe("a file that is refused", () => {
         writeFileSync(join(path, "mine.csv"), head, { mode: 0o000 })
         assert.deepStrictEqual(
           yield* refusalOf(join(path, "mine.csv")),
-          about("The service has no right to read the file.")
+          about("The service has no permission to read the file.")
         )
       })
     )
@@ -1128,7 +1128,7 @@ describe.skipIf(!existsSync(realExports))("real exports (read from ../shared/dat
     "liquid-course.csv": [20, 21, 21]
   }
 
-  it.effect("hold what they hold", () =>
+  it.effect("have the expected counts", () =>
     Effect.gen(function* () {
       for (const [name, counted] of Object.entries(counts)) {
         const { hasTitle, images, products, skippedLines, variants } = yield* inspected(`${realExports}${name}`)
@@ -1138,7 +1138,7 @@ describe.skipIf(!existsSync(realExports))("real exports (read from ../shared/dat
     })
   )
 
-  it.effect("say what they say", () =>
+  it.effect("have the expected values", () =>
     Effect.gen(function* () {
       const jewelery = productsIn(yield* partsOf(`${realExports}jewelery.csv`))
       const product = (handle: string) => jewelery.find((found) => found.handle === handle)

@@ -1,5 +1,5 @@
--- A canonical change that commits without a new place in the change order would be skipped by every walk. These guards
--- run at commit, re-read the row that should have been stamped, and refuse the transaction.
+-- If a change of canonical values committed without a new stamp, every reader of a list would miss it. These triggers run at
+-- commit, read the row that should have the stamp, and refuse the transaction if it has none.
 
 CREATE FUNCTION refuse_unstamped(account uuid, owner uuid, why text) RETURNS void
   LANGUAGE plpgsql AS $$
@@ -8,7 +8,7 @@ BEGIN
     USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
--- An entity's own columns: stamped after the change, so its change_seq is no longer the old one.
+-- Columns of the entity itself: the stamp comes after the change, so the committed change_seq differs from the old one.
 CREATE FUNCTION guard_entity_stamp() RETURNS trigger
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -33,8 +33,8 @@ CREATE CONSTRAINT TRIGGER entity_update_is_stamped AFTER UPDATE ON entity
   WHEN (OLD.attributes IS DISTINCT FROM NEW.attributes OR OLD.kind IS DISTINCT FROM NEW.kind)
   EXECUTE FUNCTION guard_entity_stamp();
 
--- Relationships belong to an owner (product of a variant, entity of a gallery, collection of a member): this very
--- transaction must have stamped the owner. Savepoints share the transaction's id.
+-- A variant, gallery entry or collection member belongs to an owner (product, entity, collection). The transaction that changes
+-- it must stamp the owner. Savepoints share the transaction's id.
 CREATE FUNCTION guard_owner_stamp(account uuid, owner uuid, why text) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
@@ -89,7 +89,7 @@ CREATE CONSTRAINT TRIGGER gallery_change_stamps_owner AFTER INSERT OR DELETE ON 
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
   EXECUTE FUNCTION guard_gallery_owner();
 
--- Which stores show an entry is a store-version edit: it stamps nothing.
+-- A change of store_ids needs no stamp: it changes store versions, not canonical values.
 CREATE CONSTRAINT TRIGGER gallery_order_stamps_owner AFTER UPDATE ON entity_media
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
   WHEN (

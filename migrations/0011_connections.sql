@@ -1,4 +1,4 @@
--- Programs that registered themselves. They belong to nobody: any account's user may be asked to connect one.
+-- OAuth clients that registered themselves. They belong to no account: the users of any account may connect one.
 CREATE TABLE oauth_client (
   id            uuid PRIMARY KEY,
   name          text NOT NULL CHECK (name <> ''),
@@ -8,14 +8,14 @@ CREATE TABLE oauth_client (
 
 CREATE INDEX oauth_client_created ON oauth_client (created_at);
 
--- What a client asked for and the page showed: the decision is about this row, whatever comes with it.
+-- An authorization request as the consent page showed it. The decision applies to this row, whatever the form sends.
 CREATE TABLE oauth_request (
   account_id     uuid NOT NULL,
   id             uuid NOT NULL,
   user_id        uuid NOT NULL,
-  -- Of the browser that was asked: no other may decide.
+  -- The session of the browser that saw the page. No other browser can decide.
   session_hash   bytea NOT NULL CHECK (length(session_hash) = 32),
-  -- SHA-256 of the token in the page's form, which is good for one decision.
+  -- SHA-256 of the token in the page's form, which is valid for one decision.
   form_hash      bytea NOT NULL CHECK (length(form_hash) = 32),
   client_id      uuid NOT NULL REFERENCES oauth_client (id),
   redirect_uri   text NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE oauth_request (
 CREATE INDEX oauth_request_client ON oauth_request (client_id);
 CREATE INDEX oauth_request_expiry ON oauth_request (expires_at);
 
--- What a client was granted: the connection that the merchant sees. It stays as a record after it ended.
+-- A connection: what a user granted a client. The row stays after the connection ended.
 CREATE TABLE oauth_grant (
   account_id    uuid NOT NULL,
   id            uuid NOT NULL,
@@ -41,12 +41,14 @@ CREATE TABLE oauth_grant (
   client_name   text NOT NULL,
   redirect_host text NOT NULL,
   tier          text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
-  -- The address that the tokens are for.
+  -- The address for which its tokens are valid.
   resource      text NOT NULL,
   created_at    timestamptz NOT NULL DEFAULT app_now(),
   last_used_at  timestamptz,
   ended_at      timestamptz,
-  end_reason    text CHECK (end_reason IN ('disconnected', 'revoked', 'token_replayed', 'code_replayed')),
+  end_reason    text CHECK (end_reason IN ('disconnected', 'revoked', 'token_replayed', 'code_replayed', 'user_disabled')),
+  -- When its newest refresh token expires. The connection is then shown as ended.
+  lapses_at     timestamptz NOT NULL DEFAULT app_now(),
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, user_id) REFERENCES app_user (account_id, id),
   CHECK ((ended_at IS NULL) = (end_reason IS NULL))
@@ -54,7 +56,7 @@ CREATE TABLE oauth_grant (
 
 CREATE INDEX oauth_grant_client ON oauth_grant (client_id);
 
--- A consent on its way to its client. Spent by its first use, right or wrong; grant_id: the connection that use made.
+-- An authorization code. Its first use consumes it, successful or not. grant_id is the connection that a successful use made.
 CREATE TABLE oauth_code (
   account_id     uuid NOT NULL,
   hash           bytea NOT NULL UNIQUE CHECK (length(hash) = 32),
@@ -76,14 +78,14 @@ CREATE INDEX oauth_code_client ON oauth_code (client_id);
 CREATE INDEX oauth_code_grant ON oauth_code (account_id, grant_id);
 CREATE INDEX oauth_code_expiry ON oauth_code (expires_at);
 
--- Tokens of a connection, by hash: looked up before the account is known. A refresh token that was used stays until it would
--- have expired, so that a second use is noticed; parent_hash: the refresh token that was used for this one.
+-- Access and refresh tokens of a connection. A used refresh token stays until it expires, so that a second use is noticed.
+-- parent_hash is the refresh token that was exchanged for this token.
 CREATE TABLE oauth_token (
   account_id  uuid NOT NULL,
   hash        bytea NOT NULL UNIQUE CHECK (length(hash) = 32),
   grant_id    uuid NOT NULL,
   kind        text NOT NULL CHECK (kind IN ('access', 'refresh')),
-  -- Of an access token; may be lower than the connection's.
+  -- An access token may have a lower tier than the connection.
   tier        text NOT NULL CHECK (tier IN ('pim:read', 'pim:write', 'pim:publish')),
   parent_hash bytea CHECK (length(parent_hash) = 32),
   expires_at  timestamptz NOT NULL,

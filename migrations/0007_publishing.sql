@@ -1,20 +1,21 @@
--- What somebody asked to be brought to a store: the record of it, and the queue that workers take from. Everything is pinned
--- when it is asked for. A claim belongs to one attempt of one process, until its lease runs out.
+-- A publish request for one entity on one store: the record of it, and the queue that workers take from. Its values are fixed
+-- when it is made. One attempt of one process holds the claim until its lease ends.
 CREATE TABLE publication (
   account_id      uuid NOT NULL,
-  -- The key of the ask: the same for all attempts.
+  -- Sent to the platform with every attempt, so the platform applies the publication once.
   id              uuid NOT NULL,
-  -- Drawn under the locks of all that it brings: of an entity in the order in which it was asked for.
+  -- Drawn under the locks of all entities in brings, so publications of an entity have the order of their requests.
   sequence        bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   entity_id       uuid NOT NULL,
   store_id        uuid NOT NULL,
   draft_revision  integer NOT NULL CHECK (draft_revision > 0),
-  -- The entity, and those that take its outcome. Publications that share one are carried out one after the other.
+  -- The entity, and the entities published with it. Publications that share an entity run one after the other.
   brings          uuid[] NOT NULL CHECK (entity_id = ANY (brings)),
   content         jsonb NOT NULL,
   actor           jsonb NOT NULL,
   state           text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'published', 'failed')),
-  -- Begun, and of those the ones that were given back because their process was told to stop.
+  -- Attempts that began. given_back of them ended because their process was stopped, lost because it died: neither says
+  -- anything about the store, so neither counts towards the limit.
   attempts        integer NOT NULL DEFAULT 0,
   given_back      integer NOT NULL DEFAULT 0,
   next_attempt_at timestamptz NOT NULL DEFAULT app_now(),
@@ -23,6 +24,11 @@ CREATE TABLE publication (
   asked_at        timestamptz NOT NULL DEFAULT app_now(),
   finished_at     timestamptz,
   error           jsonb,
+  -- The drop that requested it. Without a foreign key, as in entity_history.
+  drop_id         uuid,
+  lost            integer NOT NULL DEFAULT 0,
+  -- The process that holds the lease. Another process on its host can thus see that it is gone before the lease ends.
+  claimed_by      text,
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id),
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
@@ -35,8 +41,9 @@ CREATE INDEX publication_claimed ON publication (account_id, store_id, lease_unt
 CREATE INDEX publication_overlap ON publication USING gin (account_id, store_id, brings) WHERE state = 'pending';
 CREATE INDEX publication_by_entity ON publication (account_id, entity_id, store_id, sequence);
 CREATE INDEX publication_finished ON publication (finished_at) WHERE state <> 'pending';
+CREATE INDEX publication_failed ON publication USING gin (account_id, store_id, brings) WHERE state = 'failed';
 
--- One row an attempt to carry a publication out; without an end it is under way, or its process is gone.
+-- An attempt to carry out a publication. Without an end it is under way, or its process is gone.
 CREATE TABLE publish_attempt (
   account_id     uuid NOT NULL,
   publication_id uuid NOT NULL,
@@ -44,22 +51,9 @@ CREATE TABLE publish_attempt (
   started_at     timestamptz NOT NULL DEFAULT app_now(),
   ended_at       timestamptz,
   outcome        text CHECK (outcome IN ('published', 'refused', 'unavailable', 'unknown', 'interrupted', 'lost')),
-  -- What class of failure it was, or the platform's own code.
+  -- The class of the failure, or the platform's own code.
   reason         text,
   PRIMARY KEY (account_id, publication_id, ordinal),
   FOREIGN KEY (account_id, publication_id) REFERENCES publication (account_id, id) ON DELETE CASCADE,
   CHECK ((ended_at IS NULL) = (outcome IS NULL))
 );
-
--- Versions that wait for an outcome: few, and looked up when a server starts.
-CREATE INDEX store_version_pending ON store_version (account_id, store_id, entity_id) WHERE last_publish_status = 'pending';
-
--- Asks and their outcomes are told beside the changes of drafts.
-ALTER TABLE entity_history
-  DROP CONSTRAINT entity_history_action_check,
-  ADD CONSTRAINT entity_history_action_check CHECK (action IN (
-    'created', 'attributes', 'added_to_store', 'removed_from_store', 'gallery', 'members', 'variants',
-    'publish_asked', 'published', 'publish_failed'
-  )),
-  ADD COLUMN error jsonb,
-  ADD CONSTRAINT entity_history_error_check CHECK ((action = 'publish_failed') = (error IS NOT NULL));

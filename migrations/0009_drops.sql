@@ -1,5 +1,5 @@
--- Field changes that come at one time and go at another. next_step is what remains to be done, by whichever process is first:
--- start and end are due at their times, settle_start and settle_end when the stores have answered.
+-- Field changes with a start and an optional end. next_step is the step that the next free process carries out: start and end
+-- are due at their times, settle_start and settle_end when the stores have answered. Null: nothing is left to do.
 CREATE TABLE drop (
   account_id   uuid NOT NULL REFERENCES account (id),
   id           uuid NOT NULL,
@@ -25,7 +25,7 @@ CREATE INDEX drop_starts ON drop (starts_at) WHERE next_step = 'start';
 CREATE INDEX drop_ends ON drop (ends_at) WHERE next_step = 'end';
 CREATE INDEX drop_settles ON drop (account_id, id) WHERE next_step IN ('settle_start', 'settle_end');
 
--- store_id null: every store that the entity lives on when the drop starts.
+-- store_id null: every store that has the entity when the drop starts.
 CREATE TABLE drop_change (
   account_id uuid NOT NULL,
   drop_id    uuid NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE drop_change (
 
 CREATE INDEX drop_change_by_entity ON drop_change (account_id, entity_id, field);
 
--- One row an end of a drop that was carried out, written by the transaction that does: no second one can.
+-- The transaction that carries out a start or an end inserts its row here first. The primary key stops a second process.
 CREATE TABLE drop_claim (
   account_id uuid NOT NULL,
   drop_id    uuid NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE drop_claim (
   FOREIGN KEY (account_id, drop_id) REFERENCES drop (account_id, id)
 );
 
--- What a change did on one store, and what was there before. publication_id: the last publish that was asked for it.
+-- The effect of a change on one store, with the values before it. publication_id is its latest publish request.
 CREATE TABLE drop_effect (
   account_id      uuid NOT NULL,
   drop_id         uuid NOT NULL,

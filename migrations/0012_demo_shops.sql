@@ -1,6 +1,6 @@
--- The shops of the demo platform: what a commerce platform would keep by itself. Catalog tables never refer to them.
+-- The shops of the demo platform: the data that a real commerce platform would keep itself. Catalog tables never refer to them.
 
--- One row a product, variant, collection or file of a shop. Variants without a position come last.
+-- A product, variant, collection or file of a shop. Variants without a position come last.
 CREATE TABLE demo_shop_record (
   account_id  uuid NOT NULL,
   store_id    uuid NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE demo_shop_record (
   CHECK ((kind = 'variant') = (parent_id IS NOT NULL))
 );
 
--- One row a publication that took effect: the key of an ask has its effect once.
+-- A publication that took effect. key is the publication's id: a repeated request with the same key changes nothing.
 CREATE TABLE demo_shop_effect (
   account_id   uuid NOT NULL,
   store_id     uuid NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE demo_shop_effect (
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
 );
 
--- How a shop fails while it is told to, each kind in so many of a hundred calls.
+-- How a shop is told to fail: each kind in percent of its calls.
 CREATE TABLE demo_shop_failure (
   account_id   uuid NOT NULL,
   store_id     uuid NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE demo_shop_failure (
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
 );
 
--- What a shop has beside its catalog, as the platform client gives it: markets, definitions, entries, translations.
+-- Markets, definitions, entries and translations of a shop, in the form in which the platform client returns them.
 CREATE TABLE demo_shop_section (
   account_id uuid NOT NULL,
   store_id   uuid NOT NULL,

@@ -1,0 +1,98 @@
+-- One row per account. Every draft write locks the row FOR SHARE first; an import locks it FOR UPDATE to enter or leave its
+-- review. run_id is the import that keeps the account locked. A separate table, so that these locks do not touch the account row.
+CREATE TABLE import_lock (
+  account_id uuid PRIMARY KEY REFERENCES account (id),
+  run_id     uuid
+);
+
+-- An import: a CSV file, or a refresh, which reads the store through its platform and has no file.
+CREATE TABLE import_run (
+  account_id   uuid NOT NULL REFERENCES account (id),
+  id           uuid NOT NULL,
+  store_id     uuid NOT NULL,
+  source       text NOT NULL CHECK (source IN ('csv', 'refresh')),
+  file_name    text,
+  phase        text NOT NULL CHECK (phase IN ('fetching', 'reviewing', 'applying', 'applied', 'discarded', 'failed')),
+  -- Until when the working process holds the import. Null while it waits for a person.
+  lease_until  timestamptz,
+  takeovers    integer NOT NULL DEFAULT 0,
+  summary      jsonb NOT NULL DEFAULT '{}',
+  error        text,
+  created_at   timestamptz NOT NULL DEFAULT app_now(),
+  updated_at   timestamptz NOT NULL DEFAULT app_now(),
+  -- Progress: the last ordinal of import_item that was applied, and the number of applied items. Items are applied in order.
+  -- To mark each item instead would rewrite its changes, and the search for the next one would read all marked items.
+  done_through integer NOT NULL DEFAULT -1,
+  applied      integer NOT NULL DEFAULT 0,
+  -- The process that holds the lease. Another process on its host can thus see that it is gone before the lease ends.
+  leased_by    text,
+  -- The person who started the import; after acceptance the person who accepted it, with the name of that time. Everything the
+  -- import writes is theirs, whichever process writes it.
+  actor_kind   text NOT NULL DEFAULT 'cli' CHECK (actor_kind IN ('user', 'key', 'connection', 'cli')),
+  actor_id     uuid,
+  actor_name   text,
+  PRIMARY KEY (account_id, id),
+  FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
+  CONSTRAINT import_run_file_check CHECK ((source = 'csv') = (file_name IS NOT NULL))
+);
+
+CREATE INDEX import_run_open ON import_run (phase, lease_until) WHERE phase IN ('fetching', 'reviewing', 'applying');
+
+-- The planned changes of one product, in the order of the source. Unchanged products have no row.
+CREATE TABLE import_item (
+  account_id uuid NOT NULL,
+  run_id     uuid NOT NULL,
+  ordinal    integer NOT NULL,
+  entities   integer NOT NULL,
+  changes    jsonb NOT NULL,
+  PRIMARY KEY (account_id, run_id, ordinal),
+  FOREIGN KEY (account_id, run_id) REFERENCES import_run (account_id, id)
+);
+
+-- A record that a refresh read from the store, with the entity that it matches. Deleted when the review begins. root is the
+-- record's own ordinal, or for a variant that of its product, so that a product and its variants are adjacent.
+CREATE TABLE import_record (
+  account_id  uuid NOT NULL,
+  run_id      uuid NOT NULL,
+  root        integer NOT NULL,
+  ordinal     integer NOT NULL,
+  kind        text NOT NULL CHECK (kind IN ('product', 'variant', 'collection', 'media')),
+  platform_id text NOT NULL,
+  -- The entity that the store itself names.
+  said_id     uuid,
+  sku         text,
+  handle      text,
+  address     text,
+  attributes  jsonb NOT NULL CHECK (jsonb_typeof(attributes) = 'object'),
+  related     text[] NOT NULL,
+  entity_id   uuid,
+  PRIMARY KEY (account_id, run_id, root, ordinal),
+  FOREIGN KEY (account_id, run_id) REFERENCES import_run (account_id, id)
+);
+
+CREATE UNIQUE INDEX import_record_platform ON import_record (account_id, run_id, platform_id);
+CREATE UNIQUE INDEX import_record_entity ON import_record (account_id, run_id, entity_id) WHERE entity_id IS NOT NULL;
+CREATE INDEX import_record_sku ON import_record (account_id, run_id, sku) WHERE sku IS NOT NULL;
+
+-- A field that was edited both here and in the store since the last publish, and the decision which value stays.
+CREATE TABLE import_conflict (
+  account_id   uuid NOT NULL,
+  run_id       uuid NOT NULL,
+  ordinal      integer NOT NULL,
+  entity_id    uuid NOT NULL,
+  store_id     uuid NOT NULL,
+  field        text NOT NULL,
+  accepted     text,
+  draft_value  text NOT NULL,
+  store_value  text NOT NULL,
+  decision     text CHECK (decision IN ('keep_draft', 'take_store')),
+  decided_kind text CHECK (decided_kind IN ('user', 'key', 'connection', 'cli')),
+  decided_id   uuid,
+  decided_name text,
+  decided_at   timestamptz,
+  PRIMARY KEY (account_id, run_id, ordinal),
+  FOREIGN KEY (account_id, run_id) REFERENCES import_run (account_id, id),
+  FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id),
+  FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
+  CHECK ((decision IS NULL) = (decided_kind IS NULL) AND (decision IS NULL) = (decided_at IS NULL))
+);

@@ -1,0 +1,234 @@
+-- Scans of data quality: their rules, their results, and the functions with which a scan checks values.
+
+-- Which fields an account requires, if not the default ones (src/health/Health.ts: CompletenessRules).
+CREATE TABLE completeness_rule (
+  account_id uuid PRIMARY KEY REFERENCES account (id),
+  rules      jsonb NOT NULL CHECK (jsonb_typeof(rules) = 'object')
+);
+
+-- Numbers scans and the callers that wait for one. It is drawn outside of transactions, so a scan began after every caller with
+-- a lower number arrived.
+CREATE SEQUENCE health_run;
+
+-- The last scan of a dimension, of the account (store_id null) or of one store. result is the response, in its order of keys.
+CREATE TABLE health_snapshot (
+  account_id    uuid NOT NULL REFERENCES account (id),
+  dimension     text NOT NULL
+    CHECK (dimension IN ('sync', 'completeness', 'media', 'structure', 'divergence', 'translations')),
+  store_id      uuid,
+  -- store_id in a form that a primary key accepts: zeros for the account.
+  scope         uuid NOT NULL GENERATED ALWAYS AS (coalesce(store_id, '00000000-0000-0000-0000-000000000000')) STORED,
+  run           bigint NOT NULL,
+  as_of_version bigint NOT NULL,
+  scanned_at    timestamptz NOT NULL,
+  result        json NOT NULL,
+  PRIMARY KEY (account_id, dimension, scope),
+  FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
+);
+
+-- The rows of a scan. Each has its place in every list that includes it (section; section and store; section and locale; all
+-- three), so the thousandth page costs as much as the first. Rows belong to the snapshots of their run and are deleted with
+-- the last of them. Without foreign keys: a scan inserts hundreds of thousands of rows, and three look-ups for each row would
+-- cost more than the scan.
+CREATE TABLE health_issue (
+  account_id           uuid NOT NULL,
+  run                  bigint NOT NULL,
+  section              text NOT NULL,
+  ordinal              integer NOT NULL,
+  store_ordinal        integer NOT NULL,
+  locale_ordinal       integer,
+  store_locale_ordinal integer,
+  entity_id            uuid NOT NULL,
+  entity_type          text NOT NULL,
+  title                text NOT NULL,
+  store_id             uuid NOT NULL,
+  locale               text,
+  fields               text[] NOT NULL,
+  shown                jsonb,
+  PRIMARY KEY (account_id, run, section, ordinal)
+);
+
+CREATE INDEX health_issue_by_store ON health_issue (account_id, run, section, store_id, store_ordinal);
+CREATE INDEX health_issue_by_locale ON health_issue (account_id, run, section, locale, locale_ordinal)
+  WHERE locale IS NOT NULL;
+CREATE INDEX health_issue_by_store_locale ON health_issue (account_id, run, section, store_id, locale, store_locale_ordinal)
+  WHERE locale IS NOT NULL;
+
+-- The value on a store: its override, otherwise the canonical value, otherwise ''. PostgreSQL inlines it.
+CREATE FUNCTION effective_value(attributes jsonb, overrides jsonb, key text) RETURNS text
+  LANGUAGE sql IMMUTABLE
+  RETURN coalesce(overrides -> key ->> 'value', attributes -> key ->> 'value', '');
+
+-- is_empty_text and is_empty_html agree with src/model/Emptiness.ts; a test checks it.
+CREATE FUNCTION is_empty_text(value text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE
+  RETURN value !~ '[^\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]';
+
+-- The second WHEN decides most descriptions at once: they begin with text, or with text right after a tag.
+CREATE FUNCTION is_empty_html(value text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE
+  RETURN CASE
+    WHEN value = '' THEN true
+    WHEN value ~ '(^|>)[ \t\r\n]*[A-Za-z0-9]' THEN false
+    WHEN value ~* '<img[\t\n\f\r />]' THEN false
+    ELSE is_empty_text(regexp_replace(regexp_replace(value, '<[^<>]*>', '', 'g'), '&(nbsp|#160|#xa0);', ' ', 'gi'))
+  END;
+
+-- The functions below agree with src/model/KeyRule.ts, except that they do not check hosts and patterns; a test checks it.
+
+-- Whether JSON text is nested at most this deep. It counts nesting only if the text has more brackets than that.
+CREATE FUNCTION is_shallow_json(value text, deepest integer) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  brackets text;
+  depth integer := 0;
+  bracket text;
+BEGIN
+  IF length(value) - length(translate(value, '[{', '')) <= deepest THEN
+    RETURN true;
+  END IF;
+  brackets := regexp_replace(regexp_replace(value, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g');
+  FOREACH bracket IN ARRAY string_to_array(brackets, NULL) LOOP
+    depth := depth + CASE WHEN bracket IN ('[', '{') THEN 1 ELSE -1 END;
+    IF depth > deepest THEN
+      RETURN false;
+    END IF;
+  END LOOP;
+  RETURN true;
+END $$;
+
+-- Whether a value that is not empty fits a type that is not a list. Of URLs it checks only the form.
+CREATE FUNCTION item_fits(type text, value text) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  CASE type
+    WHEN 'single_line_text_field' THEN
+      RETURN value !~ '[\n\r]';
+    WHEN 'number_decimal' THEN
+      RETURN value ~ '^-?[0-9]{1,13}(\.[0-9]{1,9})?$';
+    WHEN 'number_integer' THEN
+      RETURN value ~ '^-?[0-9]{1,16}$' AND abs(value::numeric) <= 9007199254740991;
+    WHEN 'boolean' THEN
+      RETURN value IN ('true', 'false');
+    WHEN 'url' THEN
+      RETURN value ~* '^(https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(mailto|sms|tel):[^\t\n\v\f\r ]+)$';
+    WHEN 'json' THEN
+      -- The embedded engine crashes if the parser exhausts its stack, so the nesting is checked first.
+      IF NOT is_shallow_json(value, 32) THEN
+        RETURN false;
+      END IF;
+      BEGIN
+        PERFORM value::json;
+        RETURN true;
+      EXCEPTION
+        WHEN data_exception THEN
+          RETURN false;
+      END;
+    ELSE
+      RETURN true;
+  END CASE;
+END $$;
+
+CREATE FUNCTION is_date(value text) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  year integer;
+  month integer;
+BEGIN
+  IF value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' THEN
+    RETURN false;
+  END IF;
+  year := left(value, 4)::integer;
+  month := substr(value, 6, 2)::integer;
+  RETURN year > 0 AND month BETWEEN 1 AND 12 AND right(value, 2)::integer BETWEEN 1 AND CASE
+    WHEN month = 2 THEN CASE WHEN year % 4 = 0 AND (year % 100 <> 0 OR year % 400 = 0) THEN 29 ELSE 28 END
+    WHEN month IN (4, 6, 9, 11) THEN 30
+    ELSE 31
+  END;
+END $$;
+
+-- Whether a value that is not empty satisfies a rule that is not about a list, or an item of a list satisfies the rule of its
+-- list. type is the type of the value or item.
+CREATE FUNCTION item_keeps(rule jsonb, type text, value text) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF type = 'date' THEN
+    IF NOT is_date(value) THEN
+      RETURN false;
+    END IF;
+    RETURN NOT coalesce(value < (rule ->> 'min') COLLATE "C", false)
+      AND NOT coalesce(value > (rule ->> 'max') COLLATE "C", false)
+      AND NOT coalesce(length(value) > (rule ->> 'maxLength')::integer, false)
+      AND NOT coalesce(length(value) < (rule ->> 'minLength')::integer, false)
+      AND NOT coalesce(NOT (rule -> 'choices') ? value, false);
+  END IF;
+  IF NOT item_fits(type, value)
+    -- No text has more characters than bytes.
+    OR coalesce(octet_length(value) > (rule ->> 'maxLength')::integer AND length(value) > (rule ->> 'maxLength')::integer, false)
+    OR coalesce(length(value) < (rule ->> 'minLength')::integer, false)
+    OR coalesce(NOT (rule -> 'choices') ? value, false) THEN
+    RETURN false;
+  END IF;
+  IF type NOT IN ('number_integer', 'number_decimal') THEN
+    RETURN true;
+  END IF;
+  RETURN NOT coalesce(value::numeric < (rule ->> 'min')::numeric, false)
+    AND NOT coalesce(value::numeric > (rule ->> 'max')::numeric, false)
+    AND NOT coalesce(length(split_part(value, '.', 2)) > (rule ->> 'precision')::integer, false);
+END $$;
+
+-- Whether a value that is not empty satisfies a rule. A short list of plain strings needs no parsing if the rule bounds lengths
+-- only.
+CREATE FUNCTION value_keeps(rule jsonb, value text) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  type CONSTANT text := rule ->> 'type';
+  item text;
+  items integer := 0;
+BEGIN
+  IF left(type, 5) <> 'list.' THEN
+    RETURN item_keeps(rule, type, value);
+  END IF;
+  IF type = 'list.single_line_text_field' AND NOT rule ?| '{choices,minItems,minLength}'
+    AND coalesce(octet_length(value) <= (rule ->> 'maxLength')::integer, true)
+    -- Each item takes three bytes at least.
+    AND coalesce(octet_length(value) <= 3 * (rule ->> 'maxItems')::integer, true)
+    AND value ~ '^\[("[^"\\\u0001-\u001f]*"(,"[^"\\\u0001-\u001f]*")*)?\]$' THEN
+    RETURN true;
+  END IF;
+  IF NOT is_shallow_json(value, 32) THEN
+    RETURN false;
+  END IF;
+  BEGIN
+    IF json_typeof(value::json) <> 'array'
+      OR EXISTS (SELECT FROM json_array_elements(value::json) i WHERE json_typeof(i) <> 'string') THEN
+      RETURN false;
+    END IF;
+    FOR item IN SELECT json_array_elements_text(value::json) LOOP
+      items := items + 1;
+      IF NOT item_keeps(rule, substr(type, 6), item) THEN
+        RETURN false;
+      END IF;
+    END LOOP;
+  EXCEPTION
+    WHEN data_exception THEN
+      RETURN false;
+  END;
+  RETURN NOT coalesce(items > (rule ->> 'maxItems')::integer, false)
+    AND NOT coalesce(items < (rule ->> 'minItems')::integer, false);
+END $$;
+
+-- Whether a stored value satisfies the rule of its key or, without a rule, the type that it was stored with. PostgreSQL
+-- inlines it, because a scan calls it for every value; it decides nearly all of them without a call.
+CREATE FUNCTION key_fits(rule jsonb, type text, value text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE
+  RETURN CASE
+    WHEN value = '' THEN true
+    WHEN rule IS NULL THEN value_keeps(jsonb_build_object('type', type), value)
+    WHEN rule ? 'minLength' OR rule ? 'choices' THEN value_keeps(rule, value)
+    WHEN rule ->> 'type' = 'single_line_text_field' AND octet_length(value) <= (rule ->> 'maxLength')::integer THEN
+      strpos(value, E'\n') = 0 AND strpos(value, E'\r') = 0
+    WHEN rule ->> 'type' IN ('html', 'multi_line_text_field') AND octet_length(value) <= (rule ->> 'maxLength')::integer THEN
+      true
+    ELSE value_keeps(rule, value)
+  END;
