@@ -190,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, '<span class="state bad">Failed</span>')
       assert.include(
         shown.text,
-        '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store, so there is nothing to publish the new value with: publish it first.</bdi></p></div></td>'
+        '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store. Publish it first: a drop changes values of a published entity.</bdi></p></div></td>'
       )
       assert.include((yield* open("/drops")).text, "</bdi><br/><span>Failed</span></li>")
       const late = yield* cancel(id)
@@ -290,7 +290,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         [stranger.store.id, "no such store is linked"],
         ["5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "no such store is linked"],
         ["x", "no such store is linked"],
-        [files.id, `${files.domain} is known by its files alone: nothing can be published to it`]
+        [files.id, `${files.domain} has no platform: nothing can be published to it`]
       ] as const)
         assert.deepStrictEqual(misfitsOf((yield* create({ ...fitting, store_id })).text), [`Store: ${message}.`])
       const foreign = yield* create({ ...fitting, entity: stranger.boots })
