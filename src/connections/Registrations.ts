@@ -5,7 +5,8 @@ import { ClientId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ClientMetadata } from "./ClientMetadata.ts"
 import { TooManyRegistrations } from "./OAuthErrors.ts"
-import { type Client, OAuthRepo } from "./OAuthRepo.ts"
+import type { Client } from "./OAuthRecords.ts"
+import { OAuthRepo } from "./OAuthRepo.ts"
 
 const windowSeconds = 3_600
 

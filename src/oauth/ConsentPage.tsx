@@ -1,4 +1,4 @@
-import type { Checked, Consent } from "../connections/Authorization.ts"
+import type { Checked, Consent } from "../connections/Consents.ts"
 import { destinationOf } from "../connections/RedirectUri.ts"
 import { Tier, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"

@@ -68,8 +68,8 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     it.effect(`${what}: an error page, never a redirect, signed in or not`, () =>
       Effect.gen(function* () {
         const { cookie } = yield* aUser()
-        assertErrorPage(yield* asked(others), 400, /<h1>This cannot go on<\/h1>/)
-        assertErrorPage(yield* asked(others, cookie), 400, /<h1>This cannot go on<\/h1>/)
+        assertErrorPage(yield* asked(others), 400, /<h1>This cannot continue<\/h1>/)
+        assertErrorPage(yield* asked(others, cookie), 400, /<h1>This cannot continue<\/h1>/)
       })
     )
 
@@ -358,7 +358,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
         "access_denied",
         "of the client's"
       )
-      assertErrorPage(yield* decide(cookie, { ...hidden, tier: "pim:read", decision: "allow" }), 400, /no longer good/)
+      assertErrorPage(yield* decide(cookie, { ...hidden, tier: "pim:read", decision: "allow" }), 400, /was used already, or is older/)
     })
   )
 
@@ -369,10 +369,10 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const used = yield* consentForm(cookie, { clientId, verifier })
       const form = { ...used.hidden, tier: "pim:read", decision: "allow" }
       assert.strictEqual((yield* decide(cookie, form)).status, 303)
-      assertErrorPage(yield* decide(cookie, form), 400, /no longer good/)
+      assertErrorPage(yield* decide(cookie, form), 400, /was used already, or is older/)
       const stale = yield* consentForm(cookie, { clientId, verifier })
       const late = { ...stale.hidden, tier: "pim:read", decision: "allow" }
-      assertErrorPage(yield* later(601, decide(cookie, late)), 400, /no longer good/)
+      assertErrorPage(yield* later(601, decide(cookie, late)), 400, /was used already, or is older/)
       assert.strictEqual((yield* later(500, decide(cookie, late))).status, 303)
       // Swept, it cannot be told from a page that was never shown.
       const swept = yield* consentForm(cookie, { clientId, verifier })
