@@ -1,0 +1,96 @@
+import { Effect } from "effect"
+import type { Sessions } from "../../access/Sessions.ts"
+import { resourceOf } from "../../connections/AuthorizationRequest.ts"
+import { Connections } from "../../connections/Connections.ts"
+import type { BaseUrl } from "../../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { NotFound } from "../../model/Errors.ts"
+import { ConnectionId } from "../../model/Ids.ts"
+import { ConfirmPage } from "../ConfirmPage.tsx"
+import { html, seeOther } from "../Html.ts"
+import { paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { idOf, makeVisits, queryOf } from "../Visits.ts"
+import { ConnectionsPage } from "./ConnectionsPage.tsx"
+
+const routes = {
+  show: ["GET", paths.connections, refuseOnPage],
+  askDisconnect: ["GET", paths.disconnect, refuseOnPage],
+  disconnect: ["POST", paths.disconnect, refuseOnPage],
+  askDisconnectAll: ["GET", paths.disconnectAll, refuseOnPage],
+  disconnectAll: ["POST", paths.disconnectAll, refuseOnPage]
+} as const
+
+/** Said after a form of our own, whatever the address asks for. */
+const notes: Readonly<Record<string, string>> = {
+  one: "The connection is ended: its next call is refused.",
+  all: "Every connection is ended: their next calls are refused."
+}
+
+const noteOf = (name: string | undefined) =>
+  name !== undefined && Object.hasOwn(notes, name) ? notes[name] : undefined
+
+/** The connections of an account: listed, and ended one by one or all at once. */
+export const connectionList: Surface<BaseUrl | Sessions | Connections> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const connections = yield* Connections
+    const { asVisitor, baseUrl, withForm } = yield* makeVisits
+    return {
+      show: asVisitor((visitor, request) =>
+        Effect.map(connections.list(visitor.accountId), (list) =>
+          html(
+            <ConnectionsPage
+              visitor={visitor}
+              connections={list}
+              resource={resourceOf(baseUrl)}
+              note={noteOf(queryOf(request).get("ended"))}
+            />
+          )
+        )
+      ),
+      askDisconnect: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(ConnectionId, queryOf(request))
+          const connection = (yield* connections.list(visitor.accountId)).find((each) => each.id === id)
+          if (connection === undefined) return yield* new NotFound()
+          if (connection.endedAt !== null) return seeOther(paths.connections)
+          return html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.connections}
+              title={`Disconnect ${connection.clientName}?`}
+              question={`Its next call is refused. To connect it again, ${connection.clientName} has to ask you once more.`}
+              action={paths.disconnect}
+              id={connection.id}
+              button="Disconnect"
+            />
+          )
+        })
+      ),
+      askDisconnectAll: asVisitor((visitor) =>
+        Effect.succeed(
+          html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.connections}
+              title="Disconnect every connection?"
+              question="The next call of each of them is refused. You stay signed in here, and API keys go on working."
+              action={paths.disconnectAll}
+              button="Disconnect all"
+            />
+          )
+        )
+      ),
+      disconnect: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          yield* connections.disconnect(visitor.accountId, yield* idOf(ConnectionId, form))
+          return seeOther(`${paths.connections}?ended=one`)
+        })
+      ),
+      disconnectAll: withForm((visitor) =>
+        Effect.as(connections.disconnectAll(visitor.accountId), seeOther(`${paths.connections}?ended=all`))
+      )
+    }
+  })
+)

@@ -1,0 +1,142 @@
+import type { Drop } from "../../drops/Drop.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { EntityName, Key, ShortValue } from "../Wording.tsx"
+import { Where } from "./DropsPage.tsx"
+import { Outcome, Status } from "./DropWords.tsx"
+
+/** Characters of a value that are shown before somebody asks for the whole of it. */
+const mostShown = 160
+
+const Whole = ({ value }: { readonly value: string }) => {
+  const { length } = [...value]
+  return length <= mostShown ? (
+    <span class="value">
+      <ShortValue>{value}</ShortValue>
+    </span>
+  ) : (
+    <>
+      <ShortValue>{value}</ShortValue>
+      <details>
+        <summary>All {length.toLocaleString("en")} characters</summary>
+        <div class="value" dir="auto">
+          {value}
+        </div>
+      </details>
+    </>
+  )
+}
+
+/** `titles`: of the entities that are there; `refusal`: why it could not be cancelled. */
+export const DropPage = ({
+  drop,
+  note,
+  refusal,
+  stores,
+  titles,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly drop: Drop
+  readonly stores: ReadonlyArray<Store>
+  readonly titles: ReadonlyMap<EntityId, string>
+  readonly note?: string | undefined
+  readonly refusal?: string
+}) => (
+  <Frame title={drop.name} visitor={visitor} current={paths.drops}>
+    <nav class="trail" aria-label="Trail">
+      <a href={paths.drops}>All drops</a>
+    </nav>
+    {refusal !== undefined && (
+      <Alert>
+        <p>{refusal}</p>
+      </Alert>
+    )}
+    {note !== undefined && <Note>{note}</Note>}
+    <div class="sheet">
+      <dl>
+        <dt>State</dt>
+        <dd>
+          <Status status={drop.status} />
+        </dd>
+        <dt>Starts</dt>
+        <dd>
+          <Instant at={drop.starts_at} timezone={drop.timezone} />
+        </dd>
+        <dt>Ends</dt>
+        <dd>
+          {drop.ends_at === null ? (
+            "never: the new values stay"
+          ) : (
+            <Instant at={drop.ends_at} timezone={drop.timezone} />
+          )}
+        </dd>
+      </dl>
+      {drop.status === "scheduled" && (
+        <form method="post" action={paths.cancelDrop}>
+          <CsrfField csrf={visitor.csrf} />
+          <input type="hidden" name="id" value={drop.id} />
+          <p>
+            <button type="submit" class="danger">
+              Cancel the drop
+            </button>
+          </p>
+        </form>
+      )}
+    </div>
+    <section aria-labelledby="changes">
+      <h2 id="changes">Changes</h2>
+      {drop.changes.length === 0 ? (
+        <p class="quiet">There is none any more: the store that it would change is not linked.</p>
+      ) : (
+        <Table
+          name="Changes of the drop"
+          columns={["Entity", "Store", "Field", "New value", "Outcome"]}
+          rows={drop.changes.map((change, index) => ({
+            key: String(index),
+            cells: [
+              <EntityName
+                key="entity"
+                id={change.entity_id}
+                kind={change.entity_type}
+                title={titles.get(change.entity_id)}
+              />,
+              <Where key="store" change={change} stores={stores} />,
+              <Key key="field">{change.field}</Key>,
+              <Whole key="value" value={change.value} />,
+              <div key="outcome">
+                <Outcome outcome={change.outcome} />
+                {change.error !== null && (
+                  <p class="wrong">
+                    <bdi>{change.error.message}</bdi>
+                  </p>
+                )}
+              </div>
+            ]
+          }))}
+        />
+      )}
+    </section>
+  </Frame>
+)
+
+/** An instant, and what clocks of the drop's time zone show then. */
+const Instant = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => (
+  <>
+    <Time at={at} />
+    {timezone !== "UTC" && (
+      <span class="quiet">
+        {" "}
+        (
+        {new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: timezone }).format(
+          new Date(at)
+        )}{" "}
+        {timezone})
+      </span>
+    )}
+  </>
+)

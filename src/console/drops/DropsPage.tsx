@@ -1,0 +1,106 @@
+import type { Drop, DropChange } from "../../drops/Drop.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { Frame, Time } from "../Frame.tsx"
+import { dropPath, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { Key, ShortValue, StoreName, Text } from "../Wording.tsx"
+import { Outcome, Status } from "./DropWords.tsx"
+
+/** Changes of a drop that the list of all drops shows. */
+const mostShown = 3
+
+/** Where a change is made. */
+export const Where = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) =>
+  change.store_id === null ? <span>every store it is on</span> : <StoreName id={change.store_id} stores={stores} />
+
+const Change = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) => (
+  <li>
+    <Key>{change.field}</Key> on <Where change={change} stores={stores} />: <ShortValue>{change.value}</ShortValue>
+    {change.outcome !== null && (
+      <>
+        <br />
+        <Outcome outcome={change.outcome} />
+      </>
+    )}
+  </li>
+)
+
+const Changes = ({ drop, stores }: { readonly drop: Drop; readonly stores: ReadonlyArray<Store> }) => (
+  <>
+    <ul>
+      {drop.changes.slice(0, mostShown).map((change, index) => (
+        <Change key={`${change.entity_id} ${index}`} change={change} stores={stores} />
+      ))}
+    </ul>
+    {drop.changes.length > mostShown && (
+      <a href={dropPath(drop.id)}>
+        and {drop.changes.length - mostShown} more<span class="spoken"> changes of {drop.name}</span>
+      </a>
+    )}
+  </>
+)
+
+const DropTable = ({
+  drops,
+  name,
+  stores
+}: {
+  readonly name: string
+  readonly drops: ReadonlyArray<Drop>
+  readonly stores: ReadonlyArray<Store>
+}) =>
+  drops.length === 0 ? (
+    <p class="quiet">There is none.</p>
+  ) : (
+    <Table
+      name={name}
+      columns={["Drop", "State", "Starts", "Ends", "Changes"]}
+      rows={drops.map((drop) => ({
+        key: drop.id,
+        cells: [
+          <a key="name" href={dropPath(drop.id)}>
+            <Text>{drop.name}</Text>
+          </a>,
+          <Status key="status" status={drop.status} />,
+          <Time key="starts" at={drop.starts_at} />,
+          drop.ends_at === null ? "Never: the values stay" : <Time key="ends" at={drop.ends_at} />,
+          <Changes key="changes" drop={drop} stores={stores} />
+        ]
+      }))}
+    />
+  )
+
+/** Whether something will still become of a drop. */
+const isAhead = ({ ends_at, status }: Drop) =>
+  status === "scheduled" || status === "applying" || (status === "applied" && ends_at !== null)
+
+export const DropsPage = ({
+  drops,
+  stores,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly drops: ReadonlyArray<Drop>
+  readonly stores: ReadonlyArray<Store>
+}) => (
+  <Frame title="Drops" visitor={visitor} current={paths.drops}>
+    <p>
+      A drop gives fields other values at a time that you choose, and takes them back at another. On your stores it
+      comes and goes by itself.
+    </p>
+    <p>
+      <a href={paths.newDrop} class="button">
+        Schedule a drop
+      </a>
+    </p>
+    <section aria-labelledby="ahead">
+      <h2 id="ahead">Ahead and under way</h2>
+      <DropTable name="Drops ahead and under way" drops={drops.filter(isAhead)} stores={stores} />
+    </section>
+    <section aria-labelledby="over">
+      <h2 id="over">Over</h2>
+      <DropTable name="Drops that are over" drops={drops.filter((drop) => !isAhead(drop)).reverse()} stores={stores} />
+    </section>
+  </Frame>
+)

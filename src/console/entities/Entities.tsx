@@ -1,0 +1,178 @@
+import { Effect, Either, Option, Schema } from "effect"
+import type { Sessions } from "../../access/Sessions.ts"
+import { errorCodes } from "../../api/ErrorCodes.ts"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { Drafts } from "../../drafts/Drafts.ts"
+import type { BaseUrl } from "../../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
+import { EntityId, inAnyCase, StoreId } from "../../model/Ids.ts"
+import { Publishing } from "../../publishing/Publishing.ts"
+import { Stores } from "../../stores/Stores.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
+import { html, seeOther } from "../Html.ts"
+import { pageOf, paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { decoded, idOf, makeVisits, queryOf } from "../Visits.ts"
+import { EntitiesPage } from "./EntitiesPage.tsx"
+import { againField, EntityPage, type EntitySaid } from "./EntityPage.tsx"
+
+const routes = {
+  list: ["GET", paths.entities, refuseOnPage],
+  show: ["GET", paths.entity, refuseOnPage],
+  publish: ["POST", paths.publishEntity, refuseOnPage]
+} as const
+
+/** Rows of a page of the list, and of what an entity is related to. */
+const rowsAtOnce = 50
+const relatedAtOnce = 100
+/** Entries of a history: at first, and at most. */
+const someEntries = 50
+const mostEntries = 250
+/** Characters of a search. */
+const longestSearch = 200
+
+const rows = Schema.Array(EntityRow)
+const next_cursor = Schema.NullOr(Schema.String)
+const readPage = Schema.decode(Schema.parseJson(Schema.Struct({ data: rows, next_cursor })))
+const readRelated = Schema.decode(
+  Schema.parseJson(Schema.Struct({ variants: rows, media: rows, collections: rows, products: rows, next_cursor }))
+)
+const readId = Schema.decodeOption(inAnyCase(EntityId))
+
+const foreignCursor = new PageRefused({
+  status: 400,
+  title: "Not there",
+  message: "This page of the list was not found by this search. Begin again at its first page.",
+  next: { path: paths.entities, name: "To the entities" }
+})
+
+const tooLong = new PageRefused({
+  status: 400,
+  title: "Not understood",
+  message: `A search has at most ${longestSearch} characters.`,
+  next: { path: paths.entities, name: "To the entities" }
+})
+
+/** Said after the form of an entity's page: words of its address, each about one of the entity's own stores. */
+const notes: Readonly<Record<string, "Asked" | "Nothing">> = { asked: "Asked", nothing: "Nothing" }
+
+const noteOf = (query: Parameters, stores: EntityRecord["stores"]): EntitySaid | undefined => {
+  const name = query.get("note") ?? ""
+  const _tag = Object.hasOwn(notes, name) ? notes[name] : undefined
+  const on = stores.find(({ store_id }) => store_id === query.get("store_id"))
+  return _tag === undefined || on === undefined ? undefined : { _tag, domain: on.store_domain }
+}
+
+const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
+
+/** The entities of an account: found by id or words, and one of them with its values, stores and history; published. */
+export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishing | Stores> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const drafts = yield* Drafts
+    const publishing = yield* Publishing
+    const stores = yield* Stores
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const showEntity = (
+      visitor: Visitor,
+      id: EntityId,
+      {
+        limit = someEntries,
+        said,
+        status = 200
+      }: {
+        readonly limit?: number
+        readonly status?: number
+        readonly said: (stores: EntityRecord["stores"]) => EntitySaid | undefined
+      }
+    ) =>
+      Effect.gen(function* () {
+        const kind = yield* catalog.kindOf(id)
+        const content = yield* Effect.all({
+          record: catalog.get(kind, id),
+          versions: catalog.versions(kind, id),
+          history: drafts.history(id, limit),
+          linked: stores.list,
+          // Only a cursor is refused, and there is none.
+          related: catalog.related(id, { limit: relatedAtOnce }).pipe(
+            Effect.catchTag("ValidationFailed", Effect.die),
+            Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
+          )
+        })
+        return html(
+          <EntityPage
+            visitor={visitor}
+            kind={kind}
+            canShowMore={content.history.length === limit && limit < mostEntries}
+            said={said(content.record.stores)}
+            {...content}
+          />,
+          { status }
+        )
+      })
+
+    /** Why a publish was not asked for, on the page as it is by now. */
+    const notAsked = (visitor: Visitor, id: EntityId, storeId: StoreId, error: RevisionConflict | ValidationFailed) =>
+      showEntity(visitor, id, {
+        status: errorCodes[error._tag].status,
+        said: (on) => {
+          const domain = on.find(({ store_id }) => store_id === storeId)?.store_domain ?? "the store"
+          const message =
+            error._tag === "RevisionConflict"
+              ? `Nothing was published to ${domain}: the draft was changed after this page was opened. This is how it is now. Look at it, then publish it again.`
+              : `Nothing was published to ${domain}: ${error.issues.map(({ message }) => message).join("; ")}.`
+          return { _tag: "Refused", message }
+        }
+      })
+
+    return {
+      list: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const search = query.get("search")?.trim() ?? ""
+          const id = readId(search)
+          if (Option.isSome(id)) return seeOther(pageOf(paths.entity, id.value))
+          if (search.length > longestSearch) return yield* tooLong
+          const { text } = yield* Effect.catchTag(
+            catalog.list(null, { limit: rowsAtOnce, search, cursor: query.get("cursor") }),
+            "ValidationFailed",
+            () => foreignCursor
+          )
+          const { data, next_cursor } = yield* Effect.orDie(readPage(text))
+          return html(<EntitiesPage visitor={visitor} rows={data} search={search} nextCursor={next_cursor} />)
+        })
+      ),
+      show: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const id = yield* idOf(EntityId, query)
+          const limit = query.get("history") === "all" ? mostEntries : someEntries
+          return yield* showEntity(visitor, id, { limit, said: (on) => noteOf(query, on) })
+        })
+      ),
+      publish: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(EntityId, form)
+          const storeId = yield* idOf(StoreId, form, "store_id")
+          const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
+          const asked = yield* Effect.either(
+            publishing.ask(id, storeId, draft_revision, form.get(againField) === "yes")
+          )
+          if (Either.isLeft(asked)) {
+            const refusal = asked.left
+            return refusal._tag === "RevisionConflict" || refusal._tag === "ValidationFailed"
+              ? yield* notAsked(visitor, id, storeId, refusal)
+              : yield* refusal
+          }
+          const note = asked.right.outcome === "nothing_to_publish" ? "nothing" : "asked"
+          return seeOther(`${pageOf(paths.entity, id)}&${new URLSearchParams({ note, store_id: storeId })}`)
+        })
+      )
+    }
+  })
+)

@@ -1,0 +1,304 @@
+import type { EntityRecord, EntityRow, StoreVersion } from "../../catalog/Entity.ts"
+import type { HistoryEntry } from "../../drafts/History.ts"
+import { type AttributeTriple, type EntityKind, listed } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "../Naming.tsx"
+import { newDropOf, pageOf, paths } from "../Paths.ts"
+import { readable, Value } from "../Values.tsx"
+import { EntityHistory } from "./EntityHistory.tsx"
+
+type Related = Readonly<Record<"variants" | "media" | "collections" | "products", ReadonlyArray<EntityRow>>> & {
+  readonly next_cursor: string | null
+}
+
+const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: EntityRecord }) => (
+  <div class="sheet">
+    <dl>
+      <dt>Kind</dt>
+      <dd>{kindWords[kind]}</dd>
+      <dt>Id</dt>
+      <dd>
+        <code>{record.id}</code>
+      </dd>
+      <dt>Draft</dt>
+      <dd>Revision {record.draftRevision}</dd>
+      <dt>Last publish</dt>
+      <dd>
+        <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
+      </dd>
+      <dt>Created</dt>
+      <dd>
+        <Time at={record.createdAt} />
+      </dd>
+      <dt>Changed</dt>
+      <dd>
+        <Time at={record.updatedAt} /> <span class="quiet">in the catalog: stores' own values aside</span>
+      </dd>
+    </dl>
+  </div>
+)
+
+type OnStore = EntityRecord["stores"][number]
+
+/** The field of a form that publishes although nothing differs from what the store accepted. */
+export const againField = "again"
+
+/** Asks for a publish of the draft that the page shows; where the store accepted the same, for another one. */
+const Publish = ({
+  csrf,
+  draftRevision,
+  id,
+  on: { pending_publish, store_domain, store_id },
+  store
+}: {
+  readonly csrf: string
+  readonly id: EntityId
+  readonly draftRevision: number
+  readonly on: OnStore
+  readonly store: Store | undefined
+}) => {
+  const word = pending_publish ? "Publish" : "Publish again"
+  if (store === undefined || store.platform === "none")
+    return <span class="quiet">{pending_publish ? "Known by its files alone" : "Nothing to publish"}</span>
+  return (
+    <form method="post" action={paths.publishEntity}>
+      {!pending_publish && (
+        <>
+          <span class="quiet">Nothing to publish</span>
+          <input type="hidden" name={againField} value="yes" />
+        </>
+      )}
+      <CsrfField csrf={csrf} />
+      <input type="hidden" name="id" value={id} />
+      <input type="hidden" name="store_id" value={store_id} />
+      <input type="hidden" name="draft_revision" value={String(draftRevision)} />
+      <button type="submit" class="plain" aria-label={`${word} to ${store_domain}`}>
+        {word}
+      </button>
+    </form>
+  )
+}
+
+const OnStores = ({
+  csrf,
+  record: { draftRevision, id, stores },
+  linked
+}: {
+  readonly record: EntityRecord
+  readonly linked: ReadonlyArray<Store>
+  readonly csrf: string
+}) => (
+  <section aria-labelledby="stores">
+    <h2 id="stores">Stores</h2>
+    {stores.length === 0 ? (
+      <p class="quiet">It is on no store.</p>
+    ) : (
+      <table class="sheet" aria-labelledby="stores">
+        <thead>
+          <tr>
+            <th scope="col">Store</th>
+            <th scope="col">Last publish</th>
+            <th scope="col">Published</th>
+            <th scope="col">Draft</th>
+          </tr>
+        </thead>
+        <tbody>
+          {stores.map((on) => (
+            <tr key={on.store_id}>
+              <th scope="row">
+                <Domain name={on.store_domain} />
+              </th>
+              <td data-label="Last publish">
+                <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
+                {on.last_publish_error !== null && (
+                  <div class="wrong">
+                    {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
+                  </div>
+                )}
+              </td>
+              <td data-label="Published">{on.published_at === null ? "never" : <Time at={on.published_at} />}</td>
+              <td data-label="Draft">
+                <Publish
+                  csrf={csrf}
+                  id={id}
+                  draftRevision={draftRevision}
+                  on={on}
+                  store={linked.find((each) => each.id === on.store_id)}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    )}
+    {stores.some(({ store_id }) => linked.some(({ id, platform }) => id === store_id && platform !== "none")) && (
+      <p>
+        <a href={newDropOf(id)}>Schedule a drop</a>
+      </p>
+    )}
+  </section>
+)
+
+/** What stores publish of a key in place of the canonical value. */
+const differing = ({ key, value }: AttributeTriple, versions: ReadonlyArray<StoreVersion>) =>
+  versions.flatMap((version) => {
+    const there = version.attributes.find((attribute) => attribute.key === key)?.value ?? ""
+    return there === value ? [] : [{ domain: version.store_domain, value: there }]
+  })
+
+/** The canonical attributes, and behind them those that only stores have, as empty ones. */
+const everyAttribute = (kind: EntityKind, record: EntityRecord, versions: ReadonlyArray<StoreVersion>) => {
+  const canonical = listed(kind, record.attributes)
+  const known = new Set(canonical.map(({ key }) => key))
+  const others = versions.flatMap(({ attributes }) => attributes).filter(({ key }) => !known.has(key))
+  return [...canonical, ...new Map(others.map((each) => [each.key, { ...each, value: "" }])).values()]
+}
+
+const Values = ({
+  kind,
+  record,
+  versions
+}: {
+  readonly kind: EntityKind
+  readonly record: EntityRecord
+  readonly versions: ReadonlyArray<StoreVersion>
+}) => (
+  <section aria-labelledby="values">
+    <h2 id="values">Values</h2>
+    <table class="sheet" aria-labelledby="values">
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          <th scope="col">In the catalog</th>
+          <th scope="col">Otherwise on stores</th>
+        </tr>
+      </thead>
+      <tbody>
+        {everyAttribute(kind, record, versions).map((attribute) => {
+          const others = differing(attribute, versions)
+          return (
+            <tr key={attribute.key}>
+              <th scope="row">
+                <code>{attribute.key}</code>
+              </th>
+              <td data-label="In the catalog">
+                <Value text={readable(attribute.value, attribute.type)} />
+              </td>
+              <td data-label="Otherwise on stores">
+                {others.length === 0 ? (
+                  <span class="quiet">{versions.length === 0 ? "on no store" : "the same"}</span>
+                ) : (
+                  <ul>
+                    {others.map(({ domain, value }) => (
+                      <li key={domain}>
+                        {domain}: <Value text={readable(value, attribute.type)} />
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  </section>
+)
+
+const relations = [
+  { list: "products", name: "Products" },
+  { list: "variants", name: "Variants" },
+  { list: "collections", name: "Collections" },
+  { list: "media", name: "Media files" }
+] as const
+
+const RelatedTo = ({ related }: { readonly related: Related }) => {
+  const filled = relations.filter(({ list }) => related[list].length > 0)
+  return filled.length === 0 ? null : (
+    <section aria-labelledby="related">
+      <h2 id="related">Belongs together</h2>
+      <div class="sheet">
+        <dl>
+          {filled.flatMap(({ list, name }) => [
+            <dt key={list}>{name}</dt>,
+            ...related[list].map(({ id, title, type }) => (
+              <dd key={id}>
+                <EntityLink id={id} kind={type} title={title} />
+              </dd>
+            ))
+          ])}
+        </dl>
+        {related.next_cursor !== null && <p class="quiet">More belong to it than are listed here.</p>}
+      </div>
+    </section>
+  )
+}
+
+/** What came of the form before: on which store, in the page's words; or why nothing came of it. */
+export type EntitySaid =
+  | { readonly _tag: "Asked" | "Nothing"; readonly domain: string }
+  | { readonly _tag: "Refused"; readonly message: string }
+
+const Said = ({ id, said }: { readonly said: EntitySaid; readonly id: EntityId }) => {
+  switch (said._tag) {
+    case "Asked":
+      return (
+        <Note>
+          <p>
+            The publish to {said.domain} is asked for. You need not wait here: its line under Stores says how far it is.{" "}
+            <a href={pageOf(paths.entity, id)}>Look again</a>
+          </p>
+        </Note>
+      )
+    case "Nothing":
+      return (
+        <Note>
+          <p>There was nothing to publish: {said.domain} has this draft already.</p>
+        </Note>
+      )
+    case "Refused":
+      return (
+        <Alert>
+          <p>{said.message}</p>
+        </Alert>
+      )
+  }
+}
+
+/** `canShowMore`: whether the history may go on; `linked`: the stores of the account. */
+export const EntityPage = ({
+  canShowMore,
+  history,
+  kind,
+  linked,
+  record,
+  related,
+  said,
+  versions,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly said: EntitySaid | undefined
+  readonly linked: ReadonlyArray<Store>
+  readonly kind: EntityKind
+  readonly record: EntityRecord
+  readonly versions: ReadonlyArray<StoreVersion>
+  readonly related: Related
+  readonly history: ReadonlyArray<HistoryEntry>
+  readonly canShowMore: boolean
+}) => (
+  <Frame title={titleOr(kind, record.title)} visitor={visitor} current={paths.entities}>
+    {said !== undefined && <Said id={record.id} said={said} />}
+    <Facts kind={kind} record={record} />
+    <OnStores record={record} linked={linked} csrf={visitor.csrf} />
+    <Values kind={kind} record={record} versions={versions} />
+    <RelatedTo related={related} />
+    <EntityHistory
+      history={history}
+      more={canShowMore ? `${pageOf(paths.entity, record.id)}&history=all#history` : undefined}
+    />
+  </Frame>
+)

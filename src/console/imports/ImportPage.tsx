@@ -1,0 +1,346 @@
+import {
+  type ConflictDecision,
+  columnsNotKept,
+  type ImportConflict,
+  type ImportRun,
+  isRemovalToConfirm,
+  plannedOf,
+  type StoreAnswer
+} from "../../imports/Import.ts"
+import type { PendingEntity } from "../../publishing/PublicationRecord.ts"
+import { mostEntries } from "../../storedata/MirrorRecords.ts"
+import type { Visitor } from "../Browser.ts"
+import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { actorName, counted, EntityLink, importTitle, kindWords } from "../Naming.tsx"
+import { pageOf, paths } from "../Paths.ts"
+import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
+import { isRead, PhaseOf } from "./ImportPhases.tsx"
+
+/** The field that decides the undecided conflicts, and the one that confirms how many entities leave the store. */
+export const restField = "rest"
+export const confirmField = "remove"
+
+const Facts = ({ run }: { readonly run: ImportRun }) => (
+  <div class="sheet">
+    <dl>
+      <dt>State</dt>
+      <dd>
+        <PhaseOf phase={run.phase} />
+      </dd>
+      <dt>Store</dt>
+      <dd>{run.storeDomain}</dd>
+      <dt>Source</dt>
+      <dd>{run.fileName === null ? "The store itself, read through its platform" : `The file ${run.fileName}`}</dd>
+      <dt>By</dt>
+      <dd>{actorName(run.actor)}</dd>
+      <dt>Began</dt>
+      <dd>
+        <Time at={run.createdAt} />
+      </dd>
+      <dt>Last change</dt>
+      <dd>
+        <Time at={run.updatedAt} />
+      </dd>
+      {(run.phase === "applying" || run.phase === "failed") && (
+        <>
+          <dt>Applied</dt>
+          <dd>
+            {run.applied.toLocaleString("en")} of {plannedOf(run.summary).toLocaleString("en")}
+          </dd>
+        </>
+      )}
+    </dl>
+  </div>
+)
+
+/** Most columns that are named. */
+const mostColumns = 10
+
+/** What a store has beside its catalog: nothing is said of nothing. */
+const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
+  const { markets, metafield_definitions, metaobject_definitions, metaobject_entries, translations } = beside
+  const parts = [
+    { count: markets, one: "market", many: "markets" },
+    { count: metafield_definitions + metaobject_definitions, one: "definition", many: "definitions" },
+    { count: metaobject_entries, one: "entry", many: "entries" },
+    { count: translations, one: "translation", many: "translations" }
+  ].filter(({ count }) => count > 0)
+  const text = parts.map(({ count, many, one }) => counted(count, one, many)).join(", ")
+  return text === "" ? [] : [`Beside the catalog: ${text}.`]
+}
+
+/** What the platform of the store said after a file was applied. */
+const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArray<string> =>
+  answer === null
+    ? []
+    : "error" in answer
+      ? [
+          `${storeDomain} could not be asked what it holds, so what the file changed waits to be published until a refresh. ${answer.error}`
+        ]
+      : [
+          `${storeDomain} was asked what it holds: it has ${counted(answer.entities, "entity", "entities")} of those that changed. The others wait to be published.`
+        ]
+
+/** What a summary says beside its counts, a sentence each. */
+const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArray<string> => {
+  const { answer, beside, images, unlinked, unpublished, variants } = summary
+  const { more, named } = columnsNotKept(summary, mostColumns)
+  return [
+    `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
+    ...(beside === null
+      ? []
+      : [
+          ...besideOf(beside),
+          ...(beside.cut_metaobjects.length === 0
+            ? []
+            : [
+                `More entries than are kept (${mostEntries.toLocaleString("en")} of a type): ${beside.cut_metaobjects.join(", ")}.`
+              ])
+        ]),
+    ...(unlinked === 0
+      ? []
+      : [
+          `Not in the store any more: ${counted(unlinked, "entity", "entities")}. Accepting takes them from the store; here they stay.`
+        ]),
+    ...answerOf(storeDomain, answer),
+    ...(unpublished === 0
+      ? []
+      : [
+          `Active but not published to the online store: ${counted(unpublished, "product")}. Accepting imports them as drafts.`
+        ]),
+    ...(named.length === 0
+      ? []
+      : [
+          `Columns that are not kept, with their filled cells: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. A publish leaves them as they are in the shop.`
+        ])
+  ]
+}
+
+const Summary = ({ run }: { readonly run: ImportRun }) => {
+  const { collections, files } = run.summary
+  const kinds = [
+    { name: "Products", counts: run.summary },
+    ...(run.source === "csv"
+      ? []
+      : [
+          { name: "Collections", counts: collections },
+          { name: "Media files", counts: files }
+        ])
+  ]
+  return (
+    <section aria-labelledby="summary">
+      <h2 id="summary">What it brings</h2>
+      <table class="sheet" aria-labelledby="summary">
+        <thead>
+          <tr>
+            <th scope="col">Kind</th>
+            <th scope="col">New</th>
+            <th scope="col">Changed</th>
+            <th scope="col">Unchanged</th>
+          </tr>
+        </thead>
+        <tbody>
+          {kinds.map(({ counts, name }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td data-label="New" class="number">
+                {counts.created.toLocaleString("en")}
+              </td>
+              <td data-label="Changed" class="number">
+                {counts.updated.toLocaleString("en")}
+              </td>
+              <td data-label="Unchanged" class="number">
+                {counts.unchanged.toLocaleString("en")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {sentencesOf(run).map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </section>
+  )
+}
+
+/** The problems of a file that was refused; of a single one the error says all. */
+const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
+  count < 2 ? null : (
+    <section aria-labelledby="problems">
+      <h2 id="problems">{counted(count, "problem")} in the file</h2>
+      <table class="sheet" aria-labelledby="problems">
+        <thead>
+          <tr>
+            <th scope="col">Line</th>
+            <th scope="col">Column</th>
+            <th scope="col">Problem</th>
+          </tr>
+        </thead>
+        <tbody>
+          {problems.map(({ column, line, reason }, index) => (
+            <tr key={index}>
+              <td data-label="Line" class="number">
+                {line ?? ""}
+              </td>
+              <td data-label="Column">{column ?? ""}</td>
+              <td data-label="Problem">{reason}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {count > problems.length && <p>And {(count - problems.length).toLocaleString("en")} more.</p>}
+    </section>
+  )
+
+/** Entities that leave the store, of which a page names at most so many. */
+export const maxRemovals = 100
+
+const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removals: ReadonlyArray<PendingEntity> }) => {
+  const more = run.summary.unlinked - removals.length
+  return removals.length === 0 ? null : (
+    <section aria-labelledby="removals">
+      <h2 id="removals">No longer in the store</h2>
+      <p>
+        {run.phase === "reviewing" ? "Accepting takes" : "Accepted, the import takes"} these from {run.storeDomain}.
+        They stay in the catalog and on other stores.
+      </p>
+      <ul>
+        {removals.map(({ id, kind, title }) => (
+          <li key={id}>
+            <EntityLink id={id} kind={kind} title={title} /> <span class="quiet">{kindWords[kind]}</span>
+          </li>
+        ))}
+        {more > 0 && <li class="quiet">and {more.toLocaleString("en")} more</li>}
+      </ul>
+    </section>
+  )
+}
+
+/** Decisions for the conflicts that are undecided, by the word that the form sends. */
+const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
+  { rest: "keep_draft", name: "Keep our draft for all undecided and accept" },
+  { rest: "take_store", name: "Take the store's value for all undecided and accept" }
+]
+
+/** The last part of the form: acceptance, which is offered once nothing is undecided. */
+const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly undecided: number }) => (
+  <section aria-labelledby="decision">
+    <h2 id="decision">Your decision</h2>
+    <p>Nothing is written yet, and nobody can change the catalog until you accept or discard this import.</p>
+    {isRemovalToConfirm(run.summary) && (
+      <label class="pick">
+        <input type="checkbox" name={confirmField} value={run.summary.unlinked} required />
+        Yes, take these {counted(run.summary.unlinked, "entity", "entities")} off {run.storeDomain}
+      </label>
+    )}
+    {undecided > 0 && (
+      <p>
+        {counted(undecided, "conflict is", "conflicts are")} undecided. Choose a value for each and save your decisions;
+        then you can accept the import. Or decide all that are undecided in one way:
+      </p>
+    )}
+    <div class="buttons">
+      {undecided > 0 ? (
+        restWords.map(({ name, rest }) => (
+          <button key={rest} type="submit" class="plain" name={restField} value={rest}>
+            {name}
+          </button>
+        ))
+      ) : (
+        <button type="submit">Accept the import</button>
+      )}
+    </div>
+  </section>
+)
+
+const About = ({ csrf, id }: { readonly csrf: string; readonly id: string }) => (
+  <>
+    <CsrfField csrf={csrf} />
+    <input type="hidden" name="id" value={id} />
+  </>
+)
+
+type ReviewShown = Parameters<typeof ConflictsToDecide>[0]
+
+/** One form has the choices and the acceptance: whichever button sends it, the choices come with it. */
+const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => (
+  <>
+    <form method="post" action={paths.acceptImport}>
+      <About csrf={csrf} id={shown.run.id} />
+      {shown.run.summary.conflicts > 0 && <ConflictsToDecide {...shown} />}
+      <Acceptance run={shown.run} undecided={shown.undecided} />
+    </form>
+    <form method="post" action={paths.discardImport} class="fields">
+      <About csrf={csrf} id={shown.run.id} />
+      <div class="buttons">
+        <button type="submit" class="danger">
+          Discard it
+        </button>
+      </div>
+    </form>
+  </>
+)
+
+/** Of an import that a process works on: nothing here moves by itself. */
+const Working = ({ run }: { readonly run: ImportRun }) => (
+  <Note>
+    <p>
+      {run.phase === "fetching"
+        ? `The ${run.fileName === null ? "store" : "file"} is being read and compared with the catalog. Nothing is written before you accept it.`
+        : "It is being applied. The catalog can be changed again when it is done."}{" "}
+      You need not wait here. <a href={pageOf(paths.import, run.id)}>Look again</a>
+    </p>
+  </Note>
+)
+
+/** `conflicts`: those after the one numbered `after`, at most `atOnce`; `undecided`: of all conflicts. */
+export const ImportPage = ({
+  after,
+  atOnce,
+  conflicts,
+  note,
+  removals,
+  run,
+  undecided,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly run: ImportRun
+  readonly conflicts: ReadonlyArray<ImportConflict>
+  readonly after: number
+  readonly atOnce: number
+  readonly undecided: number
+  /** The first of the entities that it takes off the store. */
+  readonly removals: ReadonlyArray<PendingEntity>
+  readonly note?: string | undefined
+}) => {
+  const { phase } = run
+  const shown = { run, conflicts, after, atOnce }
+  return (
+    <Frame title={importTitle(run)} visitor={visitor} current={paths.imports}>
+      {note !== undefined && (
+        <Note>
+          <p>{note}</p>
+        </Note>
+      )}
+      {run.error !== null && (
+        <Alert>
+          <p>{run.error}</p>
+        </Alert>
+      )}
+      {(phase === "fetching" || phase === "applying") && <Working run={run} />}
+      <Facts run={run} />
+      <Problems {...run.summary} />
+      {isRead(run) && <Summary run={run} />}
+      <Removals run={run} removals={removals} />
+      {phase === "reviewing" ? (
+        <Review {...shown} csrf={visitor.csrf} undecided={undecided} />
+      ) : (
+        run.summary.conflicts > 0 && <ConflictsDecided {...shown} />
+      )}
+      <p>
+        <a href={paths.imports}>All imports</a>
+      </p>
+    </Frame>
+  )
+}

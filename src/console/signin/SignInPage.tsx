@@ -1,0 +1,55 @@
+import { fieldNames } from "../Fields.ts"
+import { Alert, Frame } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+
+/**
+ * `returnTo`: where it goes on afterwards; `refusal`: why the attempt before came to nothing; `isUnsent`: a form was sent by
+ * somebody who was no longer signed in.
+ */
+export const SignInPage = ({
+  email = "",
+  isUnsent = false,
+  refusal,
+  returnTo
+}: {
+  readonly email?: string | undefined
+  readonly returnTo: string | undefined
+  readonly refusal?: string
+  readonly isUnsent?: boolean
+}) => (
+  <Frame title="Sign in" narrow>
+    {isUnsent && (
+      <Alert>
+        <p>You were signed out meanwhile: nothing came of what you just sent. Sign in and send it again.</p>
+      </Alert>
+    )}
+    {refusal !== undefined && (
+      <Alert>
+        <p id="refusal">{refusal}</p>
+      </Alert>
+    )}
+    <form method="post" action={paths.signIn} class="sheet fields">
+      {returnTo !== undefined && <input type="hidden" name={fieldNames.returnTo} value={returnTo} />}
+      <label>
+        E-mail
+        <input
+          type="email"
+          name="email"
+          value={email}
+          autocomplete="username"
+          required
+          maxLength={254}
+          {...(refusal !== undefined && { "aria-describedby": "refusal" })}
+        />
+      </label>
+      <label>
+        Password
+        <input type="password" name="password" autocomplete="current-password" required maxLength={200} />
+      </label>
+      <div class="buttons">
+        <button type="submit">Sign in</button>
+      </div>
+    </form>
+    <p class="quiet">No password yet, or lost it? Ask whoever runs this service for a link to set one.</p>
+  </Frame>
+)
