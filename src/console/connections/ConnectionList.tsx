@@ -10,7 +10,7 @@ import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, queryOf } from "../Visits.ts"
+import { idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
 import { ConnectionsPage } from "./ConnectionsPage.tsx"
 
 const routes = {
@@ -21,16 +21,12 @@ const routes = {
   disconnectAll: ["POST", paths.disconnectAll, refuseOnPage]
 } as const
 
-/** Said after a form of our own, whatever the address asks for. */
 const notes: Readonly<Record<string, string>> = {
-  one: "The connection is ended: its next call is refused.",
-  all: "Every connection is ended: their next calls are refused."
+  one: "The connection is ended. Its next call is refused.",
+  all: "All connections are ended. Their next calls are refused."
 }
 
-const noteOf = (name: string | undefined) =>
-  name !== undefined && Object.hasOwn(notes, name) ? notes[name] : undefined
-
-/** The connections of an account: listed, and ended one by one or all at once. */
+/** The connections of an account: the list, and forms that end one or all of them. */
 export const connectionList: Surface<BaseUrl | Sessions | Connections> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -44,7 +40,7 @@ export const connectionList: Surface<BaseUrl | Sessions | Connections> = surface
               visitor={visitor}
               connections={list}
               resource={resourceOf(baseUrl)}
-              note={noteOf(queryOf(request).get("ended"))}
+              note={noteOf(notes, queryOf(request).get("ended"))}
             />
           )
         )

@@ -1,4 +1,5 @@
 import type { DropOutcome, DropStatus } from "../../drops/Drop.ts"
+import { State } from "../Naming.tsx"
 
 /** The states of a drop in the words of a merchant. */
 const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly tone: string }>> = {
@@ -7,22 +8,17 @@ const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly
   applied: { name: "Applied", tone: "good" },
   failed: { name: "Failed", tone: "bad" },
   cancelled: { name: "Cancelled", tone: "idle" },
-  reverted: { name: "Over", tone: "idle" }
+  reverted: { name: "Ended", tone: "idle" }
 }
 
-const outcomeWords: Readonly<Record<DropOutcome, { readonly name: string; readonly tone: string }>> = {
-  applied: { name: "Applied", tone: "good" },
-  failed: { name: "Failed", tone: "bad" },
-  reverted: { name: "Back to what it was", tone: "idle" },
-  skipped: { name: "Left as it is: somebody edited it meanwhile", tone: "wait" }
+const outcomeWords: Readonly<Record<DropOutcome, string>> = {
+  applied: "Applied",
+  failed: "Failed",
+  reverted: "Restored",
+  skipped: "Left alone: somebody edited it meanwhile"
 }
-
-const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => (
-  <span class={`state ${tone}`}>{name}</span>
-)
 
 export const Status = ({ status }: { readonly status: DropStatus }) => <State {...statusWords[status]} />
 
-/** What has become of a change so far. */
 export const Outcome = ({ outcome }: { readonly outcome: DropOutcome | null }) =>
-  outcome === null ? <span class="quiet">nothing yet</span> : <span>{outcomeWords[outcome].name}</span>
+  outcome === null ? <span class="quiet">not yet</span> : <span>{outcomeWords[outcome]}</span>

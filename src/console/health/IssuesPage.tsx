@@ -1,5 +1,11 @@
 import { Array as Arr } from "effect"
-import { dimensionOf, HealthDimension, type HealthIssue, type HealthIssuePage, sectionsOf } from "../../health/Health.ts"
+import {
+  dimensionOf,
+  HealthDimension,
+  type HealthIssue,
+  type HealthIssuePage,
+  sectionsOf
+} from "../../health/Health.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
