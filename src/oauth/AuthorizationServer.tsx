@@ -23,9 +23,8 @@ import { ConsentPage, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
 
-/** In bytes. */
-const registrationLimit = 16_384
-const formLimit = 16_384
+/** Maximum bytes of a request. */
+const maxBytes = 16_384
 
 const refuseRegistration = refuseWith("invalid_client_metadata", "Send the registration as JSON.")
 const refuseForm = refuseWith("invalid_request", "Send the parameters as application/x-www-form-urlencoded.")
@@ -102,7 +101,7 @@ const makeClientEndpoints = (trustedProxies: number) =>
     return {
       register: (request) =>
         Effect.gen(function* () {
-          const client = yield* readClientMetadata(yield* readJson(request, registrationLimit))
+          const client = yield* readClientMetadata(yield* readJson(request, maxBytes))
           const { id, name, redirectUris } = yield* registrations.register(client, addressOf(request, trustedProxies))
           const registered = {
             client_id: id,
@@ -123,13 +122,13 @@ const makeClientEndpoints = (trustedProxies: number) =>
         ),
       token: (request) =>
         Effect.gen(function* () {
-          const parameters = parametersOf(yield* readForm(request, formLimit))
+          const parameters = parametersOf(yield* readForm(request, maxBytes))
           if (authenticates(request) && parameters.get("client_id") === undefined) return yield* publicClientsOnly
           return json(yield* authorization.exchange(parameters, baseUrl))
         }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error, authenticates(request))))),
       revoke: (request) =>
         Effect.gen(function* () {
-          yield* authorization.revoke(parametersOf(yield* readForm(request, formLimit)))
+          yield* authorization.revoke(parametersOf(yield* readForm(request, maxBytes)))
           return HttpServerResponse.empty({ status: 200, headers: { "cache-control": "no-store", ...anyOrigin } })
         })
     } satisfies Record<string, Handler>
