@@ -1,7 +1,7 @@
 import type { Visitor } from "./Browser.ts"
 import { CsrfField, Frame } from "./Frame.tsx"
 
-/** Asks before something that cannot be taken back. `section`: the page that the question comes from, and goes back to. */
+/** Asks before something that cannot be undone. `section`: the page that Cancel returns to. */
 export const ConfirmPage = ({
   action,
   button,

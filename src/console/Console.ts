@@ -22,7 +22,7 @@ const style = HttpServerResponse.text(stylesheet, {
   headers: { "cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff" }
 })
 
-/** What all pages need: the start, and how they look. */
+/** The start page and the stylesheet. */
 const common: Surface<BaseUrl | Sessions> = {
   refuseAddress,
   ...surfaceOf(
@@ -35,8 +35,8 @@ const common: Surface<BaseUrl | Sessions> = {
 }
 
 /**
- * The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. `trustedProxies`: how many
- * proxies in front are believed about where a sign-in comes from.
+ * The pages for merchants. A new section needs its surface here and its paths in Paths.ts. `trustedProxies`: how many proxies
+ * in front of the service are trusted to name the address of a client.
  */
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(

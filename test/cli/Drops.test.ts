@@ -20,8 +20,8 @@ interface Listed {
   readonly changes: ReadonlyArray<{ readonly entity_id: string; readonly store_id: string | null }>
 }
 
-describe("the line of a history", () => {
-  it("names the drop that made a change, and who scheduled it", () => {
+describe("a line of the history", () => {
+  it("names the drop and who scheduled it", () => {
     const line = historyLine({
       at: fromMillis(0),
       draft_revision: 2,
@@ -41,7 +41,7 @@ describe("the line of a history", () => {
   })
 })
 
-describe.skipIf(!serverAnswers)("the commands of drops", () => {
+describe.skipIf(!serverAnswers)("drop commands", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
     it.effect("schedule by flags or by a file, list, show and cancel", () =>
       Effect.gen(function* () {

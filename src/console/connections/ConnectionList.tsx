@@ -56,7 +56,7 @@ export const connectionList: Surface<BaseUrl | Sessions | Connections> = surface
               visitor={visitor}
               section={paths.connections}
               title={`Disconnect ${connection.clientName}?`}
-              question={`Its next call is refused. To connect it again, ${connection.clientName} has to ask you once more.`}
+              question={`Its next call is refused. To connect it again, ${connection.clientName} has to ask you again.`}
               action={paths.disconnect}
               id={connection.id}
               button="Disconnect"
@@ -71,7 +71,7 @@ export const connectionList: Surface<BaseUrl | Sessions | Connections> = surface
               visitor={visitor}
               section={paths.connections}
               title="Disconnect every connection?"
-              question="The next call of each of them is refused. You stay signed in here, and API keys go on working."
+              question="Their next calls are refused. You stay signed in, and API keys keep working."
               action={paths.disconnectAll}
               button="Disconnect all"
             />

@@ -6,20 +6,20 @@ import { paths } from "../Paths.ts"
 
 const endWords: Readonly<Record<EndReason, string>> = {
   disconnected: "It was disconnected here.",
-  revoked: "The program gave its access back.",
+  revoked: "The program revoked it.",
   token_replayed:
     "A refresh token was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",
   code_replayed:
     "The code of its sign-in was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",
-  expired: "The program did not use it for 30 days, or it was 180 days old: those are over by themselves.",
+  expired: "The program did not use it for 30 days, or it was 180 days old.",
   user_disabled: "The user who allowed it was disabled."
 }
 
 const Details = ({ connection }: { readonly connection: Connection }) => (
   <dl>
-    <dt>Sent its code to</dt>
+    <dt>Redirects to</dt>
     <dd>{connection.redirectHost}</dd>
-    <dt>May</dt>
+    <dt>Permissions</dt>
     <dd>{tierWords[connection.tier].name}</dd>
     <dt>Allowed by</dt>
     <dd>{connection.userEmail}</dd>
@@ -46,7 +46,7 @@ const Details = ({ connection }: { readonly connection: Connection }) => (
   </dl>
 )
 
-/** `resource`: the address that an agent is given. */
+/** `resource`: the address of the MCP server. */
 export const ConnectionsPage = ({
   connections,
   note,
@@ -64,13 +64,13 @@ export const ConnectionsPage = ({
     <Frame title="Connections" visitor={visitor} current={paths.connections}>
       {note !== undefined && <Note>{note}</Note>}
       <p>
-        Agents that you allowed in. To connect one, add <code>{resource}</code> to it as an MCP server; it sends you
-        here to decide what it may do.
+        Agents that can use this account. To connect one, add <code>{resource}</code> to it as an MCP server. It then
+        sends you here to choose its permissions.
       </p>
       <section aria-labelledby="living">
         <h2 id="living">Connected</h2>
         {living.length === 0 ? (
-          <p class="quiet">There is none.</p>
+          <p class="quiet">There are no connections.</p>
         ) : (
           <ul class="records">
             {living.map((connection) => (
@@ -93,7 +93,7 @@ export const ConnectionsPage = ({
       {living.length > 0 && (
         <section aria-labelledby="all">
           <h2 id="all">Revoke all</h2>
-          <p>Every connection above ends at once. You stay signed in here, and API keys go on working.</p>
+          <p>Every connection above ends at once. You stay signed in, and API keys keep working.</p>
           <form method="get" action={paths.disconnectAll}>
             <button type="submit" class="danger">
               Disconnect all

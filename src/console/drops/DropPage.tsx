@@ -9,12 +9,12 @@ import { EntityName, Key, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
 import { Outcome, Status } from "./DropWords.tsx"
 
-/** Characters of a value that are shown before somebody asks for the whole of it. */
-const mostShown = 160
+/** Maximum characters of a value that is shown unfolded. */
+const maxShown = 160
 
 const Whole = ({ value }: { readonly value: string }) => {
   const { length } = [...value]
-  return length <= mostShown ? (
+  return length <= maxShown ? (
     <span class="value">
       <ShortValue>{value}</ShortValue>
     </span>
@@ -31,7 +31,7 @@ const Whole = ({ value }: { readonly value: string }) => {
   )
 }
 
-/** `titles`: of the entities that are there; `refusal`: why it could not be cancelled. */
+/** `titles`: of entities that still exist; `refusal`: why the drop could not be cancelled. */
 export const DropPage = ({
   drop,
   note,
@@ -91,7 +91,7 @@ export const DropPage = ({
     <section aria-labelledby="changes">
       <h2 id="changes">Changes</h2>
       {drop.changes.length === 0 ? (
-        <p class="quiet">There is none any more: the store that it would change is not linked.</p>
+        <p class="quiet">There are none: the store is no longer linked.</p>
       ) : (
         <Table
           name="Changes of the drop"
@@ -99,16 +99,11 @@ export const DropPage = ({
           rows={drop.changes.map((change, index) => ({
             key: String(index),
             cells: [
-              <EntityName
-                key="entity"
-                id={change.entity_id}
-                kind={change.entity_type}
-                title={titles.get(change.entity_id)}
-              />,
-              <Where key="store" change={change} stores={stores} />,
-              <Key key="field">{change.field}</Key>,
-              <Whole key="value" value={change.value} />,
-              <div key="outcome">
+              <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
+              <Where change={change} stores={stores} />,
+              <Key>{change.field}</Key>,
+              <Whole value={change.value} />,
+              <div>
                 <Outcome outcome={change.outcome} />
                 {change.error !== null && (
                   <p class="wrong">
@@ -124,7 +119,7 @@ export const DropPage = ({
   </Frame>
 )
 
-/** An instant, and what clocks of the drop's time zone show then. */
+/** An instant, also in the drop's time zone. */
 const Instant = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => (
   <>
     <Time at={at} />

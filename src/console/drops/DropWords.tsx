@@ -1,7 +1,6 @@
 import type { DropOutcome, DropStatus } from "../../drops/Drop.ts"
 import { State } from "../Naming.tsx"
 
-/** The states of a drop in the words of a merchant. */
 const statusWords: Readonly<Record<DropStatus, { readonly name: string; readonly tone: string }>> = {
   scheduled: { name: "Scheduled", tone: "wait" },
   applying: { name: "Being applied", tone: "wait" },

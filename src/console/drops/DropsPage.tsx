@@ -7,10 +7,9 @@ import { Table } from "../Table.tsx"
 import { Key, ShortValue, StoreName, Text } from "../Wording.tsx"
 import { Outcome, Status } from "./DropWords.tsx"
 
-/** Changes of a drop that the list of all drops shows. */
-const mostShown = 3
+/** Maximum number of changes of a drop in the list. */
+const maxShown = 3
 
-/** Where a change is made. */
 export const Where = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) =>
   change.store_id === null ? <span>every store it is on</span> : <StoreName id={change.store_id} stores={stores} />
 
@@ -29,13 +28,13 @@ const Change = ({ change, stores }: { readonly change: DropChange; readonly stor
 const Changes = ({ drop, stores }: { readonly drop: Drop; readonly stores: ReadonlyArray<Store> }) => (
   <>
     <ul>
-      {drop.changes.slice(0, mostShown).map((change, index) => (
+      {drop.changes.slice(0, maxShown).map((change, index) => (
         <Change key={`${change.entity_id} ${index}`} change={change} stores={stores} />
       ))}
     </ul>
-    {drop.changes.length > mostShown && (
+    {drop.changes.length > maxShown && (
       <a href={dropPath(drop.id)}>
-        and {drop.changes.length - mostShown} more<span class="spoken"> changes of {drop.name}</span>
+        and {drop.changes.length - maxShown} more<span class="spoken"> changes of {drop.name}</span>
       </a>
     )}
   </>
@@ -51,7 +50,7 @@ const DropTable = ({
   readonly stores: ReadonlyArray<Store>
 }) =>
   drops.length === 0 ? (
-    <p class="quiet">There is none.</p>
+    <p class="quiet">There are no drops.</p>
   ) : (
     <Table
       name={name}
@@ -59,19 +58,19 @@ const DropTable = ({
       rows={drops.map((drop) => ({
         key: drop.id,
         cells: [
-          <a key="name" href={dropPath(drop.id)}>
+          <a href={dropPath(drop.id)}>
             <Text>{drop.name}</Text>
           </a>,
-          <Status key="status" status={drop.status} />,
-          <Time key="starts" at={drop.starts_at} />,
-          drop.ends_at === null ? "Never: the values stay" : <Time key="ends" at={drop.ends_at} />,
-          <Changes key="changes" drop={drop} stores={stores} />
+          <Status status={drop.status} />,
+          <Time at={drop.starts_at} />,
+          drop.ends_at === null ? "Never: the values stay" : <Time at={drop.ends_at} />,
+          <Changes drop={drop} stores={stores} />
         ]
       }))}
     />
   )
 
-/** Whether something will still become of a drop. */
+/** Whether a drop has a step left. */
 const isAhead = ({ ends_at, status }: Drop) =>
   status === "scheduled" || status === "applying" || (status === "applied" && ends_at !== null)
 
@@ -86,8 +85,8 @@ export const DropsPage = ({
 }) => (
   <Frame title="Drops" visitor={visitor} current={paths.drops}>
     <p>
-      A drop gives fields other values at a time that you choose, and takes them back at another. On your stores it
-      comes and goes by itself.
+      A drop changes fields at a time that you choose, and can restore them at another. It is published to your stores
+      automatically.
     </p>
     <p>
       <a href={paths.newDrop} class="button">
@@ -95,12 +94,12 @@ export const DropsPage = ({
       </a>
     </p>
     <section aria-labelledby="ahead">
-      <h2 id="ahead">Ahead and under way</h2>
-      <DropTable name="Drops ahead and under way" drops={drops.filter(isAhead)} stores={stores} />
+      <h2 id="ahead">Scheduled and running</h2>
+      <DropTable name="Scheduled and running drops" drops={drops.filter(isAhead)} stores={stores} />
     </section>
     <section aria-labelledby="over">
-      <h2 id="over">Over</h2>
-      <DropTable name="Drops that are over" drops={drops.filter((drop) => !isAhead(drop)).reverse()} stores={stores} />
+      <h2 id="over">Ended</h2>
+      <DropTable name="Ended drops" drops={drops.filter((drop) => !isAhead(drop)).reverse()} stores={stores} />
     </section>
   </Frame>
 )

@@ -6,8 +6,9 @@ import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Alert, CsrfField, Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
+import { StoreOptions } from "../StoreChoice.tsx"
 
-/** The fields of the form, in its order, and how each is called. */
+/** The fields of the form, in order, with their labels. */
 export const dropFields = {
   name: "Name",
   starts: "Starts (UTC)",
@@ -19,16 +20,15 @@ export const dropFields = {
 } as const
 export type DropField = keyof typeof dropFields
 
-/** What the form was filled with. */
 export type DropForm = Readonly<Record<DropField, string>>
 
-/** What is wrong with a field: a sentence without its name. */
+/** The problem of a field: a sentence without the name of the field. */
 export interface DropMisfit {
   readonly field: DropField
   readonly message: string
 }
 
-/** Built-in keys that may be written, of all kinds. */
+/** Writable built-in keys of all kinds. */
 const knownKeys = [
   ...new Set(
     EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind]).filter((key) => isWritable(kind, key)))
@@ -37,7 +37,7 @@ const knownKeys = [
 
 const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** A field with its name, what is said of it anyway, and what is wrong with it. */
+/** A field with its label, its rule and its problems. */
 const Labelled = ({
   children,
   field,
@@ -79,7 +79,7 @@ const Labelled = ({
   )
 }
 
-/** `stores`: those that something can be published to; `nextId`: of the drop that the form makes, however often it is sent. */
+/** `stores`: with a platform; `nextId`: the id of the new drop, so that sending the form twice schedules one drop. */
 export const NewDropPage = ({
   form,
   misfits,
@@ -99,7 +99,7 @@ export const NewDropPage = ({
     </nav>
     {misfits.length > 0 && (
       <Alert>
-        <p>The drop was not scheduled. What you wrote is still here:</p>
+        <p>The drop was not scheduled. Your input is still here:</p>
         <ul>
           {misfits.map(({ field, message }) => (
             <li key={`${field} ${message}`}>
@@ -109,22 +109,20 @@ export const NewDropPage = ({
         </ul>
       </Alert>
     )}
-    {stores.length === 0 && (
-      <p>No store is linked that anything can be published to, so there is nothing a drop could change.</p>
-    )}
+    {stores.length === 0 && <p>No linked store has a platform, so there is nothing that a drop can change.</p>}
     <form method="post" action={paths.drops} class="sheet fields">
       <CsrfField csrf={visitor.csrf} />
       <input type="hidden" name="id" value={nextId} />
       <Labelled field="name" misfits={misfits}>
         {(attributes) => <input type="text" value={form.name} required maxLength={200} dir="auto" {...attributes} />}
       </Labelled>
-      <Labelled field="starts" misfits={misfits} rule="By the clock of UTC, not by yours.">
+      <Labelled field="starts" misfits={misfits} rule="In UTC, not in your local time.">
         {(attributes) => <input type="datetime-local" value={form.starts} required {...attributes} />}
       </Labelled>
       <Labelled
         field="ends"
         misfits={misfits}
-        rule="By the clock of UTC. Then the field is as it was before. Leave it empty for a value that stays."
+        rule="In UTC. The field then has its earlier value again. Leave it empty to keep the new value."
       >
         {(attributes) => <input type="datetime-local" value={form.ends} {...attributes} />}
       </Labelled>
@@ -135,15 +133,11 @@ export const NewDropPage = ({
         {(attributes) => (
           <select {...attributes}>
             <option value="">Every store it is on</option>
-            {stores.map(({ domain, id, name }) => (
-              <option key={id} value={id} selected={id === form.store_id}>
-                {name === domain ? domain : `${name} (${domain})`}
-              </option>
-            ))}
+            <StoreOptions stores={stores} chosen={form.store_id} />
           </select>
         )}
       </Labelled>
-      <Labelled field="field" misfits={misfits} rule="Such as title or price, or namespace.key of a metafield.">
+      <Labelled field="field" misfits={misfits} rule="For example title or price, or namespace.key of a metafield.">
         {(attributes) => (
           <input
             type="text"
@@ -161,8 +155,8 @@ export const NewDropPage = ({
           <option key={key} value={key} />
         ))}
       </datalist>
-      <Labelled field="value" misfits={misfits} rule="Leave it empty to empty the field.">
-        {/* Parsers drop a line break that a textarea begins with: this one, not one of the value. */}
+      <Labelled field="value" misfits={misfits} rule="Leave it empty to clear the field.">
+        {/* HTML parsers drop the first line break of a textarea: this one instead of one of the value. */}
         {(attributes) => <textarea dir="auto" {...attributes}>{`\n${form.value}`}</textarea>}
       </Labelled>
       <div class="buttons">

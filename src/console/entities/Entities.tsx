@@ -25,14 +25,14 @@ const routes = {
   publish: ["POST", paths.publishEntity, refuseOnPage]
 } as const
 
-/** Rows of a page of the list, and of what an entity is related to. */
-const rowsAtOnce = 50
-const relatedAtOnce = 100
+/** Rows of a page of the list, and related entities of an entity. */
+const pageSize = 50
+const maxRelated = 100
 /** Entries of a history: at first, and at most. */
-const someEntries = 50
-const mostEntries = 250
-/** Characters of a search. */
-const longestSearch = 200
+const firstEntries = 50
+const maxEntries = 250
+/** Maximum characters of a search. */
+const maxSearch = 200
 
 const rows = Schema.Array(EntityRow)
 const next_cursor = Schema.NullOr(Schema.String)
@@ -44,19 +44,19 @@ const readId = Schema.decodeOption(inAnyCase(EntityId))
 
 const foreignCursor = new PageRefused({
   status: 400,
-  title: "Not there",
-  message: "This page of the list was not found by this search. Begin again at its first page.",
+  title: "Not found",
+  message: "This page does not belong to this search. Start again at its first page.",
   next: { path: paths.entities, name: "To the entities" }
 })
 
 const tooLong = new PageRefused({
   status: 400,
   title: "Not understood",
-  message: `A search has at most ${longestSearch} characters.`,
+  message: `A search has at most ${maxSearch} characters.`,
   next: { path: paths.entities, name: "To the entities" }
 })
 
-/** Said after the form of an entity's page: words of its address, each about one of the entity's own stores. */
+/** Results of a publish request that an address can name, each with a store of the entity. */
 const notes: Readonly<Record<string, "Asked" | "Nothing">> = { asked: "Asked", nothing: "Nothing" }
 
 const noteOf = (query: Parameters, stores: EntityRecord["stores"]): EntitySaid | undefined => {
@@ -68,7 +68,7 @@ const noteOf = (query: Parameters, stores: EntityRecord["stores"]): EntitySaid |
 
 const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
 
-/** The entities of an account: found by id or words, and one of them with its values, stores and history; published. */
+/** The entities of an account: the search, and the page of one, which can publish it. */
 export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishing | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -82,7 +82,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
       visitor: Visitor,
       id: EntityId,
       {
-        limit = someEntries,
+        limit = firstEntries,
         said,
         status = 200
       }: {
@@ -98,8 +98,8 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           versions: catalog.versions(kind, id),
           history: drafts.history(id, limit),
           linked: stores.list,
-          // Only a cursor is refused, and there is none.
-          related: catalog.related(id, { limit: relatedAtOnce }).pipe(
+          // Only a cursor can be refused.
+          related: catalog.related(id, { limit: maxRelated }).pipe(
             Effect.catchTag("ValidationFailed", Effect.die),
             Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
           )
@@ -108,7 +108,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           <EntityPage
             visitor={visitor}
             kind={kind}
-            canShowMore={content.history.length === limit && limit < mostEntries}
+            canShowMore={content.history.length === limit && limit < maxEntries}
             said={said(content.record.stores)}
             {...content}
           />,
@@ -116,15 +116,20 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
         )
       })
 
-    /** Why a publish was not asked for, on the page as it is by now. */
-    const notAsked = (visitor: Visitor, id: EntityId, storeId: StoreId, error: RevisionConflict | ValidationFailed) =>
+    /** Shows the current page with the reason why the publish was refused. */
+    const showRefusal = (
+      visitor: Visitor,
+      id: EntityId,
+      storeId: StoreId,
+      error: RevisionConflict | ValidationFailed
+    ) =>
       showEntity(visitor, id, {
         status: errorCodes[error._tag].status,
         said: (on) => {
           const domain = on.find(({ store_id }) => store_id === storeId)?.store_domain ?? "the store"
           const message =
             error._tag === "RevisionConflict"
-              ? `Nothing was published to ${domain}: the draft was changed after this page was opened. This is how it is now. Look at it, then publish it again.`
+              ? `Nothing was published to ${domain}: the draft has changed since you opened this page. Check the current draft, then publish again.`
               : `Nothing was published to ${domain}: ${error.issues.map(({ message }) => message).join("; ")}.`
           return { _tag: "Refused", message }
         }
@@ -137,9 +142,9 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           const search = query.get("search")?.trim() ?? ""
           const id = readId(search)
           if (Option.isSome(id)) return seeOther(pageOf(paths.entity, id.value))
-          if (search.length > longestSearch) return yield* tooLong
+          if (search.length > maxSearch) return yield* tooLong
           const { text } = yield* Effect.catchTag(
-            catalog.list(null, { limit: rowsAtOnce, search, cursor: query.get("cursor") }),
+            catalog.list(null, { limit: pageSize, search, cursor: query.get("cursor") }),
             "ValidationFailed",
             () => foreignCursor
           )
@@ -151,7 +156,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
         Effect.gen(function* () {
           const query = queryOf(request)
           const id = yield* idOf(EntityId, query)
-          const limit = query.get("history") === "all" ? mostEntries : someEntries
+          const limit = query.get("history") === "all" ? maxEntries : firstEntries
           return yield* showEntity(visitor, id, { limit, said: (on) => noteOf(query, on) })
         })
       ),
@@ -166,7 +171,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           if (Either.isLeft(asked)) {
             const refusal = asked.left
             return refusal._tag === "RevisionConflict" || refusal._tag === "ValidationFailed"
-              ? yield* notAsked(visitor, id, storeId, refusal)
+              ? yield* showRefusal(visitor, id, storeId, refusal)
               : yield* refusal
           }
           const note = asked.right.outcome === "nothing_to_publish" ? "nothing" : "asked"

@@ -2,32 +2,29 @@ import type { HistoryEntry, ValueChange } from "../../drafts/History.ts"
 import { Time } from "../Frame.tsx"
 import { actorName, Domain } from "../Naming.tsx"
 import { dropPath, pageOf, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { shorten } from "../Wording.tsx"
 
 const actions: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
   created: "Created",
   added_to_store: "Added to the store",
-  removed_from_store: "Taken from the store",
+  removed_from_store: "Removed from the store",
   gallery: "Media changed",
   members: "Members changed",
   variants: "Variants changed",
-  publish_asked: "Publish asked for",
+  publish_asked: "Publish requested",
   published: "Published"
 }
 
-/** Characters of a value in a list of changes. */
-const mostCharacters = 200
+/** Maximum characters of a value in a list of changes. */
+const maxCharacters = 200
 
-const short = (text: string) => {
-  const characters = [...text]
-  return characters.length > mostCharacters ? `${characters.slice(0, mostCharacters).join("")}…` : text
-}
-
-/** `none`: what it means that there is no value. */
+/** `none`: the words for no value. */
 const Shown = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
   value === null || value === "" ? (
     <span class="quiet">{value === null ? none : "empty"}</span>
   ) : (
-    <bdi class="value">{short(value)}</bdi>
+    <bdi class="value">{shorten(value, maxCharacters)}</bdi>
   )
 
 const Change = ({ change, none }: { readonly change: ValueChange; readonly none: string }) => (
@@ -35,6 +32,27 @@ const Change = ({ change, none }: { readonly change: ValueChange; readonly none:
     <code>{change.key}</code>: <Shown value={change.old} none={none} /> <span aria-hidden="true">→</span>
     <span class="spoken"> became </span> <Shown value={change.new} none={none} />
   </li>
+)
+
+const Who = ({ entry: { actor, drop, import_id } }: { readonly entry: HistoryEntry }) => (
+  <>
+    {drop === null ? (
+      actorName(actor)
+    ) : (
+      <>
+        Drop{" "}
+        <a href={dropPath(drop.id)}>
+          <bdi>{drop.name}</bdi>
+        </a>
+        <div class="quiet">scheduled by {actorName(actor)}</div>
+      </>
+    )}
+    {import_id !== null && (
+      <div>
+        by <a href={pageOf(paths.import, import_id)}>an import</a>
+      </div>
+    )}
+  </>
 )
 
 const What = ({ entry }: { readonly entry: HistoryEntry }) => {
@@ -58,7 +76,7 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
   return <>{actions[entry.action]}</>
 }
 
-/** `history`: newest first; `more`: where more of it is shown. */
+/** `history`: newest first; `more`: the address of the longer history. */
 export const EntityHistory = ({
   history,
   more
@@ -69,52 +87,24 @@ export const EntityHistory = ({
   <section aria-labelledby="history">
     <h2 id="history">History</h2>
     {history.length === 0 ? (
-      <p class="quiet">No changes are on record: it was written before the history began.</p>
+      <p class="quiet">No changes are recorded: the entity is older than the history.</p>
     ) : (
-      <table class="sheet" aria-labelledby="history">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">Where</th>
-            <th scope="col">What</th>
-          </tr>
-        </thead>
-        <tbody>
-          {history.map((entry) => (
-            <tr key={`${entry.at} ${entry.draft_revision} ${entry.action} ${entry.store_id}`}>
-              <th scope="row">
-                <Time at={entry.at} />
-                <div class="quiet">Revision {entry.draft_revision}</div>
-              </th>
-              <td data-label="Who">
-                {entry.drop === null ? (
-                  actorName(entry.actor)
-                ) : (
-                  <>
-                    Drop{" "}
-                    <a href={dropPath(entry.drop.id)}>
-                      <bdi>{entry.drop.name}</bdi>
-                    </a>
-                    <div class="quiet">scheduled by {actorName(entry.actor)}</div>
-                  </>
-                )}
-                {entry.import_id !== null && (
-                  <div>
-                    by <a href={pageOf(paths.import, entry.import_id)}>an import</a>
-                  </div>
-                )}
-              </td>
-              <td data-label="Where">
-                <Domain name={entry.store_domain ?? "Catalog"} />
-              </td>
-              <td data-label="What">
-                <What entry={entry} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        labelledBy="history"
+        columns={["When", "Who", "Where", "What"]}
+        rows={history.map((entry) => ({
+          key: `${entry.at} ${entry.draft_revision} ${entry.action} ${entry.store_id}`,
+          cells: [
+            <>
+              <Time at={entry.at} />
+              <div class="quiet">Revision {entry.draft_revision}</div>
+            </>,
+            <Who entry={entry} />,
+            <Domain name={entry.store_domain ?? "Catalog"} />,
+            <What entry={entry} />
+          ]
+        }))}
+      />
     )}
     {more !== undefined && (
       <p>

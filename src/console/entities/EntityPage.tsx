@@ -7,6 +7,7 @@ import type { Visitor } from "../Browser.ts"
 import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
 import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "../Naming.tsx"
 import { newDropOf, pageOf, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
 import { readable, Value } from "../Values.tsx"
 import { EntityHistory } from "./EntityHistory.tsx"
 
@@ -35,7 +36,7 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
       </dd>
       <dt>Changed</dt>
       <dd>
-        <Time at={record.updatedAt} /> <span class="quiet">in the catalog: stores' own values aside</span>
+        <Time at={record.updatedAt} /> <span class="quiet">in the catalog, without store overrides</span>
       </dd>
     </dl>
   </div>
@@ -43,10 +44,10 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
 
 type OnStore = EntityRecord["stores"][number]
 
-/** The field of a form that publishes although nothing differs from what the store accepted. */
+/** The field of a form that publishes even if the store has accepted the same values. */
 export const againField = "again"
 
-/** Asks for a publish of the draft that the page shows; where the store accepted the same, for another one. */
+/** Publishes the draft that the page shows. */
 const Publish = ({
   csrf,
   draftRevision,
@@ -62,7 +63,9 @@ const Publish = ({
 }) => {
   const word = pending_publish ? "Publish" : "Publish again"
   if (store === undefined || store.platform === "none")
-    return <span class="quiet">{pending_publish ? "Known by its files alone" : "Nothing to publish"}</span>
+    return (
+      <span class="quiet">{pending_publish ? "Unpublished: the store has no platform" : "Nothing to publish"}</span>
+    )
   return (
     <form method="post" action={paths.publishEntity}>
       {!pending_publish && (
@@ -96,43 +99,32 @@ const OnStores = ({
     {stores.length === 0 ? (
       <p class="quiet">It is on no store.</p>
     ) : (
-      <table class="sheet" aria-labelledby="stores">
-        <thead>
-          <tr>
-            <th scope="col">Store</th>
-            <th scope="col">Last publish</th>
-            <th scope="col">Published</th>
-            <th scope="col">Draft</th>
-          </tr>
-        </thead>
-        <tbody>
-          {stores.map((on) => (
-            <tr key={on.store_id}>
-              <th scope="row">
-                <Domain name={on.store_domain} />
-              </th>
-              <td data-label="Last publish">
-                <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
-                {on.last_publish_error !== null && (
-                  <div class="wrong">
-                    {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
-                  </div>
-                )}
-              </td>
-              <td data-label="Published">{on.published_at === null ? "never" : <Time at={on.published_at} />}</td>
-              <td data-label="Draft">
-                <Publish
-                  csrf={csrf}
-                  id={id}
-                  draftRevision={draftRevision}
-                  on={on}
-                  store={linked.find((each) => each.id === on.store_id)}
-                />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        labelledBy="stores"
+        columns={["Store", "Last publish", "Published", "Draft"]}
+        rows={stores.map((on) => ({
+          key: on.store_id,
+          cells: [
+            <Domain name={on.store_domain} />,
+            <>
+              <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
+              {on.last_publish_error !== null && (
+                <div class="wrong">
+                  {on.last_publish_error.message} (<code>{on.last_publish_error.code}</code>)
+                </div>
+              )}
+            </>,
+            on.published_at === null ? "never" : <Time at={on.published_at} />,
+            <Publish
+              csrf={csrf}
+              id={id}
+              draftRevision={draftRevision}
+              on={on}
+              store={linked.find((each) => each.id === on.store_id)}
+            />
+          ]
+        }))}
+      />
     )}
     {stores.some(({ store_id }) => linked.some(({ id, platform }) => id === store_id && platform !== "none")) && (
       <p>
@@ -142,19 +134,40 @@ const OnStores = ({
   </section>
 )
 
-/** What stores publish of a key in place of the canonical value. */
+/** Values of stores that differ from the canonical value. */
 const differing = ({ key, value }: AttributeTriple, versions: ReadonlyArray<StoreVersion>) =>
   versions.flatMap((version) => {
     const there = version.attributes.find((attribute) => attribute.key === key)?.value ?? ""
     return there === value ? [] : [{ domain: version.store_domain, value: there }]
   })
 
-/** The canonical attributes, and behind them those that only stores have, as empty ones. */
+/** The canonical attributes, then those that only stores have, without a value. */
 const everyAttribute = (kind: EntityKind, record: EntityRecord, versions: ReadonlyArray<StoreVersion>) => {
   const canonical = listed(kind, record.attributes)
   const known = new Set(canonical.map(({ key }) => key))
   const others = versions.flatMap(({ attributes }) => attributes).filter(({ key }) => !known.has(key))
   return [...canonical, ...new Map(others.map((each) => [each.key, { ...each, value: "" }])).values()]
+}
+
+const Overrides = ({
+  attribute,
+  versions
+}: {
+  readonly attribute: AttributeTriple
+  readonly versions: ReadonlyArray<StoreVersion>
+}) => {
+  const others = differing(attribute, versions)
+  return others.length === 0 ? (
+    <span class="quiet">{versions.length === 0 ? "on no store" : "none"}</span>
+  ) : (
+    <ul>
+      {others.map(({ domain, value }) => (
+        <li key={domain}>
+          {domain}: <Value text={readable(value, attribute.type)} />
+        </li>
+      ))}
+    </ul>
+  )
 }
 
 const Values = ({
@@ -168,43 +181,18 @@ const Values = ({
 }) => (
   <section aria-labelledby="values">
     <h2 id="values">Values</h2>
-    <table class="sheet" aria-labelledby="values">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">In the catalog</th>
-          <th scope="col">Otherwise on stores</th>
-        </tr>
-      </thead>
-      <tbody>
-        {everyAttribute(kind, record, versions).map((attribute) => {
-          const others = differing(attribute, versions)
-          return (
-            <tr key={attribute.key}>
-              <th scope="row">
-                <code>{attribute.key}</code>
-              </th>
-              <td data-label="In the catalog">
-                <Value text={readable(attribute.value, attribute.type)} />
-              </td>
-              <td data-label="Otherwise on stores">
-                {others.length === 0 ? (
-                  <span class="quiet">{versions.length === 0 ? "on no store" : "the same"}</span>
-                ) : (
-                  <ul>
-                    {others.map(({ domain, value }) => (
-                      <li key={domain}>
-                        {domain}: <Value text={readable(value, attribute.type)} />
-                      </li>
-                    ))}
-                  </ul>
-                )}
-              </td>
-            </tr>
-          )
-        })}
-      </tbody>
-    </table>
+    <Table
+      labelledBy="values"
+      columns={["Field", "In the catalog", "Store overrides"]}
+      rows={everyAttribute(kind, record, versions).map((attribute) => ({
+        key: attribute.key,
+        cells: [
+          <code>{attribute.key}</code>,
+          <Value text={readable(attribute.value, attribute.type)} />,
+          <Overrides attribute={attribute} versions={versions} />
+        ]
+      }))}
+    />
   </section>
 )
 
@@ -219,7 +207,7 @@ const RelatedTo = ({ related }: { readonly related: Related }) => {
   const filled = relations.filter(({ list }) => related[list].length > 0)
   return filled.length === 0 ? null : (
     <section aria-labelledby="related">
-      <h2 id="related">Belongs together</h2>
+      <h2 id="related">Related</h2>
       <div class="sheet">
         <dl>
           {filled.flatMap(({ list, name }) => [
@@ -231,13 +219,13 @@ const RelatedTo = ({ related }: { readonly related: Related }) => {
             ))
           ])}
         </dl>
-        {related.next_cursor !== null && <p class="quiet">More belong to it than are listed here.</p>}
+        {related.next_cursor !== null && <p class="quiet">Only the first are listed.</p>}
       </div>
     </section>
   )
 }
 
-/** What came of the form before: on which store, in the page's words; or why nothing came of it. */
+/** The result of the last publish request. */
 export type EntitySaid =
   | { readonly _tag: "Asked" | "Nothing"; readonly domain: string }
   | { readonly _tag: "Refused"; readonly message: string }
@@ -248,8 +236,8 @@ const Said = ({ id, said }: { readonly said: EntitySaid; readonly id: EntityId }
       return (
         <Note>
           <p>
-            The publish to {said.domain} is asked for. You need not wait here: its line under Stores says how far it is.{" "}
-            <a href={pageOf(paths.entity, id)}>Look again</a>
+            The publish to {said.domain} is requested and runs in the background. Its state is shown under Stores.{" "}
+            <a href={pageOf(paths.entity, id)}>Reload</a>
           </p>
         </Note>
       )
@@ -268,7 +256,7 @@ const Said = ({ id, said }: { readonly said: EntitySaid; readonly id: EntityId }
   }
 }
 
-/** `canShowMore`: whether the history may go on; `linked`: the stores of the account. */
+/** `canShowMore`: the history can be longer; `linked`: the stores of the account. */
 export const EntityPage = ({
   canShowMore,
   history,

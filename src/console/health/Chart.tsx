@@ -1,9 +1,8 @@
 import type { ComponentChildren } from "preact"
 
-/** How a share looks, which its number says too. */
 export type Tone = "good" | "wait" | "bad"
 
-/** 0 to 1 of a whole, drawn; `says`: what who does not see it hears. */
+/** A share from 0 to 1 as a bar. `says`: for screen readers. */
 export const Bar = ({ says, share, tone }: { readonly share: number; readonly tone: Tone; readonly says: string }) => (
   <svg class={`bar ${tone}`} viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={says}>
     <Drawn share={share} />
@@ -17,7 +16,6 @@ const Drawn = ({ share }: { readonly share: number }) => (
   </>
 )
 
-/** A number with its thousands told apart. */
 export const grouped = (value: number): string => value.toLocaleString("en")
 
 /** A bar of a chart. */
@@ -25,11 +23,11 @@ export interface Line {
   readonly key: string
   readonly label: ComponentChildren
   readonly value: number
-  /** What the value is a part of; the largest of all values where it is left out. */
+  /** The whole that the value is a part of; by default the largest value. */
   readonly of?: number
 }
 
-/** Values as bars, each with its number: a table to who does not see them. */
+/** A bar chart with numbers: a table for screen readers. */
 export const Chart = ({
   lines,
   name,
@@ -37,7 +35,7 @@ export const Chart = ({
   valued
 }: {
   readonly name: string
-  /** What the labels are, and what the values count. */
+  /** Column headers of the labels and the values. */
   readonly labelled: string
   readonly valued: string
   readonly lines: ReadonlyArray<Line>

@@ -28,13 +28,12 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
 const isDimension = Schema.is(HealthDimension)
 
-/** What a form of our own scanned, whatever the address asks for. */
 const scannedOf = (given: Parameters): Scanned | undefined => {
   const name = given.get("scanned")
   return name === everyDimension || isDimension(name) ? name : undefined
 }
 
-/** The page that shows what was scanned, at its card. */
+/** Redirects to the page, at the card of the scanned dimension. */
 const afterScan = (scanned: Scanned, storeId: StoreId | undefined) => {
   const query = new URLSearchParams({ ...(storeId !== undefined && { store_id: storeId }), scanned })
   return seeOther(`${paths.health}?${query}${scanned === everyDimension ? "" : `#${scanned}`}`)
@@ -45,7 +44,7 @@ const localesOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<stri
     snapshot.scanned && "by_locale" in snapshot.result ? snapshot.result.by_locale.map(({ locale }) => locale) : []
   )
 
-/** The quality of an account's catalog: what scans found, scanned when a form says so, and walked issue by issue. */
+/** The data health of an account: results of scans, the form that starts a scan, and the lists of issues. */
 export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -100,7 +99,7 @@ export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surface
           const rows = yield* dataHealth.countIssues({ section, store_id, locale })
           const snapshots = yield* snapshotsOf(store_id)
           const linked = yield* stores.list
-          // The language that is asked for may be chosen again, though nothing is wrong with it.
+          // The chosen language stays in the list even without an issue.
           const locales = new Set([...localesOf(snapshots), ...(locale === undefined ? [] : [locale])])
           return html(
             <IssuesPage
@@ -110,7 +109,7 @@ export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surface
               filters={{ storeId: store_id, locale }}
               page={found}
               rows={rows}
-              // A scan may have ended in between.
+              // A scan can end between the two reads.
               last={Math.max(Math.ceil(rows / pageSize), found.has_next ? page + 1 : 1)}
             />
           )

@@ -1,50 +1,25 @@
-import {
-  type HealthDimension,
-  type HealthResult,
-  type HealthSection,
-  type HealthSnapshot,
-  isPerStore
-} from "../../health/Health.ts"
+import { type HealthDimension, type HealthResult, type HealthSnapshot, isPerStore } from "../../health/Health.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { CsrfField, Frame, Note, Time } from "../Frame.tsx"
-import { paths } from "../Paths.ts"
+import { counted } from "../Naming.tsx"
+import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { Key, StoreName } from "../Wording.tsx"
 import { Bar, Chart, grouped, type Line, type Tone } from "./Chart.tsx"
 import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
 
-/** What a form asks to be scanned, when it is not one dimension. */
+/** The choice of all dimensions in a form. */
 export const everyDimension = "all"
 
-/** What was scanned just now. */
 export type Scanned = HealthDimension | typeof everyDimension
-
-/** The address of a section's issues, of all stores and languages, or of those that are given. */
-export const issuesPath = (
-  section: HealthSection,
-  filters: {
-    readonly storeId?: StoreId | undefined
-    readonly locale?: string | undefined
-    readonly page?: number | undefined
-  } = {}
-): string => {
-  const { locale, page, storeId } = filters
-  const query = new URLSearchParams({
-    section,
-    ...(storeId !== undefined && { store_id: storeId }),
-    ...(locale !== undefined && { locale }),
-    ...(page !== undefined && page > 1 && { page: String(page) })
-  })
-  return `${paths.healthIssues}?${query}`
-}
 
 const toneOf = (score: number): Tone => (score >= 90 ? "good" : score >= 60 ? "wait" : "bad")
 
-const entities = (count: number) => `${grouped(count)} ${count === 1 ? "entity" : "entities"}`
+const entities = (count: number) => counted(count, "entity", "entities")
 
-/** Where the entities with an issue are, folded. */
+/** Entities with an issue, by store or by field. */
 const Share = ({
   by,
   dimension,
@@ -85,7 +60,7 @@ const Numbers = ({
     "by_level" in result
       ? result.by_level?.find(({ checked, level }) => level === "recommended" && checked > 0)
       : undefined
-  // The list behind a number of all stores is that of all stores.
+  // Numbers of all stores lead to the list of all stores.
   const shownStore = isPerStore(dimension) ? storeId : undefined
   return (
     <>
@@ -97,7 +72,7 @@ const Numbers = ({
         {affected === 0
           ? `None of ${entities(checked)} has an issue.`
           : `${grouped(affected)} of ${entities(checked)} ${affected === 1 ? "has" : "have"} an issue.`}
-        {on_no_store > 0 && ` ${grouped(on_no_store)} more on no store, so not checked.`}
+        {on_no_store > 0 && ` ${counted(on_no_store, "entity is", "entities are")} on no store and not checked.`}
       </p>
       {recommended !== undefined && (
         <p>
@@ -144,7 +119,6 @@ const Numbers = ({
   )
 }
 
-/** The field of an issue. */
 export const Field = ({ field }: { readonly field: string }) => {
   const { isKey, name } = fieldWords(field)
   return isKey ? <Key>{name}</Key> : <span>{name}</span>
@@ -179,7 +153,7 @@ const Card = ({
           </p>
         </>
       ) : (
-        <p>Never scanned, so nothing is known.</p>
+        <p>Not scanned yet.</p>
       )}
       <form method="post" action={paths.scanHealth} class="line">
         <CsrfField csrf={visitor.csrf} />
@@ -197,7 +171,7 @@ const Card = ({
   )
 }
 
-/** `storeId`: the store whose snapshots are shown, where a dimension has them by store. */
+/** `storeId`: show snapshots of this store (per-store dimensions only). */
 export const HealthPage = ({
   scanned,
   snapshots,
@@ -213,7 +187,7 @@ export const HealthPage = ({
 }) => (
   <Frame title="Data health" visitor={visitor} current={paths.health}>
     {scanned === everyDimension && <Note>Everything was scanned just now.</Note>}
-    <p>What the last scan of each dimension found. Nothing is scanned before you say so.</p>
+    <p>Results of the last scan of each dimension. A scan runs only when you start it.</p>
     <div class="above">
       <form method="get" action={paths.health} class="line">
         <StoreChoice stores={stores} chosen={storeId} label="Stores to show" />

@@ -10,16 +10,15 @@ import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, Time } from "../Frame.tsx"
-import { EntityLink } from "../Naming.tsx"
-import { paths } from "../Paths.ts"
+import { counted, EntityLink } from "../Naming.tsx"
+import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
 import { type Row, Table } from "../Table.tsx"
 import { EntityName, Key, ShortValue, StoreName, Text } from "../Wording.tsx"
 import { grouped } from "./Chart.tsx"
-import { Field, issuesPath } from "./HealthPage.tsx"
+import { Field } from "./HealthPage.tsx"
 import { dimensionWords, reasonWords, sectionWords } from "./HealthWords.ts"
 
-/** What narrows the list. */
 export interface IssueFilters {
   readonly storeId: StoreId | undefined
   readonly locale: string | undefined
@@ -126,7 +125,7 @@ const Pages = ({
   )
 }
 
-/** The entity of an issue: of a variant its product and SKU too. */
+/** The entity of an issue. A variant is shown with its product and SKU. */
 const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
   <>
     <EntityName id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
@@ -144,7 +143,7 @@ const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
   </>
 )
 
-/** What is wrong with an issue, by field where fields have reasons of their own. */
+/** The problem of an issue, and the reasons of single fields. */
 const wordsOf = ({ fields, reasons = [] }: HealthIssue, wrong: string): string => {
   const own = reasons.map(({ reason }) => `${reasonWords[reason]}.`)
   return [...(fields.length > reasons.length || fields.length === 0 ? [`${wrong}.`] : []), ...own].join(" ")
@@ -161,8 +160,8 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
     return {
       key,
       cells: [
-        <Key key="sku">{first.sku ?? ""}</Key>,
-        <ul key="variants">
+        <Key>{first.sku ?? ""}</Key>,
+        <ul>
           {[...shown, ...elsewhere].map(({ entity_id, product_id, product_title, title }) => (
             <li key={entity_id}>
               <EntityLink id={entity_id} kind="variant" title={title} />
@@ -176,7 +175,7 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
           ))}
           {rest > 0 && <li>{grouped(rest)} more</li>}
         </ul>,
-        <ul key="stores">
+        <ul>
           {[...new Set([first, ...others].map(({ store_id }) => store_id))].map((id) => (
             <li key={id}>
               <StoreName id={id} stores={stores} />
@@ -187,7 +186,7 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
     }
   })
 
-/** `rows`: of all pages together; `last`: the last page; `locales`: what may be chosen of the translation sections. */
+/** `rows`: on all pages; `last`: the last page; `locales`: the choice for translation sections. */
 export const IssuesPage = ({
   filters,
   last,
@@ -216,14 +215,14 @@ export const IssuesPage = ({
       <Filters page={page} filters={filters} stores={stores} locales={locales} />
       {page.scanned_at === undefined ? (
         <p>
-          Never scanned, so nothing is known. <a href={`${paths.health}#${dimension}`}>Scan it first.</a>
+          Not scanned yet. <a href={`${paths.health}#${dimension}`}>Scan it first.</a>
         </p>
       ) : (
         <>
           <p>
             {rows === 0
-              ? "There is no issue"
-              : `${grouped(rows)} ${rows === 1 ? "issue" : "issues"}, one for each entity and store${hasLocales ? " and language" : ""}`}
+              ? "There are no issues"
+              : `${counted(rows, "issue")}, one for each entity and store${hasLocales ? " and language" : ""}`}
             {", as of the scan at "}
             <Time at={page.scanned_at} />.
           </p>
@@ -237,17 +236,17 @@ export const IssuesPage = ({
                     rows: page.data.map((issue) => ({
                       key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
                       cells: [
-                        <IssueEntity key="entity" issue={issue} />,
-                        <StoreName key="store" id={issue.store_id} stores={stores} />,
+                        <IssueEntity issue={issue} />,
+                        <StoreName id={issue.store_id} stores={stores} />,
                         ...(hasLocales ? [issue.locale ?? ""] : []),
-                        <Fields key="fields" issue={issue} />,
+                        <Fields issue={issue} />,
                         wordsOf(issue, wrong)
                       ]
                     }))
                   })}
             />
           )}
-          {rows > 0 && page.data.length === 0 && <p>The list does not reach so far.</p>}
+          {rows > 0 && page.data.length === 0 && <p>There are no more issues.</p>}
           {rows > 0 && <Pages page={page} filters={filters} last={last} />}
         </>
       )}

@@ -4,9 +4,10 @@ import { typeOf } from "../../model/Attribute.ts"
 import { Time } from "../Frame.tsx"
 import { actorName, EntityLink } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
+import { type Row, Table } from "../Table.tsx"
 import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
 
-/** The field of a form that decides a conflict. */
+/** The name of the field that decides a conflict. */
 export const conflictField = (conflict: number | ""): string => `conflict-${conflict}`
 
 const orders: Readonly<Record<string, string>> = {
@@ -71,9 +72,9 @@ const Conflict = ({ conflict }: { readonly conflict: ImportConflict }) => {
       </legend>
       <Sides conflict={conflict} />
       <details>
-        <summary>What the store had accepted before</summary>
+        <summary>Last accepted value of the store</summary>
         {accepted === null ? (
-          <p class="quiet">Nothing: it was never published there.</p>
+          <p class="quiet">None: it was never published there.</p>
         ) : orders[field] === undefined ? (
           <p>
             <Value text={readable(accepted, typeOf(entity_type, field, []))} />
@@ -91,21 +92,21 @@ const Conflict = ({ conflict }: { readonly conflict: ImportConflict }) => {
   )
 }
 
-/** What was decided of a conflict of an import that is over. */
-const Decided = ({ conflict }: { readonly conflict: ImportConflict }) => {
+const decidedRow = (conflict: ImportConflict): Row => {
   const { decided_by, decision, draft_value, entity_id, entity_type, field, store_value, title } = conflict
   const type = typeOf(entity_type, field, [])
   const cell = (text: string) =>
     orders[field] === undefined ? <Value text={readable(text, type)} /> : <OrderOf text={text} />
-  return (
-    <tr>
-      <th scope="row">
+  return {
+    key: String(conflict.conflict),
+    cells: [
+      <>
         <EntityLink id={entity_id} kind={entity_type} title={title} />
         <div>{orders[field] ?? <code>{field}</code>}</div>
-      </th>
-      <td data-label="Our draft">{cell(draft_value)}</td>
-      <td data-label="The store's value">{cell(store_value)}</td>
-      <td data-label="Decision">
+      </>,
+      cell(draft_value),
+      cell(store_value),
+      <>
         {decision === null ? (
           <span class="quiet">none</span>
         ) : decision === "keep_draft" ? (
@@ -114,9 +115,9 @@ const Decided = ({ conflict }: { readonly conflict: ImportConflict }) => {
           "The store's value was taken"
         )}
         {decided_by !== null && <div class="quiet">{actorName(decided_by)}</div>}
-      </td>
-    </tr>
-  )
+      </>
+    ]
+  }
 }
 
 const everyConflict: ReadonlyArray<{ readonly decision: ConflictDecision; readonly name: string }> = [
@@ -126,7 +127,7 @@ const everyConflict: ReadonlyArray<{ readonly decision: ConflictDecision; readon
 
 interface ConflictsShown {
   readonly run: ImportRun
-  /** Those after the one numbered `after`, at most `atOnce`. */
+  /** Conflicts with a number above `after`, at most `atOnce`. */
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly after: number
   readonly atOnce: number
@@ -148,7 +149,7 @@ const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShow
   )
 }
 
-/** Conflicts of an import under review, as part of the form that accepts it: their choices are sent with either button. */
+/** Conflicts of an import under review. They are part of the form that accepts it, so every button sends their choices. */
 export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { readonly undecided: number }) => {
   const { after, conflicts, run } = shown
   return (
@@ -156,7 +157,7 @@ export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { re
       <h2 id="conflicts">Conflicts</h2>
       <p>
         {run.summary.conflicts === 1 ? "One value was" : `${run.summary.conflicts} values were`} edited here and in the
-        store since the last publish. {undecided === 0 ? "All are decided." : `${undecided} undecided.`} What differs is
+        store since the last publish. {undecided === 0 ? "All are decided." : `${undecided} undecided.`} Differences are
         marked.
       </p>
       <Pages {...shown} />
@@ -198,28 +199,18 @@ export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { re
   )
 }
 
-/** Conflicts of an import about which nothing can be decided any more. */
+/** Conflicts of an import that is not under review any more. */
 export const ConflictsDecided = (shown: ConflictsShown) => (
   <section aria-labelledby="conflicts">
     <h2 id="conflicts">Conflicts</h2>
     {shown.conflicts.length === 0 ? (
-      <p class="quiet">They are no longer kept: seven days after the end of an import they are deleted.</p>
+      <p class="quiet">They were deleted seven days after the end of the import.</p>
     ) : (
-      <table class="sheet" aria-labelledby="conflicts">
-        <thead>
-          <tr>
-            <th scope="col">Value</th>
-            <th scope="col">Our draft</th>
-            <th scope="col">The store's value</th>
-            <th scope="col">Decision</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.conflicts.map((conflict) => (
-            <Decided key={conflict.conflict} conflict={conflict} />
-          ))}
-        </tbody>
-      </table>
+      <Table
+        labelledBy="conflicts"
+        columns={["Value", "Our draft", "The store's value", "Decision"]}
+        rows={shown.conflicts.map(decidedRow)}
+      />
     )}
     <Pages {...shown} />
   </section>

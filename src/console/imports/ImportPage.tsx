@@ -13,6 +13,7 @@ import type { Visitor } from "../Browser.ts"
 import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
 import { actorName, counted, EntityLink, importTitle, kindWords } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 
@@ -53,10 +54,10 @@ const Facts = ({ run }: { readonly run: ImportRun }) => (
   </div>
 )
 
-/** Most columns that are named. */
-const mostColumns = 10
+/** Maximum number of columns that are named. */
+const maxColumns = 10
 
-/** What a store has beside its catalog: nothing is said of nothing. */
+/** Counts of markets, definitions, entries and translations; nothing if all are 0. */
 const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
   const { markets, metafield_definitions, metaobject_definitions, metaobject_entries, translations } = beside
   const parts = [
@@ -66,25 +67,25 @@ const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): Readonly
     { count: translations, one: "translation", many: "translations" }
   ].filter(({ count }) => count > 0)
   const text = parts.map(({ count, many, one }) => counted(count, one, many)).join(", ")
-  return text === "" ? [] : [`Beside the catalog: ${text}.`]
+  return text === "" ? [] : [`Other data: ${text}.`]
 }
 
-/** What the platform of the store said after a file was applied. */
+/** The result of reading the store after a file was applied. */
 const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArray<string> =>
   answer === null
     ? []
     : "error" in answer
       ? [
-          `${storeDomain} could not be asked what it holds, so what the file changed waits to be published until a refresh. ${answer.error}`
+          `${storeDomain} could not be read, so the changes of the file stay unpublished until a refresh. ${answer.error}`
         ]
       : [
-          `${storeDomain} was asked what it holds: it has ${counted(answer.entities, "entity", "entities")} of those that changed. The others wait to be published.`
+          `${storeDomain} has ${counted(answer.entities, "entity", "entities")} of the changed ones already. The others stay unpublished.`
         ]
 
-/** What a summary says beside its counts, a sentence each. */
+/** The sentences below the counts of a summary. */
 const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArray<string> => {
   const { answer, beside, images, unlinked, unpublished, variants } = summary
-  const { more, named } = columnsNotKept(summary, mostColumns)
+  const { more, named } = columnsNotKept(summary, maxColumns)
   return [
     `Read: ${counted(variants, "variant")}${fileName === null ? "" : ` and ${counted(images, "image")}`}.`,
     ...(beside === null
@@ -94,13 +95,13 @@ const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArr
           ...(beside.cut_metaobjects.length === 0
             ? []
             : [
-                `More entries than are kept (${mostEntries.toLocaleString("en")} of a type): ${beside.cut_metaobjects.join(", ")}.`
+                `Only the first ${mostEntries.toLocaleString("en")} entries are imported of: ${beside.cut_metaobjects.join(", ")}.`
               ])
         ]),
     ...(unlinked === 0
       ? []
       : [
-          `Not in the store any more: ${counted(unlinked, "entity", "entities")}. Accepting takes them from the store; here they stay.`
+          `No longer in the store: ${counted(unlinked, "entity", "entities")}. Accepting removes them from the store. They stay in the catalog.`
         ]),
     ...answerOf(storeDomain, answer),
     ...(unpublished === 0
@@ -111,7 +112,7 @@ const sentencesOf = ({ fileName, storeDomain, summary }: ImportRun): ReadonlyArr
     ...(named.length === 0
       ? []
       : [
-          `Columns that are not kept, with their filled cells: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. A publish leaves them as they are in the shop.`
+          `Columns that are not imported, with the number of filled cells: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}. Publishing does not change them in the shop.`
         ])
   ]
 }
@@ -129,33 +130,16 @@ const Summary = ({ run }: { readonly run: ImportRun }) => {
   ]
   return (
     <section aria-labelledby="summary">
-      <h2 id="summary">What it brings</h2>
-      <table class="sheet" aria-labelledby="summary">
-        <thead>
-          <tr>
-            <th scope="col">Kind</th>
-            <th scope="col">New</th>
-            <th scope="col">Changed</th>
-            <th scope="col">Unchanged</th>
-          </tr>
-        </thead>
-        <tbody>
-          {kinds.map(({ counts, name }) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td data-label="New" class="number">
-                {counts.created.toLocaleString("en")}
-              </td>
-              <td data-label="Changed" class="number">
-                {counts.updated.toLocaleString("en")}
-              </td>
-              <td data-label="Unchanged" class="number">
-                {counts.unchanged.toLocaleString("en")}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <h2 id="summary">Summary</h2>
+      <Table
+        labelledBy="summary"
+        columns={["Kind", "New", "Changed", "Unchanged"]}
+        isNumeric
+        rows={kinds.map(({ counts: { created, unchanged, updated }, name }) => ({
+          key: name,
+          cells: [name, ...[created, updated, unchanged].map((count) => count.toLocaleString("en"))]
+        }))}
+      />
       {sentencesOf(run).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
@@ -163,7 +147,7 @@ const Summary = ({ run }: { readonly run: ImportRun }) => {
   )
 }
 
-/** The problems of a file that was refused; of a single one the error says all. */
+/** The problems of a refused file. The error describes a single one. */
 const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
   count < 2 ? null : (
     <section aria-labelledby="problems">
@@ -192,7 +176,7 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
     </section>
   )
 
-/** Entities that leave the store, of which a page names at most so many. */
+/** Maximum number of removed entities on the page. */
 export const maxRemovals = 100
 
 const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removals: ReadonlyArray<PendingEntity> }) => {
@@ -201,8 +185,8 @@ const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removal
     <section aria-labelledby="removals">
       <h2 id="removals">No longer in the store</h2>
       <p>
-        {run.phase === "reviewing" ? "Accepting takes" : "Accepted, the import takes"} these from {run.storeDomain}.
-        They stay in the catalog and on other stores.
+        {run.phase === "reviewing" ? "Accepting removes" : "The import removes"} these from {run.storeDomain}. They stay
+        in the catalog and on other stores.
       </p>
       <ul>
         {removals.map(({ id, kind, title }) => (
@@ -216,13 +200,13 @@ const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removal
   )
 }
 
-/** Decisions for the conflicts that are undecided, by the word that the form sends. */
+/** Decisions for all undecided conflicts. */
 const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
   { rest: "keep_draft", name: "Keep our draft for all undecided and accept" },
   { rest: "take_store", name: "Take the store's value for all undecided and accept" }
 ]
 
-/** The last part of the form: acceptance, which is offered once nothing is undecided. */
+/** The last part of the form. It offers plain acceptance once everything is decided. */
 const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly undecided: number }) => (
   <section aria-labelledby="decision">
     <h2 id="decision">Your decision</h2>
@@ -230,13 +214,13 @@ const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly unde
     {isRemovalToConfirm(run.summary) && (
       <label class="pick">
         <input type="checkbox" name={confirmField} value={run.summary.unlinked} required />
-        Yes, take these {counted(run.summary.unlinked, "entity", "entities")} off {run.storeDomain}
+        Yes, remove these {counted(run.summary.unlinked, "entity", "entities")} from {run.storeDomain}
       </label>
     )}
     {undecided > 0 && (
       <p>
         {counted(undecided, "conflict is", "conflicts are")} undecided. Choose a value for each and save your decisions;
-        then you can accept the import. Or decide all that are undecided in one way:
+        then you can accept the import. Or decide all undecided conflicts at once:
       </p>
     )}
     <div class="buttons">
@@ -262,7 +246,7 @@ const About = ({ csrf, id }: { readonly csrf: string; readonly id: string }) => 
 
 type ReviewShown = Parameters<typeof ConflictsToDecide>[0]
 
-/** One form has the choices and the acceptance: whichever button sends it, the choices come with it. */
+/** Choices and acceptance are one form, so every button sends the choices. */
 const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => (
   <>
     <form method="post" action={paths.acceptImport}>
@@ -274,26 +258,26 @@ const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => 
       <About csrf={csrf} id={shown.run.id} />
       <div class="buttons">
         <button type="submit" class="danger">
-          Discard it
+          Discard the import
         </button>
       </div>
     </form>
   </>
 )
 
-/** Of an import that a process works on: nothing here moves by itself. */
+/** An import that a process is working on. The page does not reload by itself. */
 const Working = ({ run }: { readonly run: ImportRun }) => (
   <Note>
     <p>
       {run.phase === "fetching"
         ? `The ${run.fileName === null ? "store" : "file"} is being read and compared with the catalog. Nothing is written before you accept it.`
-        : "It is being applied. The catalog can be changed again when it is done."}{" "}
-      You need not wait here. <a href={pageOf(paths.import, run.id)}>Look again</a>
+        : "The import is being applied. The catalog is locked until then."}{" "}
+      You can leave this page. <a href={pageOf(paths.import, run.id)}>Reload</a>
     </p>
   </Note>
 )
 
-/** `conflicts`: those after the one numbered `after`, at most `atOnce`; `undecided`: of all conflicts. */
+/** `conflicts`: with a number above `after`, at most `atOnce`; `undecided`: the number of all undecided conflicts. */
 export const ImportPage = ({
   after,
   atOnce,
@@ -310,7 +294,7 @@ export const ImportPage = ({
   readonly after: number
   readonly atOnce: number
   readonly undecided: number
-  /** The first of the entities that it takes off the store. */
+  /** The first entities that the import removes from the store. */
   readonly removals: ReadonlyArray<PendingEntity>
   readonly note?: string | undefined
 }) => {

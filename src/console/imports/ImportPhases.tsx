@@ -12,6 +12,6 @@ const phaseWords: Readonly<Record<ImportPhase, { readonly name: string; readonly
 
 export const PhaseOf = ({ phase }: { readonly phase: ImportPhase }) => <State {...phaseWords[phase]} />
 
-/** Whether it is known what an import brings: it failed before that where it counts nothing. */
+/** Whether the source was read. An import that failed before has no counts. */
 export const isRead = ({ phase, summary }: ImportRun) =>
   phase !== "fetching" && (phase !== "failed" || plannedOf(summary) + summary.unchanged + summary.variants > 0)

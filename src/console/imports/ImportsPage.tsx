@@ -5,9 +5,10 @@ import { CsrfField, Frame, Time } from "../Frame.tsx"
 import { counted, Domain, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
+import { Table } from "../Table.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 
-/** What an import brings, in a line. */
+/** The changes of an import in one line. */
 const summaryOf = (run: ImportRun): string => {
   const { phase, summary } = run
   if (phase === "fetching") return "Not known yet"
@@ -35,7 +36,7 @@ const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: 
   </nav>
 )
 
-/** Sends a product export, or says what is in its way. */
+/** Uploads a product export. While an import locks the account, links to that import. */
 const Upload = ({
   csrf,
   holder,
@@ -66,7 +67,7 @@ const Upload = ({
   </section>
 )
 
-/** `runs`: newest first, those after `from` of all; `holder`: the import that locks the account. */
+/** `runs`: one page, newest first, after `from` of all; `holder`: the import that locks the account. */
 export const ImportsPage = ({
   from,
   holder,
@@ -84,48 +85,33 @@ export const ImportsPage = ({
 }) => (
   <Frame title="Imports" visitor={visitor} current={paths.imports}>
     <p>
-      What was read from your stores, newest first. An import changes nothing until it is accepted. A store with a
-      platform is read from it on the page <a href={paths.stores}>Stores</a>; what another one holds comes with a file.
+      Imports from your stores, newest first. An import changes nothing until you accept it. Refresh a store with a
+      platform under <a href={paths.stores}>Stores</a>. For other stores, import a file.
     </p>
     {runs.length === 0 ? (
-      <p class="quiet">{total === 0 ? "There is none yet." : "There are none from here on."}</p>
+      <p class="quiet">{total === 0 ? "There are no imports yet." : "There are no more imports."}</p>
     ) : (
-      <table class="sheet">
-        <thead>
-          <tr>
-            <th scope="col">Import</th>
-            <th scope="col">State</th>
-            <th scope="col">Brings</th>
-            <th scope="col">Began</th>
-            <th scope="col">Last change</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.id}>
-              <th scope="row">
-                <a href={pageOf(paths.import, run.id)}>{run.fileName ?? "Refresh"}</a>
-                <div class="quiet">
-                  <Domain name={run.storeDomain} />
-                </div>
-              </th>
-              <td data-label="State">
-                <PhaseOf phase={run.phase} />
-              </td>
-              <td data-label="Brings">
-                {summaryOf(run)}
-                {run.error !== null && <div class="wrong">{run.error}</div>}
-              </td>
-              <td data-label="Began">
-                <Time at={run.createdAt} />
-              </td>
-              <td data-label="Last change">
-                <Time at={run.updatedAt} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        columns={["Import", "State", "Changes", "Began", "Last change"]}
+        rows={runs.map((run) => ({
+          key: run.id,
+          cells: [
+            <>
+              <a href={pageOf(paths.import, run.id)}>{run.fileName ?? "Refresh"}</a>
+              <div class="quiet">
+                <Domain name={run.storeDomain} />
+              </div>
+            </>,
+            <PhaseOf phase={run.phase} />,
+            <>
+              {summaryOf(run)}
+              {run.error !== null && <div class="wrong">{run.error}</div>}
+            </>,
+            <Time at={run.createdAt} />,
+            <Time at={run.updatedAt} />
+          ]
+        }))}
+      />
     )}
     {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
     {stores.length > 0 && <Upload csrf={visitor.csrf} stores={stores} holder={holder} />}

@@ -13,7 +13,7 @@ import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { idOf, makeVisits, queryOf } from "../Visits.ts"
+import { idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
 import { emptyKeyForm, type KeyForm, KeysPage, type KeysPageContent } from "./KeysPage.tsx"
 
 const routes = {
@@ -34,16 +34,16 @@ const expiryOf = (day: string): Either.Either<Timestamp | null, ValidationFailed
   day === ""
     ? Either.right(null)
     : Either.mapLeft(fromRfc3339(`${day}T23:59:59Z`), () =>
-        ValidationFailed.at("expires", "must be a day of the calendar, such as 2027-01-31")
+        ValidationFailed.at("expires", "must be a date, such as 2027-01-31")
       )
 
 const labels: Readonly<Record<string, string>> = { name: "Name", expires: "Expires" }
 
-/** The form was sent twice, and the answer to the first is gone. */
+/** The form was sent a second time: only the first answer had the key. */
 const createdBefore = {
   field: "",
   message:
-    "This form created its key already. Its secret was shown then and is kept nowhere: if you do not have it, revoke the key below and create another."
+    "This form has created its key already, and the key was shown only once. If you do not have it, revoke it below and create another."
 }
 
 const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
@@ -51,7 +51,7 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
   message: `${labels[issue?.path ?? ""] ?? "The form"}: ${issue?.message ?? "is not right"}.`
 })
 
-/** The keys of an account: listed, created with the token shown once, revoked. */
+/** The keys of an account: the list, and forms that create and revoke keys. */
 export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -70,9 +70,7 @@ export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
       show: asVisitor((visitor, request) =>
         show(visitor, {
           form: emptyKeyForm,
-          // Said after a form of our own, whatever the address asks for.
-          note:
-            queryOf(request).get("note") === "revoked" ? "The key is revoked: it opens nothing any more." : undefined
+          note: noteOf({ revoked: "The key is revoked." }, queryOf(request).get("note"))
         })
       ),
       create: withForm((visitor, given) =>
@@ -80,7 +78,7 @@ export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
           const form = formOfKey(given)
           const created = yield* Effect.gen(function* () {
             const id = yield* Effect.orElse(idOf(ApiKeyId, given), () =>
-              ValidationFailed.at("", "is from an older page; send it once more")
+              ValidationFailed.at("", "is from an older page; send it again")
             )
             const expiresAt = yield* expiryOf(form.expires)
             const scopes = form.access === "write" ? ["pim:read", "pim:write"] : ["pim:read"]
@@ -107,7 +105,7 @@ export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
               visitor={visitor}
               section={paths.keys}
               title={`Revoke the key ${key.name}?`}
-              question={`Programs that use the key ending in ${key.lastFour} are refused from then on. A revoked key cannot be made good again.`}
+              question={`Programs that use the key ending in ${key.lastFour} are refused from then on. This cannot be undone.`}
               action={paths.revokeKey}
               id={key.id}
               button="Revoke the key"

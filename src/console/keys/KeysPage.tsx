@@ -5,7 +5,6 @@ import type { Visitor } from "../Browser.ts"
 import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
-/** What the form for a new key was filled with. */
 export interface KeyForm {
   readonly name: string
   readonly access: "read" | "write"
@@ -31,7 +30,7 @@ const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp
           <dd>
             <code>{apiKey.lastFour}</code>
           </dd>
-          <dt>May</dt>
+          <dt>Permissions</dt>
           <dd>{accessOf(apiKey)}</dd>
           <dt>State</dt>
           <dd>
@@ -72,23 +71,22 @@ const Created = ({ name, token }: { readonly name: string; readonly token: strin
       <strong>
         <bdi>{name}</bdi>
       </strong>
-      . Copy it now: it is shown this once and kept nowhere.
+      . Copy it now: it is shown only once.
     </p>
     <code class="secret">{token}</code>
   </Note>
 )
 
-/** What a keys page shows beside the list. */
 export interface KeysPageContent {
   readonly form: KeyForm
-  /** The key that was made just now, with its token. */
+  /** The new key with its token. */
   readonly created?: { readonly name: string; readonly token: string }
-  /** What is wrong with the form, and at which field. */
+  /** The problem of the form, and its field. */
   readonly misfit?: { readonly field: string; readonly message: string }
   readonly note?: string | undefined
 }
 
-/** `nextId`: of the key that the form will create, so that sending it twice creates one. */
+/** `nextId`: the id of the next key, so that sending the form twice creates one key. */
 export const KeysPage = ({
   created,
   form,
@@ -104,7 +102,7 @@ export const KeysPage = ({
   readonly nextId: ApiKeyId
   readonly now: Timestamp
 }) => {
-  /** What a field says of itself; `rule`: the id of what is said beside it anyway. */
+  /** Attributes that connect a field with its problem and its rule. */
   const invalid = (field: string, rule?: string) => {
     const isMisfit = misfit?.field === field
     const described = [...(isMisfit ? ["misfit"] : []), ...(rule === undefined ? [] : [rule])].join(" ")
@@ -117,7 +115,7 @@ export const KeysPage = ({
     <Frame title="API keys" visitor={visitor} current={paths.keys}>
       {note !== undefined && <Note>{note}</Note>}
       {created !== undefined && <Created {...created} />}
-      <p>Programs of yours send a key with every request to the API.</p>
+      <p>Your programs send a key with every API request.</p>
       <section aria-labelledby="create">
         <h2 id="create">Create a key</h2>
         {misfit !== undefined && (
@@ -133,14 +131,14 @@ export const KeysPage = ({
             <input type="text" name="name" value={form.name} required maxLength={200} {...invalid("name")} />
           </label>
           <fieldset>
-            <legend>What it may do</legend>
+            <legend>Permissions</legend>
             <label class="choice">
               <input type="radio" name="access" value="read" checked={form.access === "read"} />
-              <strong>Read</strong> <span class="quiet">Products, stores, data health. Changes nothing.</span>
+              <strong>Read</strong> <span class="quiet">Read products, stores and data health.</span>
             </label>
             <label class="choice">
               <input type="radio" name="access" value="write" checked={form.access === "write"} />
-              <strong>Read and write</strong> <span class="quiet">Also the requests that change something.</span>
+              <strong>Read and write</strong> <span class="quiet">Also change them.</span>
             </label>
           </fieldset>
           <label>
@@ -158,7 +156,7 @@ export const KeysPage = ({
       <section aria-labelledby="keys">
         <h2 id="keys">Your keys</h2>
         {keys.length === 0 ? (
-          <p class="quiet">There is none yet.</p>
+          <p class="quiet">There are no keys yet.</p>
         ) : (
           <ul class="records">
             {[...keys].reverse().map((apiKey) => (

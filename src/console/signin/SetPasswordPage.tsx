@@ -1,7 +1,7 @@
 import { Alert, Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
-/** `token`: that of the one-time link; `refusal`: what was wrong with the password before. */
+/** `token`: from the one-time link; `refusal`: the problem with the last password. */
 export const SetPasswordPage = ({
   email,
   refusal,

@@ -40,7 +40,7 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
   headers: { "retry-after": String(retryAfterSeconds) }
 })
 
-/** Sign in, sign out, and the one-time link by which a password is set. */
+/** Sign in, sign out, and the one-time link that sets a password. */
 export const signIn = ({
   trustedProxies
 }: {
@@ -53,7 +53,7 @@ export const signIn = ({
       const signIns = yield* SignIns
       const { baseUrl, withForm, withOpenForm } = yield* makeVisits
 
-      /** A new session in place of the one that the browser has, if it has one: it forgets that, and so do we. */
+      /** Starts a session and ends the earlier session of the browser. */
       const start = (
         user: Pick<Visitor, "accountId"> & { readonly id: Visitor["userId"] },
         to: string,

@@ -2,10 +2,7 @@ import { fieldNames } from "../Fields.ts"
 import { Alert, Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
-/**
- * `returnTo`: where it goes on afterwards; `refusal`: why the attempt before came to nothing; `isUnsent`: a form was sent by
- * somebody who was no longer signed in.
- */
+/** `returnTo`: the page after sign-in; `refusal`: why the last attempt failed; `isUnsent`: the session expired before a form was sent. */
 export const SignInPage = ({
   email = "",
   isUnsent = false,
@@ -20,7 +17,7 @@ export const SignInPage = ({
   <Frame title="Sign in" narrow>
     {isUnsent && (
       <Alert>
-        <p>You were signed out meanwhile: nothing came of what you just sent. Sign in and send it again.</p>
+        <p>Your session has expired, so the form was not saved. Sign in and send it again.</p>
       </Alert>
     )}
     {refusal !== undefined && (
@@ -50,6 +47,6 @@ export const SignInPage = ({
         <button type="submit">Sign in</button>
       </div>
     </form>
-    <p class="quiet">No password yet, or lost it? Ask whoever runs this service for a link to set one.</p>
+    <p class="quiet">No password yet, or lost it? Ask the administrator for a link to set one.</p>
   </Frame>
 )

@@ -14,28 +14,28 @@ const kindsInOrder: ReadonlyArray<readonly [EntityKind, string, string]> = [
   ["media", "media file", "media files"]
 ]
 
-/** Reasons that are told of one piece. */
-const mostReasons = 5
+/** Maximum number of refusals that are listed. */
+const maxReasons = 5
 
 const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => total + count, 0)
 
 const Refused = ({ refused }: { readonly refused: AskedPending["refused"] }) => (
   <>
-    <p>{`${refused.length.toLocaleString("en")} could not be asked for, because:`}</p>
+    <p>{`${refused.length.toLocaleString("en")} could not be published:`}</p>
     <ul>
-      {refused.slice(0, mostReasons).map(({ id, kind, message, title }) => (
+      {refused.slice(0, maxReasons).map(({ id, kind, message, title }) => (
         <li key={id}>
           <EntityLink id={id} kind={kind} title={title} />: {message}
         </li>
       ))}
     </ul>
-    {refused.length > mostReasons && (
-      <p class="quiet">{`And ${(refused.length - mostReasons).toLocaleString("en")} more, which go on waiting.`}</p>
+    {refused.length > maxReasons && (
+      <p class="quiet">{`And ${(refused.length - maxReasons).toLocaleString("en")} more. They stay unpublished.`}</p>
     )}
   </>
 )
 
-/** What a store waits for, and what came of the piece that was asked for. `place`: where the form begins; null: nothing is left. */
+/** Unpublished drafts of a store, and the result of the last batch. `place`: where the next batch starts; null: nothing is left. */
 export const PublishStorePage = ({
   answer,
   counts,
@@ -58,16 +58,16 @@ export const PublishStorePage = ({
       </nav>
       {answer !== undefined && (
         <Note>
-          <p>{`Asked for ${answer.asked.toLocaleString("en")}. They are published in the background.`}</p>
+          <p>{`${counted(answer.asked, "publish", "publishes")} requested. Publishing runs in the background.`}</p>
           {answer.refused.length > 0 && <Refused refused={answer.refused} />}
         </Note>
       )}
       <div class="sheet">
         {waiting === 0 ? (
-          <p>Nothing waits to be published.</p>
+          <p>There is nothing to publish.</p>
         ) : (
           <>
-            <p>{`${counted(waiting, "draft")} ${waiting === 1 ? "waits" : "wait"} to be published:`}</p>
+            <p>{`${counted(waiting, "unpublished draft")}:`}</p>
             <ul>
               {kindsInOrder.flatMap(([kind, one, many]) => {
                 const count = counts.find((each) => each.kind === kind)?.waiting ?? 0
@@ -83,15 +83,15 @@ export const PublishStorePage = ({
           <>
             <p class="quiet">
               {place.part === "products"
-                ? "Products are asked for first: they bring the variants and media that the store never had. The rest needs products that are live, and follows in a step of its own."
-                : "Collections and variants need products that are live on the store: go on when the products have been published."}
+                ? "Products are published first, with variants and media that the store never had. The rest depends on live products and follows in a second step."
+                : "Collections and variants depend on live products: continue when the products have been published."}
             </p>
             <form method="post" action={paths.publishStore}>
               <CsrfField csrf={visitor.csrf} />
               <input type="hidden" name="id" value={store.id} />
               <input type="hidden" name="part" value={place.part} />
               <input type="hidden" name="after" value={place.after} />
-              <button type="submit">{answer === undefined ? "Publish all of it" : "Go on with the rest"}</button>
+              <button type="submit">{answer === undefined ? "Publish all" : "Continue with the rest"}</button>
             </form>
           </>
         )}

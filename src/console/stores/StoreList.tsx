@@ -23,26 +23,26 @@ const routes = {
   publish: ["POST", paths.publishStore, refuseOnPage, "batch"]
 } as const
 
-/** Failures that the page lists. */
-const mostFailures = 20
+/** Maximum number of failures on the page. */
+const maxFailures = 20
 
-const known = (domain: string) =>
+const cannotRefresh = (domain: string) =>
   new PageRefused({
     status: 400,
     title: "This store cannot be refreshed",
-    message: `${domain} is known by its files alone: there is no platform to read it from. Import its product export instead.`,
+    message: `${domain} has no platform to read from. Import its product export instead.`,
     next: { path: paths.stores, name: "To the stores" }
   })
 
-const takesNothing = (domain: string) =>
+const cannotPublish = (domain: string) =>
   new PageRefused({
     status: 400,
     title: "Nothing can be published to this store",
-    message: `${domain} is known by its files alone: there is no platform to publish to.`,
+    message: `${domain} has no platform to publish to.`,
     next: { path: paths.stores, name: "To the stores" }
   })
 
-/** The stores of an account: where each stands, refreshed from its platform, and published to. */
+/** The stores of an account: their states, and forms that refresh them and publish to them. */
 export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -58,12 +58,12 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
         return store === undefined ? yield* new NotFound() : store
       })
 
-    /** A store that something can be published to. */
+    /** The store of a form or query. It must have a platform. */
     const openStoreOf = (given: Parameters) =>
       Effect.filterOrFail(
         storeOf(given),
         ({ platform }) => platform !== "none",
-        ({ domain }) => takesNothing(domain)
+        ({ domain }) => cannotPublish(domain)
       )
 
     return {
@@ -72,7 +72,7 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
           Effect.all({
             stores: stores.list,
             counts: stores.publishCounts,
-            failures: publishing.failures(mostFailures),
+            failures: publishing.failures(maxFailures),
             runs: imports.list
           }),
           (content) => html(<StoresPage visitor={visitor} {...content} />)
@@ -81,7 +81,7 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
       refresh: withForm((_, form) =>
         Effect.gen(function* () {
           const store = yield* storeOf(form)
-          if (store.platform === "none") return yield* known(store.domain)
+          if (store.platform === "none") return yield* cannotRefresh(store.domain)
           const run = yield* imports.startRefresh(store.domain)
           return seeOther(pageOf(paths.import, run.id))
         })
@@ -100,7 +100,7 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
           const store = yield* openStoreOf(form)
           const from = yield* decoded(PendingPlace, ["part", "after"], form)
           const answer = yield* Effect.catchTag(publishing.askPending(store.id, from), "ValidationFailed", () =>
-            takesNothing(store.domain)
+            cannotPublish(store.domain)
           )
           const counts = yield* publishing.pending(store.id)
           return html(

@@ -5,17 +5,17 @@ import type { Platform, Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
 import { CsrfField, Frame, Note, Time } from "../Frame.tsx"
-import { issuesPath } from "../health/HealthPage.tsx"
 import { Domain, EntityLink, importTitle } from "../Naming.tsx"
-import { pageOf, paths, publishStoreOf } from "../Paths.ts"
+import { issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
+import { Table } from "../Table.tsx"
 
 const platformWords: Readonly<Record<Platform, string>> = {
   shopify: "Shopify",
   demo: "Demo shop",
-  none: "None: known by its files alone"
+  none: "None: imported from files"
 }
 
-/** How many entities of a store are where; what is out of step with it leads to the list of those. */
+/** Counts of a store's entities by publish state, with links to their lists. */
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
   const isFilesOnly = store.platform === "none"
   const figures: ReadonlyArray<{
@@ -24,7 +24,7 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     readonly isBad?: boolean
     readonly path?: string
   }> = isFilesOnly
-    ? // Nothing can be published to a store without a platform: nothing waits for it.
+    ? // Nothing can be published to a store without a platform.
       [{ name: "entities", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
     : [
         { name: "published", count: counts.published },
@@ -38,7 +38,7 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
         }
       ]
   return (
-    <ul class="tally" aria-label="Entities by how they stand with the store">
+    <ul class="tally" aria-label="Entities by publish state">
       {figures.map(({ count, isBad = false, name, path }) => (
         <li key={name} class={isBad ? "bad" : undefined}>
           <strong>{count.toLocaleString("en")}</strong>{" "}
@@ -55,7 +55,7 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
   )
 }
 
-/** Leads to all that a store waits for, unless an import is in the way. */
+/** The link that publishes all changes, unless an import locks the account. */
 const PublishAll = ({
   counts,
   isLocked,
@@ -73,7 +73,7 @@ const PublishAll = ({
     </p>
   )
 
-/** Begins a refresh, or says what is in its way. */
+/** Starts a refresh, or links to the running one. */
 const Refresh = ({
   csrf,
   isLocked,
@@ -103,7 +103,7 @@ const Refresh = ({
   )
 }
 
-/** `total`: how many there are, of which the newest are listed. */
+/** `failures`: the newest; `total`: the number of all. */
 const Failures = ({
   failures,
   total
@@ -114,46 +114,34 @@ const Failures = ({
   <section aria-labelledby="failures">
     <h2 id="failures">Failed to publish</h2>
     {failures.length === 0 ? (
-      <p class="quiet">Nothing: no entity's last publish to a store has failed.</p>
+      <p class="quiet">None.</p>
     ) : (
       <>
         {total > failures.length && <p>{`The newest ${failures.length} of ${total.toLocaleString("en")}:`}</p>}
-        <table class="sheet" aria-labelledby="failures">
-          <thead>
-            <tr>
-              <th scope="col">Entity</th>
-              <th scope="col">Store</th>
-              <th scope="col">When</th>
-              <th scope="col">Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {failures.map(({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => (
-              <tr key={`${entityId} ${storeId}`}>
-                <th scope="row">
-                  <EntityLink id={entityId} kind={entityType} title={title} />
-                </th>
-                <td data-label="Store">
-                  <Domain name={storeDomain} />
-                </td>
-                <td data-label="When">{finishedAt === null ? "More than 30 days ago" : <Time at={finishedAt} />}</td>
-                <td data-label="Why">
-                  {error.message}{" "}
-                  <span class="quiet">
-                    (<code>{error.code}</code>
-                    {attempts !== null && attempts > 1 ? `, tried ${attempts} times` : ""})
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          labelledBy="failures"
+          columns={["Entity", "Store", "When", "Why"]}
+          rows={failures.map(({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => ({
+            key: `${entityId} ${storeId}`,
+            cells: [
+              <EntityLink id={entityId} kind={entityType} title={title} />,
+              <Domain name={storeDomain} />,
+              finishedAt === null ? "More than 30 days ago" : <Time at={finishedAt} />,
+              <>
+                {error.message}{" "}
+                <span class="quiet">
+                  (<code>{error.code}</code>
+                  {attempts !== null && attempts > 1 ? `, tried ${attempts} times` : ""})
+                </span>
+              </>
+            ]
+          }))}
+        />
       </>
     )}
   </section>
 )
 
-/** `runs`: the imports of the account. */
 export const StoresPage = ({
   counts,
   failures,
@@ -175,7 +163,7 @@ export const StoresPage = ({
           <p>
             <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
             {holder.phase === "applying"
-              ? "is being applied. Stores can be refreshed again when it is done."
+              ? "is being applied. Stores can be refreshed afterwards."
               : "waits for your review. Accept or discard it before you refresh a store."}
           </p>
         </Note>
@@ -183,7 +171,7 @@ export const StoresPage = ({
       <section aria-labelledby="linked">
         <h2 id="linked">Linked stores</h2>
         {stores.length === 0 ? (
-          <p class="quiet">There is none yet. Ask whoever runs this service to link one.</p>
+          <p class="quiet">There are no stores yet. Ask the administrator to link one.</p>
         ) : (
           <ul class="records">
             {stores.map((store) => (
