@@ -4,14 +4,17 @@ import { fieldNames } from "./Fields.ts"
 import { paths, sections } from "./Paths.ts"
 import { stylesheetPath } from "./Style.ts"
 
-/** The CSRF token. Every form that changes something needs it. */
-export const CsrfField = ({ csrf }: { readonly csrf: string }) => (
-  <input type="hidden" name={fieldNames.csrf} value={csrf} />
+/** The CSRF token, which every form that changes something needs, and the id of the record that it changes or creates. */
+export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?: string | undefined }) => (
+  <>
+    <input type="hidden" name={fieldNames.csrf} value={csrf} />
+    {id !== undefined && <input type="hidden" name="id" value={id} />}
+  </>
 )
 
 const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly returnTo: string }) => (
   <form method="post" action={paths.signOut}>
-    <CsrfField csrf={visitor.csrf} />
+    <HiddenFields csrf={visitor.csrf} />
     <input type="hidden" name={fieldNames.returnTo} value={returnTo} />
     <button type="submit" class="plain">
       Sign out

@@ -132,7 +132,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
-    it.scoped("a merchant discards an import, and finds an entity with what a store did not take of it", () =>
+    it.scoped("a merchant discards an import and finds an entity that failed to publish", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         yield* aFailure(merchant)

@@ -2,7 +2,7 @@ import type { Drop } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { EntityName, Key, ShortValue } from "../Wording.tsx"
@@ -78,8 +78,7 @@ export const DropPage = ({
       </dl>
       {drop.status === "scheduled" && (
         <form method="post" action={paths.cancelDrop}>
-          <CsrfField csrf={visitor.csrf} />
-          <input type="hidden" name="id" value={drop.id} />
+          <HiddenFields csrf={visitor.csrf} id={drop.id} />
           <p>
             <button type="submit" class="danger">
               Cancel the drop

@@ -4,7 +4,7 @@ import type { DropId } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, CsrfField, Frame } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 import { StoreOptions } from "../StoreChoice.tsx"
 
@@ -111,8 +111,7 @@ export const NewDropPage = ({
     )}
     {stores.length === 0 && <p>No linked store has a platform, so there is nothing that a drop can change.</p>}
     <form method="post" action={paths.drops} class="sheet fields">
-      <CsrfField csrf={visitor.csrf} />
-      <input type="hidden" name="id" value={nextId} />
+      <HiddenFields csrf={visitor.csrf} id={nextId} />
       <Labelled field="name" misfits={misfits}>
         {(attributes) => <input type="text" value={form.name} required maxLength={200} dir="auto" {...attributes} />}
       </Labelled>

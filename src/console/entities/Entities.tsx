@@ -17,7 +17,7 @@ import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { decoded, idOf, makeVisits, queryOf } from "../Visits.ts"
 import { EntitiesPage } from "./EntitiesPage.tsx"
-import { againField, EntityPage, type EntitySaid } from "./EntityPage.tsx"
+import { againField, EntityPage, type PublishResult } from "./EntityPage.tsx"
 
 const routes = {
   list: ["GET", paths.entities, refuseOnPage],
@@ -57,9 +57,9 @@ const tooLong = new PageRefused({
 })
 
 /** Results of a publish request that an address can name, each with a store of the entity. */
-const notes: Readonly<Record<string, "Asked" | "Nothing">> = { asked: "Asked", nothing: "Nothing" }
+const notes: Readonly<Record<string, "Requested" | "Nothing">> = { asked: "Requested", nothing: "Nothing" }
 
-const noteOf = (query: Parameters, stores: EntityRecord["stores"]): EntitySaid | undefined => {
+const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishResult | undefined => {
   const name = query.get("note") ?? ""
   const _tag = Object.hasOwn(notes, name) ? notes[name] : undefined
   const on = stores.find(({ store_id }) => store_id === query.get("store_id"))
@@ -83,12 +83,12 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
       id: EntityId,
       {
         limit = firstEntries,
-        said,
+        resultOn,
         status = 200
       }: {
         readonly limit?: number
         readonly status?: number
-        readonly said: (stores: EntityRecord["stores"]) => EntitySaid | undefined
+        readonly resultOn: (stores: EntityRecord["stores"]) => PublishResult | undefined
       }
     ) =>
       Effect.gen(function* () {
@@ -109,7 +109,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
             visitor={visitor}
             kind={kind}
             canShowMore={content.history.length === limit && limit < maxEntries}
-            said={said(content.record.stores)}
+            result={resultOn(content.record.stores)}
             {...content}
           />,
           { status }
@@ -125,7 +125,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
     ) =>
       showEntity(visitor, id, {
         status: errorCodes[error._tag].status,
-        said: (on) => {
+        resultOn: (on) => {
           const domain = on.find(({ store_id }) => store_id === storeId)?.store_domain ?? "the store"
           const message =
             error._tag === "RevisionConflict"
@@ -157,7 +157,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           const query = queryOf(request)
           const id = yield* idOf(EntityId, query)
           const limit = query.get("history") === "all" ? maxEntries : firstEntries
-          return yield* showEntity(visitor, id, { limit, said: (on) => noteOf(query, on) })
+          return yield* showEntity(visitor, id, { limit, resultOn: (on) => resultOf(query, on) })
         })
       ),
       publish: withForm((visitor, form) =>

@@ -4,7 +4,7 @@ import { type AttributeTriple, type EntityKind, listed } from "../../model/Attri
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { Domain, EntityLink, kindWords, PublishStateOf, titleOr } from "../Naming.tsx"
 import { newDropOf, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -74,8 +74,7 @@ const Publish = ({
           <input type="hidden" name={againField} value="yes" />
         </>
       )}
-      <CsrfField csrf={csrf} />
-      <input type="hidden" name="id" value={id} />
+      <HiddenFields csrf={csrf} id={id} />
       <input type="hidden" name="store_id" value={store_id} />
       <input type="hidden" name="draft_revision" value={String(draftRevision)} />
       <button type="submit" class="plain" aria-label={`${word} to ${store_domain}`}>
@@ -226,17 +225,17 @@ const RelatedTo = ({ related }: { readonly related: Related }) => {
 }
 
 /** The result of the last publish request. */
-export type EntitySaid =
-  | { readonly _tag: "Asked" | "Nothing"; readonly domain: string }
+export type PublishResult =
+  | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
   | { readonly _tag: "Refused"; readonly message: string }
 
-const Said = ({ id, said }: { readonly said: EntitySaid; readonly id: EntityId }) => {
-  switch (said._tag) {
-    case "Asked":
+const ResultNote = ({ id, result }: { readonly result: PublishResult; readonly id: EntityId }) => {
+  switch (result._tag) {
+    case "Requested":
       return (
         <Note>
           <p>
-            The publish to {said.domain} is requested and runs in the background. Its state is shown under Stores.{" "}
+            The publish to {result.domain} is requested and runs in the background. Its state is shown under Stores.{" "}
             <a href={pageOf(paths.entity, id)}>Reload</a>
           </p>
         </Note>
@@ -244,13 +243,13 @@ const Said = ({ id, said }: { readonly said: EntitySaid; readonly id: EntityId }
     case "Nothing":
       return (
         <Note>
-          <p>There was nothing to publish: {said.domain} has this draft already.</p>
+          <p>There was nothing to publish: {result.domain} has this draft already.</p>
         </Note>
       )
     case "Refused":
       return (
         <Alert>
-          <p>{said.message}</p>
+          <p>{result.message}</p>
         </Alert>
       )
   }
@@ -264,12 +263,12 @@ export const EntityPage = ({
   linked,
   record,
   related,
-  said,
+  result,
   versions,
   visitor
 }: {
   readonly visitor: Visitor
-  readonly said: EntitySaid | undefined
+  readonly result: PublishResult | undefined
   readonly linked: ReadonlyArray<Store>
   readonly kind: EntityKind
   readonly record: EntityRecord
@@ -279,7 +278,7 @@ export const EntityPage = ({
   readonly canShowMore: boolean
 }) => (
   <Frame title={titleOr(kind, record.title)} visitor={visitor} current={paths.entities}>
-    {said !== undefined && <Said id={record.id} said={said} />}
+    {result !== undefined && <ResultNote id={record.id} result={result} />}
     <Facts kind={kind} record={record} />
     <OnStores record={record} linked={linked} csrf={visitor.csrf} />
     <Values kind={kind} record={record} versions={versions} />

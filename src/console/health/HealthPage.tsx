@@ -2,7 +2,7 @@ import { type HealthDimension, type HealthResult, type HealthSnapshot, isPerStor
 import type { StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { counted } from "../Naming.tsx"
 import { issuesPath, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
@@ -156,7 +156,7 @@ const Card = ({
         <p>Not scanned yet.</p>
       )}
       <form method="post" action={paths.scanHealth} class="line">
-        <CsrfField csrf={visitor.csrf} />
+        <HiddenFields csrf={visitor.csrf} />
         <input type="hidden" name="dimension" value={dimension} />
         {isPerStore(dimension) ? (
           <StoreChoice stores={stores} chosen={storeId} label="Stores to scan" />
@@ -196,7 +196,7 @@ export const HealthPage = ({
         </button>
       </form>
       <form method="post" action={paths.scanHealth} class="line">
-        <CsrfField csrf={visitor.csrf} />
+        <HiddenFields csrf={visitor.csrf} />
         <input type="hidden" name="dimension" value={everyDimension} />
         <button type="submit">Scan everything</button>
       </form>

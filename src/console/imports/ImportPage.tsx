@@ -10,7 +10,7 @@ import {
 import type { PendingEntity } from "../../publishing/PublicationRecord.ts"
 import { mostEntries } from "../../storedata/MirrorRecords.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { actorName, counted, EntityLink, importTitle, kindWords } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -237,25 +237,18 @@ const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly unde
   </section>
 )
 
-const About = ({ csrf, id }: { readonly csrf: string; readonly id: string }) => (
-  <>
-    <CsrfField csrf={csrf} />
-    <input type="hidden" name="id" value={id} />
-  </>
-)
-
 type ReviewShown = Parameters<typeof ConflictsToDecide>[0]
 
 /** Choices and acceptance are one form, so every button sends the choices. */
 const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => (
   <>
     <form method="post" action={paths.acceptImport}>
-      <About csrf={csrf} id={shown.run.id} />
+      <HiddenFields csrf={csrf} id={shown.run.id} />
       {shown.run.summary.conflicts > 0 && <ConflictsToDecide {...shown} />}
       <Acceptance run={shown.run} undecided={shown.undecided} />
     </form>
     <form method="post" action={paths.discardImport} class="fields">
-      <About csrf={csrf} id={shown.run.id} />
+      <HiddenFields csrf={csrf} id={shown.run.id} />
       <div class="buttons">
         <button type="submit" class="danger">
           Discard the import

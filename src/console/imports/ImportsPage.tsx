@@ -1,7 +1,7 @@
 import type { ImportRun } from "../../imports/Import.ts"
 import type { Store } from "../../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "../Browser.ts"
-import { CsrfField, Frame, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Time } from "../Frame.tsx"
 import { counted, Domain, importTitle } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { StoreChoice } from "../StoreChoice.tsx"
@@ -55,7 +55,7 @@ const Upload = ({
       </p>
     ) : (
       <form class="sheet line" method="post" action={paths.imports} enctype="multipart/form-data">
-        <CsrfField csrf={csrf} />
+        <HiddenFields csrf={csrf} />
         <StoreChoice stores={stores} chosen={stores.length === 1 ? stores[0]?.id : undefined} isRequired />
         <label>
           {`Shopify export (CSV, up to ${uploadMegabytes} MB)`}

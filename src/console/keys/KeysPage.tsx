@@ -2,7 +2,7 @@ import type { ApiKey } from "../../access/ApiKey.ts"
 import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
-import { Alert, CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
 export interface KeyForm {
@@ -124,8 +124,7 @@ export const KeysPage = ({
           </Alert>
         )}
         <form method="post" action={paths.keys} class="sheet fields">
-          <CsrfField csrf={visitor.csrf} />
-          <input type="hidden" name="id" value={nextId} />
+          <HiddenFields csrf={visitor.csrf} id={nextId} />
           <label>
             Name
             <input type="text" name="name" value={form.name} required maxLength={200} {...invalid("name")} />

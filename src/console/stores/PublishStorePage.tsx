@@ -3,7 +3,7 @@ import type { Store } from "../../model/Store.ts"
 import type { PendingCount } from "../../publishing/PublicationRecord.ts"
 import type { AskedPending, PendingPlace } from "../../publishing/Publishing.ts"
 import type { Visitor } from "../Browser.ts"
-import { CsrfField, Frame, Note } from "../Frame.tsx"
+import { Frame, HiddenFields, Note } from "../Frame.tsx"
 import { counted, EntityLink } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 
@@ -87,8 +87,7 @@ export const PublishStorePage = ({
                 : "Collections and variants depend on live products: continue when the products have been published."}
             </p>
             <form method="post" action={paths.publishStore}>
-              <CsrfField csrf={visitor.csrf} />
-              <input type="hidden" name="id" value={store.id} />
+              <HiddenFields csrf={visitor.csrf} id={store.id} />
               <input type="hidden" name="part" value={place.part} />
               <input type="hidden" name="after" value={place.after} />
               <button type="submit">{answer === undefined ? "Publish all" : "Continue with the rest"}</button>

@@ -4,7 +4,7 @@ import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
 import type { Platform, Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { Visitor } from "../Browser.ts"
-import { CsrfField, Frame, Note, Time } from "../Frame.tsx"
+import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { Domain, EntityLink, importTitle } from "../Naming.tsx"
 import { issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
@@ -94,8 +94,7 @@ const Refresh = ({
   if (store.platform === "none" || isLocked) return null
   return (
     <form method="post" action={paths.refreshStore}>
-      <CsrfField csrf={csrf} />
-      <input type="hidden" name="id" value={store.id} />
+      <HiddenFields csrf={csrf} id={store.id} />
       <button type="submit" class="plain" aria-label={`Refresh ${store.name} from its platform`}>
         Refresh
       </button>
