@@ -2,63 +2,64 @@ import { Either } from "effect"
 import { OAuthRefused } from "./OAuthErrors.ts"
 import { type Tier, tierOfScope } from "./Tier.ts"
 
-/** The parameters of a query or a form: each name's value, and the names that are given more than once. */
+/** The parameters of a query or a form. */
 export interface Parameters {
   readonly get: (name: string) => string | undefined
   readonly names: ReadonlyArray<string>
+  /** Names that are given more than once. */
   readonly repeated: ReadonlyArray<string>
-  /** Whether a name or a value holds U+0000, which no text that is kept may. */
+  /** Whether a name or a value has U+0000, which PostgreSQL cannot store. */
   readonly unkeepable: boolean
 }
 
 export const parametersOf = (text: string): Parameters => {
   const given = new URLSearchParams(text)
-  // In time that grows with their number: a form may have a hundred thousand.
+  // Linear time: a form can have a hundred thousand parameters.
   const names = new Set<string>()
   const repeated = new Set<string>()
   for (const name of given.keys()) (names.has(name) ? repeated : names).add(name)
   return {
     unkeepable: [...given].some(([name, value]) => name.includes("\u0000") || value.includes("\u0000")),
     names: [...names],
-    // RFC 6749 (3.1): a parameter without a value is one that was left out.
+    // RFC 6749 (3.1): a parameter without a value counts as left out.
     get: (name) => given.get(name) || undefined,
     repeated: [...repeated]
   }
 }
 
-/** What a client that is known asks its user to consent to. */
+/** The valid parameters of a request, beside client and redirect URI. */
 export interface AuthorizationRequest {
-  /** The highest tier that was asked for; undefined: none was named, so all are offered. */
+  /** The highest requested tier; undefined: the request names none, so all are offered. */
   readonly asked: Tier | undefined
   readonly state: string | undefined
   readonly codeChallenge: string
-  /** The address that the tokens will be for. */
+  /** The address of the service that the tokens are valid for. */
   readonly resource: string
 }
 
-/** Most characters of a state, which is kept until the decision. */
-const mostStateCharacters = 4_096
+/** Maximum characters of a state. It is stored until the decision. */
+const maxStateCharacters = 4_096
 
 /** BASE64URL(SHA256(verifier)): RFC 7636, section 4.2. */
-const challengeForm = /^[A-Za-z0-9_-]{43}$/
+const challengePattern = /^[A-Za-z0-9_-]{43}$/
 
 const withoutSlashes = (path: string) => path.replace(/\/{1,64}$/, "")
 
-/** The service's address for agents. */
+/** The address of the MCP server. */
 export const resourceOf = (baseUrl: string): string => `${baseUrl}/mcp`
 
 /**
- * The resource (RFC 8707) that is asked for: absent, the service's own address or that with `/mcp` mean the one there is;
- * trailing slashes and the host's case do not matter.
+ * The requested resource (RFC 8707). The service's address with and without `/mcp`, and no resource at all, mean the same;
+ * trailing slashes and the case of the host do not matter.
  */
-export const readResource = (asked: string | undefined, baseUrl: string): Either.Either<string, OAuthRefused> => {
+export const readResource = (requested: string | undefined, baseUrl: string): Either.Either<string, OAuthRefused> => {
   const resource = resourceOf(baseUrl)
-  if (asked === undefined) return Either.right(resource)
+  if (requested === undefined) return Either.right(resource)
   const plain = (address: string) => {
     const { hash, origin, password, pathname, search, username } = new URL(address)
     return hash + search + username + password === "" ? origin + withoutSlashes(pathname) : undefined
   }
-  const found = URL.canParse(asked) ? plain(asked) : undefined
+  const found = URL.canParse(requested) ? plain(requested) : undefined
   return found !== undefined && (found === plain(resource) || found === plain(baseUrl))
     ? Either.right(resource)
     : Either.left(OAuthRefused.because("invalid_target", `The only resource here is ${resource}.`))
@@ -66,17 +67,17 @@ export const readResource = (asked: string | undefined, baseUrl: string): Either
 
 const invalid = (description: string) => Either.left(OAuthRefused.because("invalid_request", description))
 
-/** Reads what comes after client and redirect are trusted: what is wrong with it is sent to the client. */
+/** Reads the parameters beside client and redirect URI. The refusal is sent to the client. */
 export const readAuthorizationRequest = (
   parameters: Parameters,
   baseUrl: string
 ): Either.Either<AuthorizationRequest, OAuthRefused> => {
   const { get, repeated, unkeepable } = parameters
   if (repeated.length > 0) return invalid("A parameter is given more than once.")
-  if (unkeepable) return invalid("A parameter holds U+0000.")
+  if (unkeepable) return invalid("A parameter has U+0000.")
   const state = get("state")
-  if (state !== undefined && state.length > mostStateCharacters)
-    return invalid(`state must have at most ${mostStateCharacters} characters.`)
+  if (state !== undefined && state.length > maxStateCharacters)
+    return invalid(`state must have at most ${maxStateCharacters} characters.`)
   const responseType = get("response_type")
   if (responseType === undefined) return invalid("response_type is missing: ask for code.")
   if (responseType !== "code")
@@ -86,7 +87,7 @@ export const readAuthorizationRequest = (
   const codeChallenge = get("code_challenge")
   if (codeChallenge === undefined) return invalid("code_challenge is missing: PKCE is required.")
   if (get("code_challenge_method") !== "S256") return invalid("The only code_challenge_method is S256.")
-  if (!challengeForm.test(codeChallenge)) return invalid("code_challenge must be a SHA-256 in base64url.")
+  if (!challengePattern.test(codeChallenge)) return invalid("code_challenge must be a SHA-256 in base64url.")
   return Either.map(readResource(get("resource"), baseUrl), (resource) => ({
     asked: tierOfScope(get("scope") ?? ""),
     state,

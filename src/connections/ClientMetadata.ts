@@ -2,22 +2,22 @@ import { Either, Predicate } from "effect"
 import { OAuthRefused } from "./OAuthErrors.ts"
 import { destinationOf, misfitOfRedirectUri } from "./RedirectUri.ts"
 
-/** What a client registers itself with. */
+/** The registration of a client. */
 export interface ClientMetadata {
   readonly name: string
   readonly redirectUris: ReadonlyArray<string>
   readonly grantTypes: ReadonlyArray<string>
 }
 
-const mostRedirectUris = 10
-const mostNameCharacters = 100
+const maxRedirectUris = 10
+const maxNameCharacters = 100
 
 const grantTypes = ["authorization_code", "refresh_token"]
 
-/** Control and format characters, and letters that show nothing: they could make a name read as another, or as a part of the page. */
+/** Control and format characters, and invisible letters: they could make a name look like another one, or like a part of the page. */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]+/gu
 
-/** Marks upon marks: so many that they would cover the lines around them. No language needs more than the first four. */
+/** Stacked marks would cover the lines around them. No language needs more than four. */
 const stacked = /(\p{M}{4})\p{M}+/gu
 
 const isTexts = (value: unknown): value is ReadonlyArray<string> =>
@@ -26,27 +26,27 @@ const isTexts = (value: unknown): value is ReadonlyArray<string> =>
 const metadata = (description: string) => Either.left(OAuthRefused.because("invalid_client_metadata", description))
 const redirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
 
-/** As it will be shown, on one line; one that says nothing is replaced by where the client's codes go. */
+/** The name as pages show it, on one line. An empty name is replaced by the host of the redirect URI. */
 const nameOf = (given: string | undefined, redirectUri: string): string => {
   const visible = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
   const shown = visible.replaceAll(/\s+/g, " ").trim()
-  const cut = [...shown].slice(0, mostNameCharacters).join("").trim()
+  const cut = [...shown].slice(0, maxNameCharacters).join("").trim()
   return cut === "" ? destinationOf(redirectUri) : cut
 }
 
-/** Whether only these are named; absent: the default of RFC 7591. */
+/** Whether the list has only these values. Without a list, RFC 7591 has defaults. */
 const isWithin = (value: unknown, known: ReadonlyArray<string>) =>
   value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => known.includes(each)))
 
 /**
- * What a registration (RFC 7591) asks for. Members that are not known here are ignored, as are a secret's and a method's to
- * authenticate: every client is a public one.
+ * Reads a registration (RFC 7591). Unknown members are ignored, also those about secrets and authentication: all clients are
+ * public.
  */
 export const readClientMetadata = (body: unknown): Either.Either<ClientMetadata, OAuthRefused> => {
   if (!Predicate.isRecord(body)) return metadata("The body must be a JSON object.")
   const { client_name: name, grant_types: grants, redirect_uris: uris, response_types: responses } = body
   if (!isTexts(uris) || uris.length === 0) return redirect("redirect_uris must list at least one URI.")
-  if (uris.length > mostRedirectUris) return redirect(`redirect_uris must list at most ${mostRedirectUris} URIs.`)
+  if (uris.length > maxRedirectUris) return redirect(`redirect_uris must list at most ${maxRedirectUris} URIs.`)
   for (const [index, uri] of uris.entries()) {
     const misfit = misfitOfRedirectUri(uri)
     if (misfit !== undefined) return redirect(`redirect_uris[${index}] ${misfit}.`)

@@ -4,8 +4,9 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { Tier } from "./Tier.ts"
 
 /**
- * Why a connection ended: the merchant disconnected it; its client gave its token back; a token, or a code, that had been
- * used was used again, so somebody else may have it; its last refresh token expired; the user who consented was disabled.
+ * Why a connection ended. `disconnected`: by the merchant. `revoked`: by its client. `token_replayed`, `code_replayed`: a secret
+ * was used twice, so somebody else may have a copy. `expired`: its last refresh token expired. `user_disabled`: the user who
+ * consented was disabled.
  */
 export const EndReason = Schema.Literal(
   "disconnected",
@@ -17,36 +18,36 @@ export const EndReason = Schema.Literal(
 )
 export type EndReason = typeof EndReason.Type
 
-/** What an agent was granted, as the merchant sees it; it stays as a record after it ended. */
+/** The access of an agent, as the merchant sees it. An ended connection stays as a record. */
 export const Connection = Schema.Struct({
   id: ConnectionId,
-  /** As the client calls itself: nobody has verified it. */
+  /** The name that the client gave itself. It is not verified. */
   clientName: Schema.String,
-  /** Where the code was sent: a host, or the scheme of a program on somebody's machine. */
+  /** The host that received the code, or the scheme of a program on the user's machine. */
   redirectHost: Schema.String,
   tier: Tier,
   /** E-mail of the user who consented. */
   userEmail: Schema.String,
   createdAt: Timestamp,
-  /** By the minute; null: never. */
+  /** To the minute; null: never. */
   lastUsedAt: Schema.NullOr(Timestamp),
   endedAt: Schema.NullOr(Timestamp),
   endReason: Schema.NullOr(EndReason)
 })
 export type Connection = typeof Connection.Type
 
-/** What an access token that opens something says of its bearer. */
+/** The bearer of a valid access token. */
 export const ConnectionCredential = Schema.Struct({
   accountId: AccountId,
   connectionId: ConnectionId,
   /** The user who consented. */
   userId: UserId,
   clientName: Schema.String,
-  /** That of the token, which may be narrower than the connection's. */
+  /** The tier of the token. It can be lower than the connection's. */
   tier: Tier,
   /** The account's version when the token was looked up. */
   accountVersion: Schema.Number,
-  /** Whether the use of the connection in this minute is yet to be recorded. */
+  /** Whether no use of the connection is recorded in this minute yet. */
   useUnrecorded: Schema.Boolean
 })
 export type ConnectionCredential = typeof ConnectionCredential.Type

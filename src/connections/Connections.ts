@@ -8,21 +8,21 @@ import type { AccountId, ConnectionId } from "../model/Ids.ts"
 import type { Connection, ConnectionCredential } from "./Connection.ts"
 import { ConnectionsRepo } from "./ConnectionsRepo.ts"
 
-/** What agents were granted: the merchant sees each, and ends it at any moment. */
+/** Connections of agents: access tokens are looked up, and merchants list and end connections. */
 export class Connections extends Context.Tag("catalog/Connections")<
   Connections,
   {
     /**
-     * The bearer of an access token that was issued for this resource (`{base}/mcp`); none when it is malformed, no access
-     * token, unknown, expired, for another resource, or when its connection has ended or its user is disabled. One query,
-     * which began after the question: what ended before is seen in every process.
+     * The bearer of an access token for this resource (`{base}/mcp`). None: the token is malformed, unknown, expired or for
+     * another resource, or its connection has ended, or its user is disabled. The query starts after the call, so that every
+     * process sees connections that ended before.
      */
     readonly authenticate: (token: string, resource: string) => Effect.Effect<Option.Option<ConnectionCredential>>
-    /** Ended ones too, newest first. */
+    /** All connections, also ended ones, newest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
-    /** Its tokens open nothing from now on. NotFound: the account has no such connection. Twice is fine. */
+    /** Ends a connection. Its tokens are refused from now on. Ending it twice succeeds. */
     readonly disconnect: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void, NotFound>
-    /** Disconnects every connection of the account, and what was consented to and is on its way; how many had not been. */
+    /** Ends all connections of the account, and codes that are not redeemed yet. Returns the number of ended connections. */
     readonly disconnectAll: (accountId: AccountId) => Effect.Effect<number>
   }
 >() {
@@ -33,7 +33,7 @@ export class Connections extends Context.Tag("catalog/Connections")<
       const transaction = yield* Transaction
       const findCredential = yield* makeCoalesced(connections.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
-      // One write a connection and minute from this process, however many calls come before the first one is through.
+      // Concurrent calls of a connection record its use once.
       const recording = new Set<ConnectionId>()
 
       const recordUse = ({ accountId, connectionId, useUnrecorded }: ConnectionCredential) =>

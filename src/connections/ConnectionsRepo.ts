@@ -5,29 +5,29 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, type ConnectionId } from "../model/Ids.ts"
 import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
 
-/** What agents were granted, and the access tokens that open it. In a database only: it has no in-memory layer. */
+/** Connections as merchants see them, and the look-up of access tokens. Only in a database: there is no in-memory layer. */
 export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
   ConnectionsRepo,
   {
     /**
-     * The bearers of access tokens for this resource that have not expired, of connections that have not ended and users
-     * who are not disabled, by the SHA-256 of the tokens in hexadecimal.
+     * The bearers of access tokens, by the tokens' SHA-256 in hexadecimal. Left out: expired tokens, ended connections and
+     * disabled users.
      */
     readonly findCredentials: (
       hashes: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyMap<string, ConnectionCredential & { readonly resource: string }>>
     /** Records that the connection was used in this minute. */
     readonly recordUse: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void>
-    /** Ended ones too, newest first. */
+    /** All connections, also ended ones, newest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
-    /** Whether the account has such a connection; one that has ended keeps its end. */
+    /** Ends a connection. An ended one keeps its first end. False: the account has no such connection. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
     /**
-     * Makes codes that are on their way to clients lead nowhere; one that is being redeemed at this moment is waited for, so that
-     * a statement after this sees the connection that came of it.
+     * Uses up all codes that are not redeemed yet. It waits for a code that is being redeemed, so that the next statement sees
+     * the new connection.
      */
     readonly withdrawCodes: (accountId: AccountId) => Effect.Effect<void>
-    /** Ends every connection of the account; how many had not been ended. */
+    /** Ends all connections of the account. Returns their number. */
     readonly endAll: (accountId: AccountId, reason: EndReason) => Effect.Effect<number>
   }
 >() {
@@ -66,7 +66,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
                  CASE WHEN l.lapsed_at IS NULL THEN g.end_reason ELSE 'expired' END AS "endReason"
           FROM oauth_grant g
           JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
-          -- Whatever came first. OFFSET: judged once, so that both columns say the same.
+          -- The earlier of both ends. OFFSET: evaluated once, so that both columns agree.
           CROSS JOIN LATERAL (
             SELECT CASE WHEN g.lapses_at <= coalesce(g.ended_at, app_now()) THEN g.lapses_at END AS lapsed_at OFFSET 0
           ) l

@@ -1,6 +1,6 @@
 import { Data } from "effect"
 
-/** What an authorization server can say went wrong: RFC 6749 (4.1.2.1, 5.2), RFC 7591 (3.2.2), RFC 8707 (2). */
+/** Error codes of an authorization server: RFC 6749 (4.1.2.1, 5.2), RFC 7591 (3.2.2), RFC 8707 (2). */
 export type OAuthErrorCode =
   | "invalid_request"
   | "invalid_client"
@@ -13,7 +13,7 @@ export type OAuthErrorCode =
   | "invalid_redirect_uri"
   | "invalid_client_metadata"
 
-/** A client's request that cannot be granted. `description`: for its developer, one sentence without a secret. */
+/** A refused request of a client. `description`: one sentence for its developer, without secrets. */
 export class OAuthRefused extends Data.TaggedError("OAuthRefused")<{
   readonly code: OAuthErrorCode
   readonly description: string
@@ -25,7 +25,7 @@ export class OAuthRefused extends Data.TaggedError("OAuthRefused")<{
   }
 }
 
-/** An address has registered as many clients as it may in an hour. */
+/** Too many registrations from one address within an hour. */
 export class TooManyRegistrations extends Data.TaggedError("TooManyRegistrations")<{
   readonly retryAfterSeconds: number
 }> {
@@ -35,7 +35,7 @@ export class TooManyRegistrations extends Data.TaggedError("TooManyRegistrations
 }
 
 /**
- * A request to authorize whose client or redirect cannot be trusted, or a consent page that is no longer good: said to the
- * person in front of it, never sent anywhere. `message` is that sentence.
+ * An authorization request with an unknown client or redirect URI, or a consent page that has expired. The person sees
+ * `message`; nothing is sent to the client.
  */
 export class NotForwarded extends Data.TaggedError("NotForwarded")<{ readonly message: string }> {}

@@ -1,30 +1,30 @@
-/** Most characters of a redirect URI. */
-const mostCharacters = 2_048
+/** Maximum characters of a redirect URI. */
+const maxCharacters = 2_048
 
-/** Programs on the merchant's own machine listen there: the one use of plain http. */
+/** Programs on the merchant's own machine listen here. Only they can use plain http. */
 const loopbackHosts = new Set(["localhost", "127.0.0.1", "[::1]"])
 
-/** Schemes that run something, show something local, or lead nowhere a code may go. */
+/** Schemes that run code, show local files, or cannot receive a code. */
 const forbiddenSchemes = new Set([
   ...["javascript:", "data:", "vbscript:", "file:", "blob:", "about:", "filesystem:", "view-source:"],
   ...["ftp:", "ws:", "wss:", "mailto:", "tel:", "sms:", "intent:", "chrome:", "resource:"]
 ])
 
-/** What an address that browsers read as it is written is made of: no blank, no backslash, nothing that needs escaping. */
+/** Browsers read addresses of these characters as they are written: no blanks, no backslashes, nothing to escape. */
 const plain = /^[!-~]+$/
 const needsEscaping = /[\\"<>^`{|}]/
 
-/** Somebody's name before the host, be it an empty one, of which a parsed address says nothing any more. */
-const named = /^[^/?]*\/\/[^/?]*@/
+/** User information before the host, even an empty one, which the parsed address does not show. */
+const userInfo = /^[^/?]*\/\/[^/?]*@/
 
-/** What is wrong with an address that a client wants codes to be sent to; undefined: nothing. */
+/** The problem of a redirect URI; undefined: it is valid. */
 export const misfitOfRedirectUri = (uri: string): string | undefined => {
-  if (uri.length > mostCharacters) return `must have at most ${mostCharacters} characters`
+  if (uri.length > maxCharacters) return `must have at most ${maxCharacters} characters`
   if (!plain.test(uri) || needsEscaping.test(uri) || !URL.canParse(uri)) return "must be an absolute URI"
   if (uri.includes("#")) return "must not have a fragment"
   if (uri.includes("*")) return "must not have a wildcard"
   const { hostname, protocol } = new URL(uri)
-  if (named.test(uri)) return "must not have user information"
+  if (userInfo.test(uri)) return "must not have user information"
   if (forbiddenSchemes.has(protocol)) return `must not begin with ${protocol}`
   switch (protocol) {
     case "https:":
@@ -40,13 +40,13 @@ export const misfitOfRedirectUri = (uri: string): string | undefined => {
 
 const loopback = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?([/?].*)?$/
 
-/** A loopback address without its port, which a program takes as it finds it free (RFC 8252, section 7.3). */
+/** A loopback address without its port: programs use any free port (RFC 8252, section 7.3). */
 const withoutPort = (uri: string): string | undefined => {
   const parts = loopback.exec(uri)
   return parts === null ? undefined : `${parts[1]}${parts[2] ?? ""}`
 }
 
-/** Whether a client that registered these may have its code sent there: the same text, but for the port on loopback. */
+/** Whether a URI is registered: as the same text, except for the port of a loopback address. */
 export const isRegistered = (registered: ReadonlyArray<string>, uri: string): boolean => {
   if (registered.includes(uri)) return true
   const portless = withoutPort(uri)
@@ -57,13 +57,13 @@ export const isRegistered = (registered: ReadonlyArray<string>, uri: string): bo
   )
 }
 
-/** Where a redirect leads, for a person: a host, or the scheme of a program on their machine. */
+/** The destination of a redirect for people: a host, or the scheme of a program on their machine. */
 export const destinationOf = (uri: string): string => {
   const { host, protocol } = new URL(uri)
   return protocol === "https:" || protocol === "http:" ? host : protocol
 }
 
-/** A redirect with these parameters after its own. */
+/** Adds parameters to a redirect URI. */
 export const withParameters = (uri: string, parameters: Readonly<Record<string, string>>): string => {
   const start = uri.indexOf("?")
   const query = uri.slice(start + 1)

@@ -5,19 +5,20 @@ import { ClientId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ClientMetadata } from "./ClientMetadata.ts"
 import { TooManyRegistrations } from "./OAuthErrors.ts"
-import { type Client, OAuthRepo } from "./OAuthRepo.ts"
+import type { Client } from "./OAuthRecords.ts"
+import { OAuthRepo } from "./OAuthRepo.ts"
 
 const windowSeconds = 3_600
 
-/** Programs that register themselves, before anybody knows them. */
+/** Registration of clients, without sign-in. */
 export class Registrations extends Context.Tag("catalog/Registrations")<
   Registrations,
   {
-    /** `address`: where the request came from. TooManyRegistrations: it has registered all that it may in an hour. */
+    /** `address`: the network address of the client. TooManyRegistrations: it has reached its limit of this hour. */
     readonly register: (client: ClientMetadata, address: string) => Effect.Effect<Client, TooManyRegistrations>
   }
 >() {
-  /** `perHour`: registrations from one address. */
+  /** `perHour`: maximum number of registrations from one address. */
   static readonly layer = ({ perHour }: { readonly perHour: number }) =>
     Layer.effect(
       Registrations,

@@ -1,41 +1,40 @@
 import { Schema } from "effect"
 
-/** What a connection may do, lowest first. Each includes those before it. */
+/** Permissions of a connection, lowest first. Each tier includes the ones before it. */
 export const Tier = Schema.Literal("pim:read", "pim:write", "pim:publish")
 export type Tier = typeof Tier.Type
 
 const rank = (tier: Tier): number => Tier.literals.indexOf(tier)
 
-/** Whether a connection of this tier may do what needs that one. */
+/** Whether a tier includes the needed one. */
 export const covers = (tier: Tier, needed: Tier): boolean => rank(tier) >= rank(needed)
 
-/** The tiers up to this one, lowest first: what may be chosen where it is asked for, and the scopes that it stands for. */
+/** This tier and the ones it includes, lowest first. */
 export const upTo = (tier: Tier): ReadonlyArray<Tier> => Tier.literals.slice(0, rank(tier) + 1)
 
-/** The lower of two. */
 export const lower = (one: Tier, other: Tier): Tier => (covers(one, other) ? other : one)
 
 /** A tier as an OAuth scope: every scope that it includes. */
 export const scopeOf = (tier: Tier): string => upTo(tier).join(" ")
 
-/** The highest tier that an OAuth scope names; undefined: none. What is unknown is ignored. */
+/** The highest tier in an OAuth scope; undefined: none. Unknown scopes are ignored. */
 export const tierOfScope = (scope: string): Tier | undefined => {
   const named = scope.split(" ")
   return Tier.literals.filter((tier) => named.includes(tier)).at(-1)
 }
 
-/** The tiers in the words of a merchant, who chooses one on a page; agents are told of them by the same names. */
+/** Names and descriptions of the tiers. Agents read the same names. */
 export const tierWords: Readonly<Record<Tier, { readonly name: string; readonly meaning: string }>> = {
   "pim:read": {
     name: "Read",
-    meaning: "See your products, stores and data health. It changes nothing."
+    meaning: "See your products, stores and data health, without changing anything."
   },
   "pim:write": {
     name: "Read and edit drafts",
-    meaning: "Also change drafts of your products. Nothing of it reaches a store until somebody publishes it."
+    meaning: "Also change drafts of your products. They reach a store only when somebody publishes them."
   },
   "pim:publish": {
     name: "Read, edit and publish",
-    meaning: "Also publish to your stores, where your customers see it."
+    meaning: "Also publish to your stores."
   }
 }

@@ -1,39 +1,37 @@
 import { OAuthRefused } from "./OAuthErrors.ts"
 import { covers, type Tier, tierOfScope } from "./Tier.ts"
 
-/** How long what the authorization server hands out is good for, in seconds. */
+/** Lifetimes in seconds. */
 export const lifeSeconds = {
-  /** A code on its way to its client. */
   code: 60,
-  /** A consent page. */
   consent: 600,
   access: 3_600,
-  /** From its last use. */
+  /** Each refresh issues a new refresh token with this lifetime. */
   refresh: 30 * 86_400,
-  /** A connection, however often its tokens are refreshed. */
+  /** The maximum of a connection, however often its tokens are refreshed. */
   connection: 180 * 86_400,
-  /** After its use, a refresh token may be used again by who did not get, or wait for, the answer. */
+  /** After its first use, a refresh token can be used again by a client that did not receive or wait for the answer. */
   refreshGrace: 30
 } as const
 
-/** How many more tokens come of one refresh token within its grace. */
-const mostSiblings = 3
+/** Maximum number of further tokens from one refresh token within its grace. */
+const maxSiblings = 3
 
 /** A refresh token, read under the lock of its connection. */
 export interface RefreshFacts {
-  /** It, or its connection, or its user, is no longer good. */
+  /** It has expired, its connection has ended, or its user is disabled. */
   readonly dead: boolean
   readonly usedAgoSeconds: number | null
-  /** Refresh tokens that came of it. */
+  /** Number of refresh tokens that were issued for it. */
   readonly successors: number
   /** Whether one of those was used. */
   readonly successorUsed: boolean
 }
 
 /**
- * What becomes of a refresh token that is shown. It is good for one use; used again within its grace while nothing that came
- * of it was used, it gives a sibling, so that concurrent refreshes and lost answers end no connection; used again later, somebody
- * else may have it. Siblings are few: beyond them it is refused, which ends nothing.
+ * Decides about a refresh token. Its first use issues new tokens. A second use within the grace, while none of its successors
+ * was used, issues tokens again, at most a few times: so concurrent refreshes and lost answers do not end the connection. A
+ * later use means that somebody else may have a copy: the connection ends.
  */
 export const judgeRefresh = ({
   dead,
@@ -44,14 +42,14 @@ export const judgeRefresh = ({
   if (dead) return "refuse"
   if (usedAgoSeconds === null) return "issue"
   if (successorUsed || usedAgoSeconds >= lifeSeconds.refreshGrace) return "replayed"
-  return successors <= mostSiblings ? "issue" : "refuse"
+  return successors <= maxSiblings ? "issue" : "refuse"
 }
 
-/** The tier of a refreshed access token: as the connection's, or as low as it asks. */
+/** The tier of a refreshed access token: the connection's, or a lower one from the scope. */
 export const refreshedTier = (granted: Tier, scope: string | undefined): Tier | OAuthRefused => {
   if (scope === undefined) return granted
   const asked = tierOfScope(scope)
   return asked !== undefined && covers(granted, asked)
     ? asked
-    : OAuthRefused.because("invalid_scope", "The connection was not granted that scope: connect again to ask for more.")
+    : OAuthRefused.because("invalid_scope", "The connection does not include that scope: connect again to request it.")
 }

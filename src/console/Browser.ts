@@ -12,40 +12,38 @@ import { fileNameOf } from "../model/Name.ts"
 import { fieldNames } from "./Fields.ts"
 import { paths } from "./Paths.ts"
 
-/** A page that a link leads to. */
 export interface NextPage {
   readonly path: string
   readonly name: string
 }
 
-/** A request that a page does not answer with what was asked. `message`: for the person in front of it. */
+/** A refusal that is shown as an error page. */
 export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly status: 400 | 403 | 404 | 413 | 429
   readonly title: string
   readonly message: string
-  /** Where it goes on; the start page if nothing is said. */
+  /** The link to continue; by default the start page. */
   readonly next?: NextPage
 }> {}
 
-/** Who is signed in, and the proof that forms of their pages carry. */
+/** A signed-in user, with the CSRF token of the session. */
 export interface Visitor extends SignedIn {
   readonly csrf: string
 }
 
 const isSecure = (baseUrl: string) => baseUrl.startsWith("https:")
 
-/** A name that a browser takes over https only from this host itself. */
+/** Over https, the prefix makes browsers accept the cookie from this host only. */
 const nameOn = (baseUrl: string, name: string) => (isSecure(baseUrl) ? `__Host-${name}` : name)
 const cookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_session")
 const noteCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_note")
 const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
 
-/** As unknown to anybody else as the cookie it is made of, and not the one that is kept of it. */
+/** The CSRF token: derived from the session cookie, and different from its stored hash. */
 const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Who is signed in in the browser that asks. */
 export const visitorOf = (
   sessions: Sessions["Type"],
   baseUrl: string,
@@ -67,7 +65,7 @@ const cookieOptions = (baseUrl: string) => ({
   secure: isSecure(baseUrl)
 })
 
-/** Lets the browser keep its session; what it had before is no longer known. */
+/** Sets the session cookie. */
 export const keepSession = (
   response: HttpServerResponse.HttpServerResponse,
   baseUrl: string,
@@ -78,14 +76,14 @@ export const keepSession = (
     maxAge: Duration.seconds(sessionLife.wholeSeconds)
   })
 
-/** The address whose note this browser has not seen yet. */
+/** The address whose note this browser has not shown yet. */
 export const unseenNoteOf = (baseUrl: string, request: Request): string | undefined =>
   request.cookies[noteCookieName(baseUrl)]
 
-/** How long a browser has to follow a redirect to the page with its note. */
+/** The time to follow a redirect to the page with its note. */
 const noteSeconds = 60
 
-/** Lets the browser show the note of this address once; undefined: it was shown. */
+/** Lets the browser show the note of this address once. Undefined: it was shown, so the cookie is deleted. */
 export const keepNote = (
   response: HttpServerResponse.HttpServerResponse,
   baseUrl: string,
@@ -96,11 +94,11 @@ export const keepNote = (
     maxAge: address === undefined ? Duration.zero : Duration.seconds(noteSeconds)
   })
 
-/** The token by which a browser is known where somebody signed in before. */
+/** The device token of a browser in which somebody signed in before. */
 export const deviceOf = (baseUrl: string, request: Request): string | undefined =>
   request.cookies[deviceCookieName(baseUrl)]
 
-/** Lets the browser keep the token by which it is known at the next sign-in. */
+/** Sets the device token for the next sign-in. */
 export const keepDevice = (
   response: HttpServerResponse.HttpServerResponse,
   baseUrl: string,
@@ -126,17 +124,17 @@ const foreign = new PageRefused({
   message: "This form did not come from a page of this service. Open the page again and repeat it there."
 })
 
-/** Largest form of anybody, in bytes: a request to authorize travels in one. */
+/** Maximum bytes of a form without sign-in: the sign-in form includes a request to authorize. */
 const openFormBytes = 65_536
-/** Largest form of who is signed in: a long text is a value, and percent-encoded a letter of some scripts is nine bytes. */
+/** Maximum bytes of a signed-in form: values can be long texts, and a percent-encoded letter takes up to nine bytes. */
 const ownFormBytes = 1_048_576
 
-/** Largest form with a file: Shopify's own pages take no larger exports. */
+/** Maximum size of an upload, as on Shopify's own pages. */
 export const uploadMegabytes = 15
 const uploadBytes = uploadMegabytes * 1_048_576
 
-/** Refuses a form that cannot be from a page of this service: browsers say where a form comes from. */
-const comeFromHere = ({ headers }: Request, baseUrl: string) => {
+/** Refuses a form from another site, by the headers that browsers send. */
+const requireOwnOrigin = ({ headers }: Request, baseUrl: string) => {
   const site = headers["sec-fetch-site"]
   const isForeign =
     (headers.origin !== undefined && !ownOrigins(baseUrl).has(headers.origin)) ||
@@ -144,7 +142,6 @@ const comeFromHere = ({ headers }: Request, baseUrl: string) => {
   return isForeign ? Effect.fail(foreign) : Effect.void
 }
 
-/** The fields of a form, as `parametersOf` takes them. */
 const fieldsOf = (text: string) => {
   const form = parametersOf(text)
   return form.repeated.length > 0 || form.unkeepable
@@ -154,12 +151,12 @@ const fieldsOf = (text: string) => {
     : Effect.succeed(form)
 }
 
-/** The fields of a form, if it may be from a page of this service. */
+/** The fields of a form that is not from another site. */
 export const formOf = (request: Request, baseUrl: string, limitBytes = openFormBytes) =>
-  Effect.flatMap(Effect.zipRight(comeFromHere(request, baseUrl), readForm(request, limitBytes)), fieldsOf)
+  Effect.flatMap(Effect.zipRight(requireOwnOrigin(request, baseUrl), readForm(request, limitBytes)), fieldsOf)
 
-/** Whether a form is from a page that this visitor was shown. */
-const isShownTo =
+/** Whether a form has the visitor's CSRF token. */
+const hasCsrfOf =
   ({ csrf }: Visitor) =>
   (form: Parameters) => {
     const given = Buffer.from(form.get(fieldNames.csrf) ?? "")
@@ -167,11 +164,11 @@ const isShownTo =
     return given.length === expected.length && timingSafeEqual(given, expected)
   }
 
-/** The fields of a form from a page that this visitor was shown. */
+/** The fields of a form with the visitor's CSRF token. */
 export const ownFormOf = (request: Request, baseUrl: string, visitor: Visitor) =>
-  Effect.filterOrFail(formOf(request, baseUrl, ownFormBytes), isShownTo(visitor), () => foreign)
+  Effect.filterOrFail(formOf(request, baseUrl, ownFormBytes), hasCsrfOf(visitor), () => foreign)
 
-/** A form with a file, which is empty where none was chosen. */
+/** A form with a file. The file is empty if none was chosen. */
 export interface Upload {
   readonly form: Parameters
   readonly file: SentFile
@@ -180,21 +177,21 @@ export interface Upload {
 const tooLarge = new PageRefused({
   status: 413,
   title: "The file is too large",
-  message: `This page takes files of up to ${uploadMegabytes} MB. Split the file, or ask whoever runs this service to import it.`,
+  message: `Files can have up to ${uploadMegabytes} MB. Split the file, or ask the administrator to import it.`,
   next: { path: paths.imports, name: "To the imports" }
 })
 
 const incomplete = new PageRefused({
   status: 400,
   title: "Not understood",
-  message: "The file did not arrive whole: nothing was read of it. Send it again.",
+  message: "The upload was incomplete, so nothing was read. Send the file again.",
   next: { path: paths.imports, name: "To the imports" }
 })
 
-/** A form with a file from a page that this visitor was shown. */
+/** A form with a file and the visitor's CSRF token. */
 export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor) =>
   Effect.gen(function* () {
-    yield* comeFromHere(request, baseUrl)
+    yield* requireOwnOrigin(request, baseUrl)
     const given = yield* Effect.catchTags(readFormData(request, uploadBytes), {
       PayloadTooLarge: () => tooLarge,
       ValidationFailed: () => incomplete
@@ -205,15 +202,15 @@ export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor)
       if (typeof value === "string") texts.append(name, value)
       else files.push(value)
     })
-    const form = yield* Effect.filterOrFail(fieldsOf(`${texts}`), isShownTo(visitor), () => foreign)
+    const form = yield* Effect.filterOrFail(fieldsOf(`${texts}`), hasCsrfOf(visitor), () => foreign)
     const [file = new File([], "")] = files
     const content = new Uint8Array(yield* Effect.promise(() => file.arrayBuffer()))
     return { form, file: { name: fileNameOf(file.name), content } }
   })
 
 /**
- * A path of this service to go on at, as a browser will read it; anything else: undefined. Before the query, browsers take a
- * backslash for a slash; in it, they leave one as it is.
+ * The target if it is a path of this service, as browsers read it; else undefined. Browsers read a backslash before the query
+ * as a slash.
  */
 export const localPath = (target: string | undefined, baseUrl: string): string | undefined => {
   if (target === undefined || !/^\/(?![/\\])[!->@-[\]-~]*(?:\?[!-~]*)?$/.test(target)) return undefined

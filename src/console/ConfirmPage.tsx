@@ -1,7 +1,7 @@
 import type { Visitor } from "./Browser.ts"
-import { CsrfField, Frame } from "./Frame.tsx"
+import { Frame, HiddenFields } from "./Frame.tsx"
 
-/** Asks before something that cannot be taken back. `section`: the page that the question comes from, and goes back to. */
+/** Asks before something that cannot be undone. `section`: the page that Cancel returns to. */
 export const ConfirmPage = ({
   action,
   button,
@@ -21,8 +21,7 @@ export const ConfirmPage = ({
 }) => (
   <Frame title={title} visitor={visitor} current={section}>
     <form method="post" action={action} class="sheet">
-      <CsrfField csrf={visitor.csrf} />
-      {id !== undefined && <input type="hidden" name="id" value={id} />}
+      <HiddenFields csrf={visitor.csrf} id={id} />
       <p>{question}</p>
       <div class="buttons">
         <button type="submit" class="danger">

@@ -3,18 +3,18 @@ import { Effect } from "effect"
 import type { Sessions } from "../access/Sessions.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { beside, type Surface, surfaceOf } from "../http/Surface.ts"
-import { connectionList } from "./ConnectionList.tsx"
-import { drops } from "./Drops.tsx"
-import { entities } from "./Entities.tsx"
-import { health } from "./Health.tsx"
+import { connectionList } from "./connections/ConnectionList.tsx"
+import { drops } from "./drops/Drops.tsx"
+import { entities } from "./entities/Entities.tsx"
 import { seeOther } from "./Html.ts"
-import { importReviews } from "./ImportReviews.tsx"
-import { keys } from "./Keys.tsx"
+import { health } from "./health/Health.tsx"
+import { importReviews } from "./imports/ImportReviews.tsx"
+import { keys } from "./keys/Keys.tsx"
 import { paths } from "./Paths.ts"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
-import { signIn } from "./SignIn.tsx"
-import { storeList } from "./StoreList.tsx"
 import { stylesheet } from "./Style.ts"
+import { signIn } from "./signin/SignIn.tsx"
+import { storeList } from "./stores/StoreList.tsx"
 import { makeVisits } from "./Visits.ts"
 
 const style = HttpServerResponse.text(stylesheet, {
@@ -22,7 +22,7 @@ const style = HttpServerResponse.text(stylesheet, {
   headers: { "cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff" }
 })
 
-/** What all pages need: the start, and how they look. */
+/** The start page and the stylesheet. */
 const common: Surface<BaseUrl | Sessions> = {
   refuseAddress,
   ...surfaceOf(
@@ -35,8 +35,8 @@ const common: Surface<BaseUrl | Sessions> = {
 }
 
 /**
- * The pages that a merchant uses. Another section: a surface of its own here, its paths in Paths.ts. `trustedProxies`: how many
- * proxies in front are believed about where a sign-in comes from.
+ * The pages for merchants. A new section needs its surface here and its paths in Paths.ts. `trustedProxies`: how many proxies
+ * in front of the service are trusted to name the address of a client.
  */
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(

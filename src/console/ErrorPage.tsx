@@ -4,7 +4,7 @@ import { paths } from "./Paths.ts"
 
 const start: NextPage = { path: paths.home, name: "To the start page" }
 
-/** `requestId`: of a request whose cause was logged under it; `next`: where it goes on; `withSections`: as of a Frame. */
+/** `requestId`: identifies the cause in the log; `next`: the link to continue; `withSections`: as in Frame. */
 export const ErrorPage = ({
   message,
   next = start,

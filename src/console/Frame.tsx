@@ -4,14 +4,17 @@ import { fieldNames } from "./Fields.ts"
 import { paths, sections } from "./Paths.ts"
 import { stylesheetPath } from "./Style.ts"
 
-/** Proof that a form is this browser's own; it must be in each form that changes something. */
-export const CsrfField = ({ csrf }: { readonly csrf: string }) => (
-  <input type="hidden" name={fieldNames.csrf} value={csrf} />
+/** The CSRF token, which every form that changes something needs, and the id of the record that it changes or creates. */
+export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?: string | undefined }) => (
+  <>
+    <input type="hidden" name={fieldNames.csrf} value={csrf} />
+    {id !== undefined && <input type="hidden" name="id" value={id} />}
+  </>
 )
 
 const SignOut = ({ visitor, returnTo }: { readonly visitor: Visitor; readonly returnTo: string }) => (
   <form method="post" action={paths.signOut}>
-    <CsrfField csrf={visitor.csrf} />
+    <HiddenFields csrf={visitor.csrf} />
     <input type="hidden" name={fieldNames.returnTo} value={returnTo} />
     <button type="submit" class="plain">
       Sign out
@@ -34,9 +37,8 @@ const Navigation = ({ current }: { readonly current: string | undefined }) => (
 )
 
 /**
- * The frame that all pages share. `visitor`: who is signed in; `current`: the section that the page is, none where a page
- * leads elsewhere; `returnTo`: where whoever signs in as somebody else goes on; `narrow`: for a page that is one form;
- * `withSections`: whether it leads to the sections, which ask whoever is not signed in to sign in.
+ * The frame of all pages. `current`: the section of the page; `returnTo`: the page after the next sign-in; `narrow`: for a page
+ * with a single form; `withSections`: whether it shows the navigation.
  */
 export const Frame = ({
   children,
@@ -92,14 +94,14 @@ export const Frame = ({
   </html>
 )
 
-/** Something that went wrong, said at the top of a page or of its form. */
+/** A problem, at the top of a page or of its form. */
 export const Alert = ({ children }: { readonly children: ComponentChildren }) => (
   <div class="alert" role="alert">
     {children}
   </div>
 )
 
-/** What came of the form before. */
+/** The result of the last form. */
 export const Note = ({ children }: { readonly children: ComponentChildren }) => (
   <div class="note" role="status">
     {children}

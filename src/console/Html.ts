@@ -3,8 +3,8 @@ import type { VNode } from "preact"
 import { renderToString } from "preact-render-to-string"
 
 /**
- * What every page leaves with. No `form-action`: Chrome follows it along the redirect that ends a consent, and stops there.
- * `same-origin`: with `no-referrer` browsers would send our own forms with `Origin: null`.
+ * Headers of every page. `form-action` is left out: Chrome applies it to redirects and would block the one after a consent.
+ * Referrer `same-origin`: with `no-referrer` browsers send our own forms with `Origin: null`.
  */
 export const pageHeaders = {
   "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -14,7 +14,6 @@ export const pageHeaders = {
   "cache-control": "no-store"
 }
 
-/** A page as it is sent. */
 export const html = (
   page: VNode,
   { headers = {}, status = 200 }: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}
@@ -25,6 +24,6 @@ export const html = (
     headers: { ...pageHeaders, ...headers }
   })
 
-/** Sends a browser on: after a form, to the page that shows what came of it. */
+/** Redirects a browser, for example from a form to the page with its result. */
 export const seeOther = (location: string, headers: Readonly<Record<string, string>> = {}) =>
   HttpServerResponse.empty({ status: 303, headers: { ...pageHeaders, location, ...headers } })

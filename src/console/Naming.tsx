@@ -6,7 +6,6 @@ import type { EntityId } from "../model/Ids.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
 import { pageOf, paths } from "./Paths.ts"
 
-/** The kinds of entities in the words of a merchant. */
 export const kindWords: Readonly<Record<EntityKind, string>> = {
   product: "Product",
   variant: "Variant",
@@ -17,7 +16,6 @@ export const kindWords: Readonly<Record<EntityKind, string>> = {
 export const titleOr = (kind: EntityKind, title: string): string =>
   title.trim() === "" ? `${kindWords[kind]} without a title` : title
 
-/** An entity by its name, wherever one is named. */
 export const EntityLink = ({
   id,
   kind,
@@ -32,7 +30,7 @@ export const EntityLink = ({
   </a>
 )
 
-/** A store by its domain, which a line may end in. */
+/** The domain of a store. It can break at its dots. */
 export const Domain = ({ name }: { readonly name: string }) => (
   <>
     {name.split(/(?<=\.)/).map((label) => (
@@ -44,11 +42,10 @@ export const Domain = ({ name }: { readonly name: string }) => (
   </>
 )
 
-/** What an import is called. */
 export const importTitle = ({ fileName, storeDomain }: Pick<ImportRun, "fileName" | "storeDomain">): string =>
   fileName === null ? `Refresh of ${storeDomain}` : `Import of ${fileName} into ${storeDomain}`
 
-/** Who acted, by the name they had then. */
+/** The name of an actor at the time of the action. */
 export const actorName = ({ kind, name }: HistoryActor): string => {
   switch (kind) {
     case "user":
@@ -69,12 +66,12 @@ const statusWords: Readonly<Record<PublishStatus, { readonly name: string; reado
   failed: { name: "Failed to publish", tone: "bad" }
 }
 
-/** A state in a word, that no colour is needed to read. */
+/** A state as a coloured word. */
 export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => (
   <span class={`state ${tone}`}>{name}</span>
 )
 
-/** Where something stands with its publishes. `pendingPublish`: the store has not its draft. */
+/** The publish state of an entity. `pendingPublish`: its draft is unpublished. */
 export const PublishStateOf = ({
   pendingPublish,
   status
@@ -88,6 +85,5 @@ export const PublishStateOf = ({
   </>
 )
 
-/** A count with its noun. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`

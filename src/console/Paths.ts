@@ -1,6 +1,8 @@
+import type { HealthSection } from "../health/Health.ts"
+import type { StoreId } from "../model/Ids.ts"
 import { stylesheetPath } from "./Style.ts"
 
-/** Where the pages are. */
+/** Paths of the pages. */
 export const paths = {
   home: "/",
   health: "/data-health",
@@ -33,7 +35,7 @@ export const paths = {
   stylesheet: stylesheetPath
 } as const
 
-/** What the navigation of every page names, in this order: a new section is a line here and its routes in Console.ts. */
+/** The navigation of every page, in this order. A new section needs a line here and its routes in Console.ts. */
 export const sections: ReadonlyArray<{ readonly name: string; readonly path: string }> = [
   { name: "Stores", path: paths.stores },
   { name: "Imports", path: paths.imports },
@@ -51,13 +53,32 @@ export const pageOf = (path: typeof paths.import | typeof paths.entity, id: stri
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`
 
-/** What a store waits for, before it is published. */
+/** The page that publishes all changes of a store. */
 export const publishStoreOf = (storeId: string): string =>
   `${paths.publishStore}?${new URLSearchParams({ id: storeId })}`
 
-/** The form of a new drop, filled in with what it changes. */
+/** The form of a new drop, filled in with an entity. */
 export const newDropOf = (entityId: string): string => `${paths.newDrop}?${new URLSearchParams({ entity: entityId })}`
 
-/** The one-time link by which a user sets a password. */
+/** The one-time link that lets a user set a password. */
 export const setPasswordLink = (baseUrl: string, token: string): string =>
   `${baseUrl}${paths.setPassword}?${new URLSearchParams({ token })}`
+
+/** The list of a section's issues; by default of all stores and languages. */
+export const issuesPath = (
+  section: HealthSection,
+  filters: {
+    readonly storeId?: StoreId | undefined
+    readonly locale?: string | undefined
+    readonly page?: number | undefined
+  } = {}
+): string => {
+  const { locale, page, storeId } = filters
+  const query = new URLSearchParams({
+    section,
+    ...(storeId !== undefined && { store_id: storeId }),
+    ...(locale !== undefined && { locale }),
+    ...(page !== undefined && page > 1 && { page: String(page) })
+  })
+  return `${paths.healthIssues}?${query}`
+}

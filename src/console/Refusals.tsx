@@ -10,9 +10,9 @@ import { paths } from "./Paths.ts"
 const titleOf = (error: ApiError): string => {
   switch (error._tag) {
     case "NotFound":
-      return "Not there"
+      return "Not found"
     case "PimLocked":
-      return "An import comes first"
+      return "An import is in progress"
     case "Unavailable":
       return "Not available at the moment"
     case "InternalError":
@@ -25,23 +25,23 @@ const titleOf = (error: ApiError): string => {
 const messageOf = (error: ApiError): string => {
   switch (error._tag) {
     case "NotFound":
-      return "There is no such record. It may have been removed meanwhile."
+      return "There is no such record. It may have been removed."
     case "PimLocked":
-      return "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again."
+      return "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again."
     case "UnsupportedMediaType":
       return "This page takes forms only."
     case "PayloadTooLarge":
-      return "The form is too long, so nothing came of it. Go back, make it shorter and send it again."
+      return "The form is too long and was not saved. Go back, shorten it and send it again."
     case "Unavailable":
       return "The service cannot reach its database at the moment. Try again in a minute."
     case "InternalError":
-      return "Something went wrong on our side. Whoever runs this service finds the cause in its log under this number."
+      return "Something went wrong on our side. The administrator finds the cause in the log under this number."
     default:
       return error.message
   }
 }
 
-/** How pages say that a request failed. */
+/** The error page of a failed request. */
 export const refuseOnPage: Refuse = (error, requestId) => {
   const { status } = errorCodes[error._tag]
   const page = (
@@ -55,19 +55,19 @@ export const refuseOnPage: Refuse = (error, requestId) => {
   return html(page, { status, headers: headersOf(error) })
 }
 
-/** How a browser is told that an address leads nowhere. */
+/** The error page of an unknown address. */
 export const refuseAddress: Refuse = (error, requestId) =>
   error._tag === "NotFound"
     ? html(
         <ErrorPage
-          title="There is no such page"
-          message="This address leads nowhere: it may be mistyped, or from an older version."
+          title="Page not found"
+          message="There is no page at this address. It may be mistyped or outdated."
           withSections
         />,
         { status: errorCodes.NotFound.status }
       )
     : refuseOnPage(error, requestId)
 
-/** A page's own refusal. */
+/** The error page of a PageRefused. */
 export const refusedPage = ({ message, next, status, title }: PageRefused) =>
   html(<ErrorPage title={title} message={message} next={next} />, { status })

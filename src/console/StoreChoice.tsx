@@ -1,6 +1,22 @@
 import type { Store } from "../model/Store.ts"
 
-/** The field of a form that names a store; left as it is, all of them, or none where one must be chosen. */
+export const StoreOptions = ({
+  chosen,
+  stores
+}: {
+  readonly chosen: string | undefined
+  readonly stores: ReadonlyArray<Store>
+}) => (
+  <>
+    {stores.map(({ domain, id, name }) => (
+      <option key={id} value={id} selected={id === chosen}>
+        {name === domain ? domain : `${name} (${domain})`}
+      </option>
+    ))}
+  </>
+)
+
+/** The field of a form that chooses a store. Without a choice it means all stores, unless one is required. */
 export const StoreChoice = ({
   chosen,
   isRequired = false,
@@ -16,11 +32,7 @@ export const StoreChoice = ({
     {label}
     <select name="store_id" required={isRequired}>
       <option value="">{isRequired ? "Choose a store" : "All stores"}</option>
-      {stores.map(({ domain, id, name }) => (
-        <option key={id} value={id} selected={id === chosen}>
-          {name === domain ? domain : `${name} (${domain})`}
-        </option>
-      ))}
+      <StoreOptions stores={stores} chosen={chosen} />
     </select>
   </label>
 )

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto"
 
-/** The one stylesheet. Colours are named once for a light page and once for a dark one; each pair reads at 4.5:1 or better. */
+/** The stylesheet of all pages. Light and dark colours both have a contrast of at least 4.5:1. */
 export const stylesheet = `:root {
   color-scheme: light dark;
   --ground: #f6f6f4;
@@ -185,5 +185,5 @@ table.chart tbody td.drawn { width: 35%; }
 details > summary { cursor: pointer; color: var(--accent); }
 `
 
-/** Its name changes with its content, so that browsers may keep it for good. */
+/** The name changes with the content, so browsers can cache it forever. */
 export const stylesheetPath: `/${string}` = `/assets/console-${hash("sha256", stylesheet, "hex").slice(0, 12)}.css`

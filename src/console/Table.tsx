@@ -1,26 +1,30 @@
 import type { ComponentChildren } from "preact"
 
-/** A row: its first cell heads it. */
+/** A row. Its first cell is its header. */
 export interface Row {
   readonly key: string
   readonly cells: ReadonlyArray<ComponentChildren>
 }
 
 /**
- * Rows under named columns; on a narrow screen each row is a block that names its cells. `name`: what the table is about,
- * for who does not see where it stands.
+ * A table. On a narrow screen each row is a block, and its cells are labelled with their columns. `name`: the caption for
+ * screen readers; `labelledBy`: the id of a heading instead of a caption.
  */
 export const Table = ({
   columns,
+  isNumeric = false,
+  labelledBy,
   name,
   rows
 }: {
-  readonly name: string
+  readonly name?: string
+  readonly labelledBy?: string
   readonly columns: readonly [string, ...ReadonlyArray<string>]
+  readonly isNumeric?: boolean
   readonly rows: ReadonlyArray<Row>
 }) => (
-  <table class="sheet">
-    <caption class="spoken">{name}</caption>
+  <table class="sheet" aria-labelledby={labelledBy}>
+    {name !== undefined && <caption class="spoken">{name}</caption>}
     <thead>
       <tr>
         {columns.map((column) => (
@@ -35,7 +39,7 @@ export const Table = ({
         <tr key={key}>
           <th scope="row">{head}</th>
           {others.map((cell, index) => (
-            <td key={columns[index + 1]} data-label={columns[index + 1]}>
+            <td key={columns[index + 1]} data-label={columns[index + 1]} class={isNumeric ? "number" : undefined}>
               {cell}
             </td>
           ))}

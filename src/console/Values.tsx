@@ -5,7 +5,7 @@ import { pageOf, paths } from "./Paths.ts"
 const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(EntityId)))
 
-/** A value as a person reads it: the texts of a list one after the other. */
+/** A value as people read it: a list as text, separated by commas. */
 export const readable = (value: string, type: string): string =>
   type.startsWith("list.")
     ? Either.getOrElse(
@@ -16,16 +16,15 @@ export const readable = (value: string, type: string): string =>
 
 const empty = <span class="quiet">empty</span>
 
-/** A whole value. */
 export const Value = ({ text }: { readonly text: string }) => (text === "" ? empty : <bdi class="value">{text}</bdi>)
 
-/** How many parts two lists have in common from their start on. */
+/** The length of the common start of two lists. */
 const sharedStart = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) => {
   const differs = left.findIndex((part, index) => part !== right[index])
   return differs === -1 ? left.length : differs
 }
 
-/** A text in three parts, of which the middle one is what another text has otherwise; of whole words. */
+/** A text in three parts. The middle one differs from the other text; parts are whole words. */
 export const differenceOf = (text: string, other: string): readonly [string, string, string] => {
   const words = text.split(/(?<=\s)/u)
   const others = other.split(/(?<=\s)/u)
@@ -35,7 +34,7 @@ export const differenceOf = (text: string, other: string): readonly [string, str
   return [words.slice(0, start).join(""), words.slice(start, middle).join(""), words.slice(middle).join("")]
 }
 
-/** A whole value with what another one has otherwise marked. */
+/** A value, with its difference from another value marked. */
 export const ComparedValue = ({ other, text }: { readonly text: string; readonly other: string }) => {
   if (text === "") return empty
   const [before, middle, after] = differenceOf(text, other)
@@ -48,7 +47,7 @@ export const ComparedValue = ({ other, text }: { readonly text: string; readonly
   )
 }
 
-/** Entities in an order; a text that is none as it is. */
+/** Ordered list of entities; other text unchanged. */
 export const OrderOf = ({ text }: { readonly text: string }) =>
   Either.match(readIds(text), {
     onLeft: () => <Value text={text} />,

@@ -32,22 +32,30 @@ type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiE
 
 export const queryOf = (request: Request): Parameters => parametersOf(splitTarget(request.originalUrl).query)
 
-/** Does what a page is asked for as the user in front of it. */
+/** The note that an address names; undefined: it names none of these. */
+export const noteOf = (notes: Readonly<Record<string, string>>, name: string | undefined): string | undefined =>
+  name !== undefined && Object.hasOwn(notes, name) ? notes[name] : undefined
+
+/** A number from an address or a form; 0 if there is none. */
+export const numberOf = (text: string | undefined): number =>
+  text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : 0
+
+/** Runs the effect as the visitor. */
 const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
 
-/** The id that a form or a query names; what is no id is that of no record. */
+/** An id from a form or a query. A malformed id is NotFound. */
 export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> =>
   Effect.mapError(Schema.decode(id)(form.get(name) ?? ""), () => new NotFound())
 
-/** The id at the end of a page's path, as `idOf`. */
+/** The id at the end of a path, as `idOf`. */
 export const idInPath = <A>(id: Schema.Schema<A, string>, request: Request): Effect.Effect<A, NotFound> =>
   Effect.mapError(
     Schema.decode(id)(splitTarget(request.originalUrl).path.split("/").at(-1)?.toLowerCase() ?? ""),
     () => new NotFound()
   )
 
-/** Parameters of these names, by the rules of the API; those that are empty were left out. */
+/** Decodes these parameters by the rules of the API. Empty parameters count as left out. */
 export const decoded = <A, I>(
   schema: Schema.Schema<A, I>,
   names: ReadonlyArray<string>,
@@ -58,14 +66,14 @@ export const decoded = <A, I>(
     return value === undefined ? [] : [[name, value] as const]
   })
   return Effect.mapError(Schema.decodeUnknown(schema)(Object.fromEntries(present)), (error) => {
-    const said = ParseResult.ArrayFormatter.formatErrorSync(error).map(
+    const problems = ParseResult.ArrayFormatter.formatErrorSync(error).map(
       ({ message, path }) => `${path.join(".")} ${message}`
     )
-    return new PageRefused({ status: 400, title: "Not understood", message: `${said.join("; ")}.` })
+    return new PageRefused({ status: 400, title: "Not understood", message: `${problems.join("; ")}.` })
   })
 }
 
-/** The page of this service that a form was sent from, as browsers say; the start page where they say nothing. */
+/** The page of this service that a form was sent from, by its referrer; without one, the start page. */
 const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
   const page = referer !== undefined && URL.canParse(referer) ? new URL(referer) : undefined
   const isOwn = page !== undefined && ownOrigins(baseUrl).has(page.origin)
@@ -73,8 +81,8 @@ const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
 }
 
 /**
- * Where somebody signs in who is not, and goes on with what they asked for. A form is not repeated: it is said that nothing
- * came of it, and its page is opened again.
+ * Redirects to the sign-in page, which continues with the requested page afterwards. A form is not repeated: the sign-in page
+ * says that it was not saved, and continues with the page of the form.
  */
 const toSignIn = (request: Request, baseUrl: string) => {
   const { method, originalUrl } = request
@@ -85,7 +93,7 @@ const toSignIn = (request: Request, baseUrl: string) => {
   return seeOther(`${paths.signIn}?${new URLSearchParams(query)}`)
 }
 
-/** An address without what came of a form before; undefined: it says nothing of that. */
+/** An address without its notes; undefined: it has none. */
 const withoutNote = (address: string): string | undefined => {
   const { path, query } = splitTarget(address)
   const parameters = new URLSearchParams(query)
@@ -94,13 +102,13 @@ const withoutNote = (address: string): string | undefined => {
   return parameters.size === 0 ? path : `${path}?${parameters}`
 }
 
-/** After a form, the page that it leads to may say what came of it. */
+/** Lets the page that a form redirects to show its note. */
 const leavingNote = (response: HttpServerResponse.HttpServerResponse, baseUrl: string) => {
   const [address = ""] = (response.headers.location ?? "").split("#")
   return withoutNote(address) === undefined ? response : keepNote(response, baseUrl, address)
 }
 
-/** A page says once what came of a form: opened again, it may be over, so its address is left for the one without. */
+/** Shows the note of an address once. Afterwards it could be outdated, so the address redirects to the one without it. */
 const showingNoteOnce = <R>(request: Request, baseUrl: string, answer: Page<R>): Page<R> => {
   const plain = withoutNote(request.originalUrl)
   if (plain === undefined) return answer
@@ -109,7 +117,7 @@ const showingNoteOnce = <R>(request: Request, baseUrl: string, answer: Page<R>):
     : Effect.succeed(seeOther(plain))
 }
 
-/** A page whose own refusals are pages too. */
+/** A handler whose PageRefused is answered with a page. */
 export const page =
   (answer: (request: Request) => Page): Handler =>
   (request) =>
@@ -117,14 +125,14 @@ export const page =
       error instanceof PageRefused ? Effect.succeed(refusedPage(error)) : Effect.fail(error)
     )
 
-/** Forms with a file that are read at once: each is held in memory. */
-const uploadsAtOnce = 2
+/** Maximum number of uploads that are read at once: each is held in memory. */
+const maxUploads = 2
 
-/** How pages learn who asks, and for whom services act. */
+/** Handlers of pages and forms that know the visitor; services act as the visitor. */
 export const makeVisits = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
   const sessions = yield* Sessions
-  const uploads = yield* Effect.makeSemaphore(uploadsAtOnce)
+  const uploads = yield* Effect.makeSemaphore(maxUploads)
 
   const asVisitor = (answer: (visitor: Visitor, request: Request) => Page<CurrentActor>): Handler =>
     page((request) =>
@@ -145,21 +153,21 @@ export const makeVisits = Effect.gen(function* () {
 
   return {
     baseUrl,
-    /** A page for who is signed in; whoever is not is asked to, and comes back. */
+    /** A page for signed-in visitors. Others sign in first and come back. */
     asVisitor,
-    /** A form of such a page: it must be the visitor's own. */
+    /** A form of such a page. It must have the visitor's own CSRF token. */
     withForm: (answer: (visitor: Visitor, form: Parameters) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
         Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form))
       ),
-    /** The same of a form with a file. */
+    /** As `withForm`, with a file. */
     withUpload: (answer: (visitor: Visitor, upload: Upload) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
         Effect.flatMap(ownUploadOf(request, baseUrl, visitor).pipe(uploads.withPermits(1)), (upload) =>
           answer(visitor, upload)
         )
       ),
-    /** A form of a page that asks nobody to sign in. */
+    /** A form of a page that needs no sign-in. */
     withOpenForm: (answer: (form: Parameters, request: Request) => Page): Handler =>
       page((request) => Effect.flatMap(formOf(request, baseUrl), (form) => answer(form, request)))
   }

@@ -5,13 +5,15 @@ import type { Store } from "../model/Store.ts"
 import { kindWords } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 
-/** Text that others wrote, in the direction in which it reads, cut where it is longer than a line or two. */
-export const Text = ({ children, most = 160 }: { readonly children: string; readonly most?: number }) => {
-  const characters = [...children]
-  return <bdi>{characters.length > most ? `${characters.slice(0, most).join("")}…` : children}</bdi>
+export const shorten = (text: string, maxCharacters: number): string => {
+  const characters = [...text]
+  return characters.length > maxCharacters ? `${characters.slice(0, maxCharacters).join("")}…` : text
 }
 
-/** The key of an attribute, which may break between its words. */
+/** Text that somebody wrote, in its own direction, cut to a line or two. */
+export const Text = ({ children }: { readonly children: string }) => <bdi>{shorten(children, 160)}</bdi>
+
+/** The key of an attribute. It can break between words. */
 export const Key = ({ children }: { readonly children: string }) => (
   <code>
     {children.split(/(?<=[._])/).map((part, index) => (
@@ -23,17 +25,17 @@ export const Key = ({ children }: { readonly children: string }) => (
   </code>
 )
 
-/** The beginning of a value that somebody wrote, or that there is none. */
+/** The beginning of a value, or "empty". */
 export const ShortValue = ({ children }: { readonly children: string }) =>
   children === "" ? <span class="quiet">empty</span> : <Text>{children}</Text>
 
 /** A store by its name. */
 export const StoreName = ({ id, stores }: { readonly id: StoreId; readonly stores: ReadonlyArray<Store> }) => {
   const store = stores.find((each) => each.id === id)
-  return store === undefined ? <span>a store that was unlinked</span> : <Text>{store.name}</Text>
+  return store === undefined ? <span>an unlinked store</span> : <Text>{store.name}</Text>
 }
 
-/** An entity by its title, with its kind; by its id where the title is not known. */
+/** An entity with its kind, named by its title, or by its id if the title is unknown. */
 export const EntityName = ({
   id,
   kind,

@@ -6,10 +6,10 @@ import type { Refuse } from "../http/Passage.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Programs in browsers, of any origin, may read it: no cookie counts there. */
+/** Browser programs of any origin can read these answers: they do not depend on cookies. */
 export const anyOrigin: Headers = { "access-control-allow-origin": "*" }
 
-/** An answer for a client, which nobody keeps unless it says otherwise. */
+/** A JSON answer. By default it is not cached. */
 export const json = (
   body: unknown,
   { headers = {}, status = 200 }: { readonly status?: number; readonly headers?: Headers } = {}
@@ -23,8 +23,8 @@ const refusal = (status: number, error: string, description: string, headers: He
   json({ error, error_description: description }, { status, headers })
 
 /**
- * RFC 6749 (5.2), RFC 7591 (3.2.2). `authenticated`: by a header, so that a client that is refused must be told its scheme; one
- * that was not is not, as browsers would ask the person in front of them for a password.
+ * RFC 6749 (5.2), RFC 7591 (3.2.2). `authenticated`: the client sent an Authorization header, so the answer must name the scheme.
+ * Without the header it must not, or browsers ask for a password.
  */
 export const refused = ({ code, description }: OAuthRefused, authenticated = false) =>
   code === "invalid_client"
@@ -34,7 +34,7 @@ export const refused = ({ code, description }: OAuthRefused, authenticated = fal
 export const tooMany = ({ message, retryAfterSeconds }: TooManyRegistrations) =>
   refusal(429, "too_many_requests", message, { "retry-after": String(retryAfterSeconds) })
 
-/** How an endpoint for clients says that a request failed before it was understood; `code`: that it is not well-formed. */
+/** The answer to a request that fails before the endpoint reads it. `code`: the error of a malformed request. */
 export const refuseWith =
   (code: "invalid_request" | "invalid_client_metadata", wanted: string): Refuse =>
   (error: ApiError) => {
@@ -51,7 +51,7 @@ export const refuseWith =
     }
   }
 
-/** What a browser asks before a program in it may. */
+/** The answer to the preflight request of a browser. */
 export const preflight = HttpServerResponse.empty({
   status: 204,
   headers: {

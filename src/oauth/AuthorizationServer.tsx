@@ -1,30 +1,30 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Option, Schema } from "effect"
 import { Sessions } from "../access/Sessions.ts"
-import { Authorization, type Destination, ForgedDecision } from "../connections/Authorization.ts"
+import { Authorization } from "../connections/Authorization.ts"
 import { parametersOf } from "../connections/AuthorizationRequest.ts"
 import { readClientMetadata } from "../connections/ClientMetadata.ts"
+import { type Destination, ForgedDecision } from "../connections/Consents.ts"
 import { type NotForwarded, OAuthRefused } from "../connections/OAuthErrors.ts"
 import { withParameters } from "../connections/RedirectUri.ts"
 import { Registrations } from "../connections/Registrations.ts"
 import { scopeOf, Tier } from "../connections/Tier.ts"
-import { formOf, PageRefused, type Visitor, visitorOf } from "../console/Browser.ts"
+import { formOf, PageRefused, visitorOf } from "../console/Browser.ts"
 import { html, pageHeaders } from "../console/Html.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
-import { SignInPage } from "../console/SignInPage.tsx"
+import { SignInPage } from "../console/signin/SignInPage.tsx"
 import { page, queryOf } from "../console/Visits.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
 import { addressOf } from "../http/ClientAddress.ts"
-import { type Surface, surfaceOf } from "../http/Surface.ts"
+import { type Handler, type Surface, surfaceOf } from "../http/Surface.ts"
 import { anyOrigin, json, preflight, refused, refuseWith, tooMany } from "./Answers.ts"
 import { ConsentPage, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
 
-/** In bytes. */
-const registrationLimit = 16_384
-const formLimit = 16_384
+/** Maximum bytes of a request. */
+const maxBytes = 16_384
 
 const refuseRegistration = refuseWith("invalid_client_metadata", "Send the registration as JSON.")
 const refuseForm = refuseWith("invalid_request", "Send the parameters as application/x-www-form-urlencoded.")
@@ -47,7 +47,7 @@ const routes = {
 
 const isTier = Schema.is(Tier)
 
-/** A client that names itself by a header, as confidential ones do. */
+/** Whether the client sends credentials in a header, as confidential clients do. */
 const authenticates = ({ headers }: HttpServerRequest.HttpServerRequest) => headers.authorization !== undefined
 
 const publicClientsOnly = OAuthRefused.because(
@@ -58,51 +58,24 @@ const publicClientsOnly = OAuthRefused.because(
 const notForwarded = (error: NotForwarded) =>
   new PageRefused({
     status: error instanceof ForgedDecision ? 403 : 400,
-    title: "This cannot go on",
+    title: "This cannot continue",
     message: error.message
   })
 
-/**
- * OAuth 2.1 for agents: metadata, registration, consent, tokens, revocation. `trustedProxies`: how many proxies in front are
- * believed about where a registration comes from.
- */
+/** OAuth 2.1 for agents: metadata, registration, consent, tokens, revocation. */
 export const authorizationServer = ({
   trustedProxies
 }: {
+  /** How many proxies in front of the service are trusted to name the address of a client. */
   readonly trustedProxies: number
 }): Surface<Authorization | BaseUrl | Registrations | Sessions> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {
-      const authorization = yield* Authorization
-      const registrations = yield* Registrations
-      const sessions = yield* Sessions
       const baseUrl = yield* BaseUrl
-
       const metadata = (body: unknown) => () =>
         Effect.succeed(json(body, { headers: { "cache-control": "public, max-age=300" } }))
       const preflighted = () => Effect.succeed(preflight)
-
-      /** Sends the browser, and with it the answer, to the client. */
-      const answerClient = ({ redirectUri, state }: Destination, answer: Readonly<Record<string, string>>) =>
-        HttpServerResponse.empty({
-          status: 303,
-          headers: {
-            ...pageHeaders,
-            "referrer-policy": "no-referrer",
-            location: withParameters(redirectUri, {
-              ...answer,
-              ...(state !== undefined && { state }),
-              iss: baseUrl
-            })
-          }
-        })
-
-      const askVisitor = (visitor: Visitor, target: string, request: Parameters<typeof authorization.ask>[1]) =>
-        Effect.map(authorization.ask(visitor, request), (consent) =>
-          html(<ConsentPage visitor={visitor} request={request} consent={consent} target={target} />)
-        )
-
       return {
         resource: metadata(resourceMetadata(baseUrl)),
         resourcePreflight: preflighted,
@@ -110,83 +83,124 @@ export const authorizationServer = ({
         resourceAtRootPreflight: preflighted,
         server: metadata(serverMetadata(baseUrl)),
         serverPreflight: preflighted,
-        register: (request) =>
-          Effect.gen(function* () {
-            const client = yield* readClientMetadata(yield* readJson(request, registrationLimit))
-            const { id, name, redirectUris } = yield* registrations.register(client, addressOf(request, trustedProxies))
-            const registered = {
-              client_id: id,
-              client_id_issued_at: Math.floor((yield* Clock.currentTimeMillis) / 1_000),
-              client_name: name,
-              redirect_uris: redirectUris,
-              grant_types: client.grantTypes,
-              response_types: ["code"],
-              token_endpoint_auth_method: "none",
-              scope: scopeOf("pim:publish")
-            }
-            return json(registered, { status: 201 })
-          }).pipe(
-            Effect.catchTags({
-              OAuthRefused: (error) => Effect.succeed(refused(error)),
-              TooManyRegistrations: (error) => Effect.succeed(tooMany(error))
-            })
-          ),
         registerPreflight: preflighted,
-        authorize: page((request) =>
-          Effect.gen(function* () {
-            const checked = yield* Effect.mapError(authorization.check(queryOf(request), baseUrl), notForwarded)
-            if (checked._tag === "SentBack") {
-              const { code, description } = checked.refused
-              return answerClient(checked, { error: code, error_description: description })
-            }
-            const target = request.originalUrl
-            return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
-              // In place: an address that holds this one escaped could be too long.
-              onNone: () => Effect.succeed(html(<SignInPage returnTo={target} />)),
-              onSome: (visitor) => askVisitor(visitor, target, checked)
-            })
-          })
-        ),
-        decide: page((request) =>
-          Effect.gen(function* () {
-            const form = yield* formOf(request, baseUrl)
-            const visitor = yield* Effect.mapError(
-              yield* visitorOf(sessions, baseUrl, request),
-              () =>
-                new PageRefused({
-                  status: 403,
-                  title: "You are not signed in",
-                  message: "You were signed out meanwhile. Start again from the program that sent you."
-                })
-            )
-            const tier = form.get(consentFields.tier)
-            const isAllowed = form.get(consentFields.decision) === "allow" && tier !== undefined && isTier(tier)
-            const decided = yield* Effect.mapError(
-              authorization.decide(visitor, {
-                consent: form.get(consentFields.consent) ?? "",
-                formToken: form.get(consentFields.formToken) ?? "",
-                tier: isAllowed ? Option.some(tier) : Option.none()
-              }),
-              notForwarded
-            )
-            return Either.match(decided.outcome, {
-              onLeft: ({ code, description }) => answerClient(decided, { error: code, error_description: description }),
-              onRight: (code) => answerClient(decided, { code })
-            })
-          })
-        ),
-        token: (request) =>
-          Effect.gen(function* () {
-            const parameters = parametersOf(yield* readForm(request, formLimit))
-            if (authenticates(request) && parameters.get("client_id") === undefined) return yield* publicClientsOnly
-            return json(yield* authorization.exchange(parameters, baseUrl))
-          }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error, authenticates(request))))),
         tokenPreflight: preflighted,
-        revoke: (request) =>
-          Effect.gen(function* () {
-            yield* authorization.revoke(parametersOf(yield* readForm(request, formLimit)))
-            return HttpServerResponse.empty({ status: 200, headers: { "cache-control": "no-store", ...anyOrigin } })
-          })
+        ...(yield* makeClientEndpoints(trustedProxies)),
+        ...(yield* makeConsentPages)
       }
     })
   )
+
+/** Endpoints that programs call: registration, tokens, revocation. */
+const makeClientEndpoints = (trustedProxies: number) =>
+  Effect.gen(function* () {
+    const authorization = yield* Authorization
+    const registrations = yield* Registrations
+    const baseUrl = yield* BaseUrl
+
+    return {
+      register: (request) =>
+        Effect.gen(function* () {
+          const client = yield* readClientMetadata(yield* readJson(request, maxBytes))
+          const { id, name, redirectUris } = yield* registrations.register(client, addressOf(request, trustedProxies))
+          const registered = {
+            client_id: id,
+            client_id_issued_at: Math.floor((yield* Clock.currentTimeMillis) / 1_000),
+            client_name: name,
+            redirect_uris: redirectUris,
+            grant_types: client.grantTypes,
+            response_types: ["code"],
+            token_endpoint_auth_method: "none",
+            scope: scopeOf("pim:publish")
+          }
+          return json(registered, { status: 201 })
+        }).pipe(
+          Effect.catchTags({
+            OAuthRefused: (error) => Effect.succeed(refused(error)),
+            TooManyRegistrations: (error) => Effect.succeed(tooMany(error))
+          })
+        ),
+      token: (request) =>
+        Effect.gen(function* () {
+          const parameters = parametersOf(yield* readForm(request, maxBytes))
+          if (authenticates(request) && parameters.get("client_id") === undefined) return yield* publicClientsOnly
+          return json(yield* authorization.exchange(parameters, baseUrl))
+        }).pipe(Effect.catchTag("OAuthRefused", (error) => Effect.succeed(refused(error, authenticates(request))))),
+      revoke: (request) =>
+        Effect.gen(function* () {
+          yield* authorization.revoke(parametersOf(yield* readForm(request, maxBytes)))
+          return HttpServerResponse.empty({ status: 200, headers: { "cache-control": "no-store", ...anyOrigin } })
+        })
+    } satisfies Record<string, Handler>
+  })
+
+/** Pages that a browser shows: the consent page and its decision. */
+const makeConsentPages = Effect.gen(function* () {
+  const authorization = yield* Authorization
+  const sessions = yield* Sessions
+  const baseUrl = yield* BaseUrl
+
+  /** Redirects the browser to the client with the answer. */
+  const answerClient = ({ redirectUri, state }: Destination, answer: Readonly<Record<string, string>>) =>
+    HttpServerResponse.empty({
+      status: 303,
+      headers: {
+        ...pageHeaders,
+        "referrer-policy": "no-referrer",
+        location: withParameters(redirectUri, {
+          ...answer,
+          ...(state !== undefined && { state }),
+          iss: baseUrl
+        })
+      }
+    })
+
+  return {
+    authorize: page((request) =>
+      Effect.gen(function* () {
+        const checked = yield* Effect.mapError(authorization.check(queryOf(request), baseUrl), notForwarded)
+        if (checked._tag === "SentBack") {
+          const { code, description } = checked.refused
+          return answerClient(checked, { error: code, error_description: description })
+        }
+        const target = request.originalUrl
+        return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
+          // Shown in place: a redirect that includes the escaped request could be too long for an address.
+          onNone: () => Effect.succeed(html(<SignInPage returnTo={target} />)),
+          onSome: (visitor) =>
+            Effect.map(authorization.ask(visitor, checked), (consent) =>
+              html(<ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
+            )
+        })
+      })
+    ),
+    decide: page((request) =>
+      Effect.gen(function* () {
+        const form = yield* formOf(request, baseUrl)
+        const visitor = yield* Effect.mapError(
+          yield* visitorOf(sessions, baseUrl, request),
+          () =>
+            new PageRefused({
+              status: 403,
+              title: "You are not signed in",
+              message: "Your session has ended. Start again from the program that sent you."
+            })
+        )
+        const tier = form.get(consentFields.tier)
+        const isAllowed = form.get(consentFields.decision) === "allow" && tier !== undefined && isTier(tier)
+        const decided = yield* Effect.mapError(
+          authorization.decide(visitor, {
+            consent: form.get(consentFields.consent) ?? "",
+            formToken: form.get(consentFields.formToken) ?? "",
+            tier: isAllowed ? Option.some(tier) : Option.none()
+          }),
+          notForwarded
+        )
+        return Either.match(decided.outcome, {
+          onLeft: ({ code, description }) => answerClient(decided, { error: code, error_description: description }),
+          onRight: (code) => answerClient(decided, { code })
+        })
+      })
+    )
+  }
+})

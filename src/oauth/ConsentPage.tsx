@@ -1,4 +1,4 @@
-import type { Checked, Consent } from "../connections/Authorization.ts"
+import type { Checked, Consent } from "../connections/Consents.ts"
 import { destinationOf } from "../connections/RedirectUri.ts"
 import { Tier, tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
@@ -13,7 +13,7 @@ export const consentFields = {
   decision: "decision"
 } as const
 
-/** `target`: this very request, for whoever signs in as somebody else. */
+/** `target`: the address of this request, to continue after another sign-in. */
 export const ConsentPage = ({
   consent,
   request,
@@ -38,10 +38,10 @@ export const ConsentPage = ({
           <strong>
             <bdi>{visitor.accountName}</bdi>
           </strong>
-          . Nobody has verified that name.
+          . This name is not verified.
         </p>
         <dl>
-          <dt>Sends you on to</dt>
+          <dt>Redirects to</dt>
           <dd>
             <strong>{destinationOf(redirectUri)}</strong>
             <br />
@@ -51,15 +51,15 @@ export const ConsentPage = ({
           <dd>{visitor.accountName}</dd>
           <dt>Signed in as</dt>
           <dd>{visitor.email}</dd>
-          <dt>It asks to</dt>
-          <dd>{request.asked === undefined ? "It did not say; you choose." : tierWords[request.asked].name}</dd>
+          <dt>Requested permission</dt>
+          <dd>{request.asked === undefined ? "None in particular: you choose." : tierWords[request.asked].name}</dd>
         </dl>
       </div>
       <form method="post" action={oauthPaths.decision} class="fields">
         <input type="hidden" name={consentFields.consent} value={consent.id} />
         <input type="hidden" name={consentFields.formToken} value={consent.formToken} />
         <fieldset>
-          <legend>What it may do</legend>
+          <legend>Permissions</legend>
           {upTo(consent.highest).map((tier) => (
             <label class="choice" key={tier}>
               <input type="radio" name={consentFields.tier} value={tier} checked={tier === Tier.literals[0]} />

@@ -3,10 +3,9 @@ import { Tier } from "../connections/Tier.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { oauthPaths } from "./Paths.ts"
 
-/** The scopes of every tier. */
 export const scopes: ReadonlyArray<string> = Tier.literals
 
-/** RFC 9728: what an agent that was refused learns about whom to ask. */
+/** RFC 9728: leads an agent without a token to the authorization server. */
 export const resourceMetadata = (baseUrl: string) => ({
   resource: resourceOf(baseUrl),
   authorization_servers: [baseUrl],

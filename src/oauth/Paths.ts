@@ -1,4 +1,4 @@
-/** Where the authorization server is. */
+/** Paths of the authorization server. */
 export const oauthPaths = {
   resource: "/.well-known/oauth-protected-resource/mcp",
   resourceAtRoot: "/.well-known/oauth-protected-resource",

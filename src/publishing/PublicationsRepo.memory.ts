@@ -1,11 +1,11 @@
-import { Clock, Effect, Layer, Option, Ref } from "effect"
+import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
-import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
+import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 
@@ -19,13 +19,13 @@ export interface MemoryPublication extends NewPublication {
   readonly askedAt: number
   readonly finishedAt: number | null
   readonly error: PublishError | null
-  /** One an attempt that was begun. */
+  /** Started attempts, in order. */
   readonly attempts: ReadonlyArray<PublishAttempt>
 }
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** In the order in which they were asked for. */
+    /** In the order of their requests. */
     readonly publications: ReadonlyArray<MemoryPublication>
   }
 }
@@ -35,325 +35,240 @@ export const emptyPublishing: Pick<MemorySlices, "publications"> = { publication
 /** The executable specification: it passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
   PublicationsRepo,
-  Effect.gen(function* () {
-    const store = yield* MemoryStore
-    const publicationsOf = (accountId: AccountId) =>
-      Effect.map(Ref.get(store), (state) => state.get(accountId)?.publications ?? [])
-    const isOpen = ({ state }: MemoryPublication) => state === "pending"
-
-    /** Changes a publication that is still the attempt's; whether it was. */
-    const held = (
-      { accountId, claim, id }: ClaimedPublication,
-      change: (publication: MemoryPublication, millis: number) => MemoryPublication
-    ) =>
-      Effect.gen(function* () {
-        const millis = yield* Clock.currentTimeMillis
-        const isMine = (each: MemoryPublication) => each.id === id && each.claim === claim && isOpen(each)
-        const found = (yield* publicationsOf(accountId)).some(isMine)
-        if (found)
-          yield* updateAccount(store, accountId, (account) => ({
-            ...account,
-            publications: account.publications.map((each) => (isMine(each) ? change(each, millis) : each))
-          }))
-        return found
-      })
-
-    const end = (
-      claimed: ClaimedPublication,
-      ended: AttemptEnd,
-      change: (publication: MemoryPublication, millis: number) => Partial<MemoryPublication>
-    ) =>
-      held(claimed, (publication, millis) => ({
-        ...publication,
-        claim: null,
-        leaseUntil: 0,
-        attempts: endOpen(publication.attempts, { ...ended, endedAt: fromMillis(millis) }),
-        ...change(publication, millis)
-      }))
-
-    /** Whether its turn has come. */
-    const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
-      isOpen(publication) &&
-      account.stores.has(publication.storeId) &&
-      account.lockedBy === null &&
-      publication.nextAttemptAt <= millis &&
-      publication.leaseUntil <= millis &&
-      !account.publications
-        .slice(0, account.publications.indexOf(publication))
-        .some((earlier) => isOpen(earlier) && overlap(earlier, publication))
-
-    /** Versions on a store that have something to publish, by id. */
-    const pendingOn = (accountId: AccountId, storeId: StoreId) =>
-      Effect.map(Ref.get(store), (state) =>
-        [...(state.get(accountId)?.entities.values() ?? [])]
-          .flatMap(({ aggregate }) => {
-            const version = aggregate.versions.find((each) => each.storeId === storeId)
-            const { attributes, id, kind } = aggregate
-            return version?.pendingPublish === true
-              ? [{ id, kind, title: titleOf(kind, attributes), isUnderWay: version.lastPublishStatus === "pending" }]
-              : []
-          })
-          .sort((left, right) => (left.id < right.id ? -1 : 1))
-      )
-
-    return {
-      pendingCounts: (accountId, storeId) =>
-        Effect.map(pendingOn(accountId, storeId), (all) =>
-          [...new Set(all.map(({ kind }) => kind))].sort().map((kind) => {
-            const ofKind = all.filter((each) => each.kind === kind)
-            const underWay = ofKind.filter(({ isUnderWay }) => isUnderWay).length
-            return { kind, waiting: ofKind.length - underWay, underWay }
-          })
-        ),
-      pendingAfter: (accountId, storeId, kinds, after, limit) =>
-        Effect.map(pendingOn(accountId, storeId), (all) =>
-          all
-            .filter(({ id, isUnderWay, kind }) => id > after && !isUnderWay && kinds.includes(kind))
-            .slice(0, limit)
-            .map(({ id, kind, title }) => ({ id, kind, title }))
-        ),
-      insert: (accountId, publication) =>
-        Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-          updateAccount(store, accountId, (account) => ({
-            ...account,
-            publications: [
-              ...account.publications,
-              {
-                ...publication,
-                state: "pending",
-                givenBack: 0,
-                nextAttemptAt: millis,
-                claim: null,
-                leaseUntil: 0,
-                askedAt: millis,
-                finishedAt: null,
-                error: null,
-                attempts: []
-              }
-            ]
-          }))
-        ),
-      newest: (accountId, entityId, storeId) =>
-        Effect.map(publicationsOf(accountId), (all) =>
-          Option.fromNullable(
-            all.findLast((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId)
-          )
-        ),
-      askedAgain: (accountId, storeId, ids, id) =>
-        Effect.map(
-          publicationsOf(accountId),
-          (all) =>
-            new Set(
-              ids.filter((entityId) =>
-                all.some(
-                  (each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId && each.id !== id
-                )
-              )
-            )
-        ),
-      find: (accountId, ids) =>
-        Effect.map(Ref.get(store), (state) => {
-          const account = state.get(accountId)
-          return (account?.publications ?? [])
-            .filter(({ id }) => ids.includes(id))
-            .map((each) => ({
-              id: each.id,
-              entityId: each.entityId,
-              storeId: each.storeId,
-              storeDomain:
-                (account?.stores.get(each.storeId) ?? account?.unlinkedStores.get(each.storeId))?.domain ?? "",
-              draftRevision: each.draftRevision,
-              state: each.state,
-              attempts: each.attempts.length,
-              askedAt: fromMillis(each.askedAt),
-              finishedAt: each.finishedAt === null ? null : fromMillis(each.finishedAt),
-              error: each.error
-            }))
-        }),
-      contents: (accountId, ids) =>
-        Effect.map(
-          publicationsOf(accountId),
-          (all) => new Map(all.filter(({ id }) => ids.includes(id)).map(({ content, id }) => [id, content]))
-        ),
-      failures: (accountId, limit) =>
-        Effect.map(Ref.get(store), (state) => {
-          const account = state.get(accountId)
-          return [...(account?.entities.values() ?? [])]
-            .flatMap(({ aggregate }) => aggregate.versions.map((version) => ({ aggregate, version })))
-            .flatMap(({ aggregate, version }) => {
-              const { id, kind } = aggregate
-              const { lastPublishError: error, lastPublishStatus, storeId } = version
-              const storeDomain = account?.stores.get(storeId)?.domain
-              if (lastPublishStatus !== "failed" || error === null || storeDomain === undefined) return []
-              const place = account?.publications.findLastIndex(
-                (each) => each.storeId === storeId && each.state === "failed" && each.brings.includes(id)
-              )
-              const publication = account?.publications[place ?? -1]
-              const finishedAt = publication?.finishedAt ?? null
-              const row: FailedPublication = {
-                entityId: id,
-                entityType: kind,
-                title: titleOf(kind, aggregate.attributes),
-                storeId,
-                storeDomain,
-                attempts: publication?.attempts.length ?? null,
-                finishedAt: finishedAt === null ? null : fromMillis(finishedAt),
-                error
-              }
-              return [{ row, finishedAt: finishedAt ?? 0, place: place ?? -1 }]
-            })
-            .sort(
-              (left, right) =>
-                right.finishedAt - left.finishedAt ||
-                right.place - left.place ||
-                (left.row.entityId < right.row.entityId ? -1 : 1)
-            )
-            .map(({ row }) => row)
-            .slice(0, limit)
-        }),
-      attempts: (accountId, id) =>
-        Effect.map(publicationsOf(accountId), (all) => all.find((each) => each.id === id)?.attempts ?? []),
-      ahead: (accountId, ids) =>
-        Effect.map(publicationsOf(accountId), (all) => {
-          const line = new Set<PublicationId>()
-          const join = (publication: MemoryPublication) => {
-            if (line.has(publication.id)) return
-            line.add(publication.id)
-            for (const earlier of all.slice(0, all.indexOf(publication)))
-              if (isOpen(earlier) && overlap(earlier, publication)) join(earlier)
-          }
-          for (const publication of all) if (ids.includes(publication.id)) join(publication)
-          return [...line]
-        }),
-      besides: (accountId, entityId, storeId) =>
-        Effect.map(Ref.get(store), (state) => {
-          const entities = state.get(accountId)?.entities
-          const aggregate = entities?.get(entityId)?.aggregate
-          const isUnnamed = (id: EntityId) =>
-            entities
-              ?.get(id)
-              ?.aggregate.versions.some(
-                (version) => version.storeId === storeId && version.accepted !== null && version.platformId === null
-              ) ?? false
-          return [
-            ...(aggregate?.gallery ?? []).map(({ mediaId }) => mediaId),
-            ...(aggregate?.members ?? []).filter(isUnnamed)
-          ]
-        }),
-      known: (accountId, storeId, ids) =>
-        Effect.map(Ref.get(store), (state) => {
-          const entities = state.get(accountId)?.entities
-          return new Map(
-            ids.flatMap((id) =>
-              (entities?.get(id)?.aggregate.versions ?? [])
-                .filter((version) => version.storeId === storeId)
-                .map(({ accepted, platformId }) => [id, { accepted, platformId }] as const)
-            )
-          )
-        }),
-      claim: ({ leaseSeconds, most, mostPerStore, only }) =>
-        Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-          Ref.modify(store, (state): readonly [ReadonlyArray<ClaimedPublication>, MemoryState] => {
-            const ranked = [...state.values()].flatMap((account) => {
-              const taken = new Map<StoreId, number>()
-              for (const { leaseUntil, storeId } of account.publications)
-                if (leaseUntil > millis) taken.set(storeId, (taken.get(storeId) ?? 0) + 1)
-              const busy = new Map(taken)
-              return account.publications.flatMap((publication) => {
-                const { id, storeId } = publication
-                const place = taken.get(storeId) ?? 0
-                if (!isDue(account, publication, millis) || place >= mostPerStore) return []
-                if (only !== null && !only.includes(id)) return []
-                taken.set(storeId, place + 1)
-                return [{ account, publication, place: place - (busy.get(storeId) ?? 0) }]
-              })
-            })
-            const chosen = ranked
-              .sort((left, right) => left.place - right.place || left.publication.askedAt - right.publication.askedAt)
-              .slice(0, most)
-            const claims = new Map(chosen.map(({ publication }) => [publication.id, crypto.randomUUID()]))
-            const next = new Map(state)
-            for (const account of new Set(chosen.map(({ account }) => account)))
-              next.set(account.id, {
-                ...account,
-                publications: account.publications.map((each) => {
-                  const claim = claims.get(each.id)
-                  if (claim === undefined) return each
-                  const now = fromMillis(millis)
-                  const attempt = { startedAt: now, endedAt: null, outcome: null, reason: null }
-                  return {
-                    ...each,
-                    claim,
-                    leaseUntil: millis + leaseSeconds * 1_000,
-                    attempts: [...endOpen(each.attempts, { outcome: "lost", reason: null, endedAt: now }), attempt]
-                  }
-                })
-              })
-            const all = chosen.map(({ account, publication }) => ({
-              accountId: account.id,
-              id: publication.id,
-              claim: claims.get(publication.id) ?? "",
-              entityId: publication.entityId,
-              storeId: publication.storeId,
-              draftRevision: publication.draftRevision,
-              content: publication.content,
-              actor: publication.actor,
-              dropId: publication.dropId,
-              attempts: publication.attempts.length + 1,
-              givenBack: publication.givenBack,
-              lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost")
-                .length,
-              error: publication.error
-            }))
-            return [all, next]
-          })
-        ),
-      renew: (claimed, leaseSeconds) =>
-        held(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
-      pin: (claimed, content) => held(claimed, (publication) => ({ ...publication, content })),
-      postpone: (claimed, ended, error, delaySeconds) =>
-        Effect.asVoid(end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 }))),
-      giveBack: (claimed) =>
-        Effect.asVoid(
-          end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))
-        ),
-      finish: (claimed, ended, state, error) => end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt })),
-      orphans: (kind) =>
-        Effect.map(Ref.get(store), (state) =>
-          [...state.values()].flatMap((account) =>
-            [...account.entities.values()]
-              .filter(({ aggregate }) => aggregate.kind === kind)
-              .flatMap(({ aggregate: { id, versions } }) =>
-                versions
-                  .filter(
-                    ({ lastPublishStatus, storeId }) =>
-                      lastPublishStatus === "pending" &&
-                      (account.stores.get(storeId)?.platform ?? "none") !== "none" &&
-                      !account.publications.some(
-                        (each) => isOpen(each) && each.storeId === storeId && each.brings.includes(id)
-                      )
-                  )
-                  .map(({ storeId }) => ({ accountId: account.id, entityId: id, storeId }))
-              )
-          )
-        ),
-      forget: Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-        Ref.modify(store, (state) => {
-          const isKept = ({ finishedAt }: MemoryPublication) =>
-            finishedAt === null || finishedAt > millis - keptDays * 86_400_000
-          const gone = [...state.values()].flatMap(({ publications }) => publications.filter((each) => !isKept(each)))
-          const next = [...state].map(
-            ([id, account]) => [id, { ...account, publications: account.publications.filter(isKept) }] as const
-          )
-          return [gone.length, new Map(next)]
-        })
-      )
-    }
-  })
+  Effect.map(MemoryStore, (store) => ({
+    ...makeRequests(store),
+    ...makePendingScans(store),
+    claim: makeClaim(store),
+    ...makeClaimWrites(store),
+    ...makeOutcomes(store)
+  }))
 )
+
+type Repo = Context.Tag.Service<PublicationsRepo>
+type Store = Ref.Ref<MemoryState>
+
+const publicationsOf = (store: Store, accountId: AccountId) =>
+  Effect.map(Ref.get(store), (state) => state.get(accountId)?.publications ?? [])
+
+const isOpen = ({ state }: MemoryPublication) => state === "pending"
 
 const overlap = (left: MemoryPublication, right: MemoryPublication) =>
   left.storeId === right.storeId && left.brings.some((id) => right.brings.includes(id))
+
+const makeRequests = (
+  store: Store
+): Pick<Repo, "ahead" | "askedAgain" | "besides" | "insert" | "known" | "newest"> => ({
+  insert: (accountId, publication) =>
+    Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+      updateAccount(store, accountId, (account) => ({
+        ...account,
+        publications: [
+          ...account.publications,
+          {
+            ...publication,
+            state: "pending",
+            givenBack: 0,
+            nextAttemptAt: millis,
+            claim: null,
+            leaseUntil: 0,
+            askedAt: millis,
+            finishedAt: null,
+            error: null,
+            attempts: []
+          }
+        ]
+      }))
+    ),
+  newest: (accountId, entityId, storeId) =>
+    Effect.map(publicationsOf(store, accountId), (all) =>
+      Option.fromNullable(
+        all.findLast((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId)
+      )
+    ),
+  askedAgain: (accountId, storeId, ids, id) =>
+    Effect.map(
+      publicationsOf(store, accountId),
+      (all) =>
+        new Set(
+          ids.filter((entityId) =>
+            all.some((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId && each.id !== id)
+          )
+        )
+    ),
+  ahead: (accountId, ids) =>
+    Effect.map(publicationsOf(store, accountId), (all) => {
+      const line = new Set<PublicationId>()
+      const join = (publication: MemoryPublication) => {
+        if (line.has(publication.id)) return
+        line.add(publication.id)
+        for (const earlier of all.slice(0, all.indexOf(publication)))
+          if (isOpen(earlier) && overlap(earlier, publication)) join(earlier)
+      }
+      for (const publication of all) if (ids.includes(publication.id)) join(publication)
+      return [...line]
+    }),
+  besides: (accountId, entityId, storeId) =>
+    Effect.map(Ref.get(store), (state) => {
+      const entities = state.get(accountId)?.entities
+      const aggregate = entities?.get(entityId)?.aggregate
+      const isUnnamed = (id: EntityId) =>
+        entities
+          ?.get(id)
+          ?.aggregate.versions.some(
+            (version) => version.storeId === storeId && version.accepted !== null && version.platformId === null
+          ) ?? false
+      return [
+        ...(aggregate?.gallery ?? []).map(({ mediaId }) => mediaId),
+        ...(aggregate?.members ?? []).filter(isUnnamed)
+      ]
+    }),
+  known: (accountId, storeId, ids) =>
+    Effect.map(Ref.get(store), (state) => {
+      const entities = state.get(accountId)?.entities
+      return new Map(
+        ids.flatMap((id) =>
+          (entities?.get(id)?.aggregate.versions ?? [])
+            .filter((version) => version.storeId === storeId)
+            .map(({ accepted, platformId }) => [id, { accepted, platformId }] as const)
+        )
+      )
+    })
+})
+
+/** Versions on a store whose draft is unpublished, by id. */
+const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
+  Effect.map(Ref.get(store), (state) =>
+    [...(state.get(accountId)?.entities.values() ?? [])]
+      .flatMap(({ aggregate }) => {
+        const version = aggregate.versions.find((each) => each.storeId === storeId)
+        const { attributes, id, kind } = aggregate
+        return version?.pendingPublish === true
+          ? [{ id, kind, title: titleOf(kind, attributes), isUnderWay: version.lastPublishStatus === "pending" }]
+          : []
+      })
+      .sort((left, right) => (left.id < right.id ? -1 : 1))
+  )
+
+const makePendingScans = (store: Store): Pick<Repo, "orphans" | "pendingAfter" | "pendingCounts"> => ({
+  pendingCounts: (accountId, storeId) =>
+    Effect.map(pendingOn(store, accountId, storeId), (all) =>
+      [...new Set(all.map(({ kind }) => kind))].sort().map((kind) => {
+        const ofKind = all.filter((each) => each.kind === kind)
+        const underWay = ofKind.filter(({ isUnderWay }) => isUnderWay).length
+        return { kind, waiting: ofKind.length - underWay, underWay }
+      })
+    ),
+  pendingAfter: (accountId, storeId, kinds, after, limit) =>
+    Effect.map(pendingOn(store, accountId, storeId), (all) =>
+      all
+        .filter(({ id, isUnderWay, kind }) => id > after && !isUnderWay && kinds.includes(kind))
+        .slice(0, limit)
+        .map(({ id, kind, title }) => ({ id, kind, title }))
+    ),
+  orphans: (kind) =>
+    Effect.map(Ref.get(store), (state) =>
+      [...state.values()].flatMap((account) =>
+        [...account.entities.values()]
+          .filter(({ aggregate }) => aggregate.kind === kind)
+          .flatMap(({ aggregate: { id, versions } }) =>
+            versions
+              .filter(
+                ({ lastPublishStatus, storeId }) =>
+                  lastPublishStatus === "pending" &&
+                  (account.stores.get(storeId)?.platform ?? "none") !== "none" &&
+                  !account.publications.some(
+                    (each) => isOpen(each) && each.storeId === storeId && each.brings.includes(id)
+                  )
+              )
+              .map(({ storeId }) => ({ accountId: account.id, entityId: id, storeId }))
+          )
+      )
+    )
+})
+
+const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
+  isOpen(publication) &&
+  account.stores.has(publication.storeId) &&
+  account.lockedBy === null &&
+  publication.nextAttemptAt <= millis &&
+  publication.leaseUntil <= millis &&
+  !account.publications
+    .slice(0, account.publications.indexOf(publication))
+    .some((earlier) => isOpen(earlier) && overlap(earlier, publication))
+
+/** Due publications that do not exceed the maximum of their stores, with their place in the store's queue. */
+const rankDue = (account: MemoryAccount, { mostPerStore, only }: ClaimRequest, millis: number) => {
+  const running = new Map<StoreId, number>()
+  for (const { leaseUntil, storeId } of account.publications)
+    if (leaseUntil > millis) running.set(storeId, (running.get(storeId) ?? 0) + 1)
+  const ranked = new Map(running)
+  return account.publications.flatMap((publication) => {
+    const { id, storeId } = publication
+    const count = ranked.get(storeId) ?? 0
+    if (!isDue(account, publication, millis) || count >= mostPerStore) return []
+    if (only !== null && !only.includes(id)) return []
+    ranked.set(storeId, count + 1)
+    return [{ account, publication, place: count - (running.get(storeId) ?? 0) }]
+  })
+}
+
+const startAttempt = (
+  publication: MemoryPublication,
+  claim: string,
+  leaseSeconds: number,
+  millis: number
+): MemoryPublication => {
+  const now = fromMillis(millis)
+  const attempt = { startedAt: now, endedAt: null, outcome: null, reason: null }
+  return {
+    ...publication,
+    claim,
+    leaseUntil: millis + leaseSeconds * 1_000,
+    attempts: [...endOpen(publication.attempts, { outcome: "lost", reason: null, endedAt: now }), attempt]
+  }
+}
+
+const toClaimed = (account: MemoryAccount, publication: MemoryPublication, claim: string): ClaimedPublication => ({
+  accountId: account.id,
+  id: publication.id,
+  claim,
+  entityId: publication.entityId,
+  storeId: publication.storeId,
+  draftRevision: publication.draftRevision,
+  content: publication.content,
+  actor: publication.actor,
+  dropId: publication.dropId,
+  attempts: publication.attempts.length + 1,
+  givenBack: publication.givenBack,
+  lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost").length,
+  error: publication.error
+})
+
+const makeClaim =
+  (store: Store): Repo["claim"] =>
+  (request) =>
+    Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+      Ref.modify(store, (state): readonly [ReadonlyArray<ClaimedPublication>, MemoryState] => {
+        const chosen = [...state.values()]
+          .flatMap((account) => rankDue(account, request, millis))
+          .sort((left, right) => left.place - right.place || left.publication.askedAt - right.publication.askedAt)
+          .slice(0, request.most)
+        const claims = new Map(chosen.map(({ publication }) => [publication.id, crypto.randomUUID()]))
+        const next = new Map(state)
+        for (const account of new Set(chosen.map(({ account }) => account)))
+          next.set(account.id, {
+            ...account,
+            publications: account.publications.map((each) => {
+              const claim = claims.get(each.id)
+              return claim === undefined ? each : startAttempt(each, claim, request.leaseSeconds, millis)
+            })
+          })
+        return [
+          chosen.map(({ account, publication }) => toClaimed(account, publication, claims.get(publication.id) ?? "")),
+          next
+        ]
+      })
+    )
 
 /** An attempt without an end gets this one. */
 const endOpen = (
@@ -361,3 +276,123 @@ const endOpen = (
   ended: AttemptEnd & { readonly endedAt: Timestamp }
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
+
+const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+  /** Changes a claimed publication. False: it is no longer claimed by this attempt. */
+  const update = (
+    { accountId, claim, id }: ClaimedPublication,
+    change: (publication: MemoryPublication, millis: number) => MemoryPublication
+  ) =>
+    Effect.gen(function* () {
+      const millis = yield* Clock.currentTimeMillis
+      const isClaimed = (each: MemoryPublication) => each.id === id && each.claim === claim && isOpen(each)
+      const found = (yield* publicationsOf(store, accountId)).some(isClaimed)
+      if (found)
+        yield* updateAccount(store, accountId, (account) => ({
+          ...account,
+          publications: account.publications.map((each) => (isClaimed(each) ? change(each, millis) : each))
+        }))
+      return found
+    })
+
+  const end = (
+    claimed: ClaimedPublication,
+    ended: AttemptEnd,
+    change: (publication: MemoryPublication, millis: number) => Partial<MemoryPublication>
+  ) =>
+    update(claimed, (publication, millis) => ({
+      ...publication,
+      claim: null,
+      leaseUntil: 0,
+      attempts: endOpen(publication.attempts, { ...ended, endedAt: fromMillis(millis) }),
+      ...change(publication, millis)
+    }))
+
+  return {
+    renew: (claimed, leaseSeconds) =>
+      update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
+    pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
+    postpone: (claimed, ended, error, delaySeconds) =>
+      Effect.asVoid(end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 }))),
+    giveBack: (claimed) =>
+      Effect.asVoid(
+        end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))
+      ),
+    finish: (claimed, ended, state, error) => end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
+  }
+}
+
+const makeOutcomes = (store: Store): Pick<Repo, "attempts" | "contents" | "failures" | "find" | "forget"> => ({
+  find: (accountId, ids) =>
+    Effect.map(Ref.get(store), (state) => {
+      const account = state.get(accountId)
+      return (account?.publications ?? [])
+        .filter(({ id }) => ids.includes(id))
+        .map((each) => ({
+          id: each.id,
+          entityId: each.entityId,
+          storeId: each.storeId,
+          storeDomain: (account?.stores.get(each.storeId) ?? account?.unlinkedStores.get(each.storeId))?.domain ?? "",
+          draftRevision: each.draftRevision,
+          state: each.state,
+          attempts: each.attempts.length,
+          askedAt: fromMillis(each.askedAt),
+          finishedAt: each.finishedAt === null ? null : fromMillis(each.finishedAt),
+          error: each.error
+        }))
+    }),
+  contents: (accountId, ids) =>
+    Effect.map(
+      publicationsOf(store, accountId),
+      (all) => new Map(all.filter(({ id }) => ids.includes(id)).map(({ content, id }) => [id, content]))
+    ),
+  failures: (accountId, limit) =>
+    Effect.map(Ref.get(store), (state) => {
+      const account = state.get(accountId)
+      return [...(account?.entities.values() ?? [])]
+        .flatMap(({ aggregate }) => aggregate.versions.map((version) => ({ aggregate, version })))
+        .flatMap(({ aggregate, version }) => {
+          const { id, kind } = aggregate
+          const { lastPublishError: error, lastPublishStatus, storeId } = version
+          const storeDomain = account?.stores.get(storeId)?.domain
+          if (lastPublishStatus !== "failed" || error === null || storeDomain === undefined) return []
+          const place = account?.publications.findLastIndex(
+            (each) => each.storeId === storeId && each.state === "failed" && each.brings.includes(id)
+          )
+          const publication = account?.publications[place ?? -1]
+          const finishedAt = publication?.finishedAt ?? null
+          const row: FailedPublication = {
+            entityId: id,
+            entityType: kind,
+            title: titleOf(kind, aggregate.attributes),
+            storeId,
+            storeDomain,
+            attempts: publication?.attempts.length ?? null,
+            finishedAt: finishedAt === null ? null : fromMillis(finishedAt),
+            error
+          }
+          return [{ row, finishedAt: finishedAt ?? 0, place: place ?? -1 }]
+        })
+        .sort(
+          (left, right) =>
+            right.finishedAt - left.finishedAt ||
+            right.place - left.place ||
+            (left.row.entityId < right.row.entityId ? -1 : 1)
+        )
+        .map(({ row }) => row)
+        .slice(0, limit)
+    }),
+  attempts: (accountId, id) =>
+    Effect.map(publicationsOf(store, accountId), (all) => all.find((each) => each.id === id)?.attempts ?? []),
+  forget: Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+    Ref.modify(store, (state) => {
+      const isKept = ({ finishedAt }: MemoryPublication) =>
+        finishedAt === null || finishedAt > millis - keptDays * 86_400_000
+      const gone = [...state.values()].flatMap(({ publications }) => publications.filter((each) => !isKept(each)))
+      const next = [...state].map(
+        ([id, account]) => [id, { ...account, publications: account.publications.filter(isKept) }] as const
+      )
+      return [gone.length, new Map(next)]
+    })
+  )
+})

@@ -14,23 +14,23 @@ import {
 } from "../platform/Translation.ts"
 
 /**
- * What the account's stores have beside their catalogs, as it was taken over last. Records that no linked store has are not
- * there. Names and keys are in the order of their characters, stores by domain.
+ * Markets, definitions and translations of the account's stores, as of the last refresh. Records that no linked store has are
+ * left out. Names and keys are ordered by character code, stores by domain.
  */
 export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
   OperationsRepo,
   {
-    /** By handle. */
+    /** Ordered by handle. */
     readonly markets: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Market>>
     readonly market: (accountId: AccountId, id: RecordId) => Effect.Effect<Option.Option<Market>>
-    /** By owner type, namespace and key; null: of every owner type. */
+    /** Ordered by owner type, namespace and key. `ownerType` null: all owner types. */
     readonly metafieldDefinitions: (
       accountId: AccountId,
       ownerType: OwnerType | null
     ) => Effect.Effect<ReadonlyArray<MetafieldDefinition>>
-    /** By type. */
+    /** Ordered by type. */
     readonly metaobjectDefinitions: (accountId: AccountId) => Effect.Effect<ReadonlyArray<MetaobjectDefinition>>
-    /** By handle, then store. None: no such definition. */
+    /** Ordered by handle, then store. None: no such definition. */
     readonly metaobjectEntries: (
       accountId: AccountId,
       definitionId: RecordId
@@ -45,168 +45,187 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
 >() {
   static readonly layer = Layer.effect(
     OperationsRepo,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-
-      // What the first of its stores says about a record stands for the record.
-      const byDomain = sql.literal(`ORDER BY s.domain COLLATE "C", s.id`)
-
-      const marketColumns = (accountId: string) => sql`
-        m.id, m.handle, o.name, o.status, o.type, o.stores,
-        (
-          SELECT coalesce(json_agg(json_build_object(
-            'store_id', s.id, 'id', c.id, 'title', c.title, 'status', c.status, 'currency', c.currency,
-            'price_adjustment', c.price_adjustment
-          ) ORDER BY s.domain COLLATE "C", s.id, c.title COLLATE "C", c.id COLLATE "C"), '[]')
-          FROM store s
-          JOIN market_catalog c ON c.account_id = s.account_id AND c.store_id = s.id AND c.market_id = m.id
-          WHERE s.account_id = ${accountId} AND s.status = 'linked'
-        ) AS catalogs
-        FROM market m
-        CROSS JOIN LATERAL (
-          SELECT (array_agg(h.name ${byDomain}))[1] AS name,
-                 CASE WHEN bool_or(h.status = 'active') THEN 'active' ELSE 'draft' END AS status,
-                 (array_agg(h.type ${byDomain}))[1] AS type,
-                 json_agg(json_build_object(
-                   'store_id', s.id, 'platform_id', h.platform_id, 'name', h.name, 'status', h.status,
-                   'currency', h.currency, 'regions', h.regions, 'web_presences', h.web_presences
-                 ) ${byDomain}) AS stores
-          FROM store s
-          JOIN market_store h ON h.account_id = s.account_id AND h.store_id = s.id AND h.market_id = m.id
-          WHERE s.account_id = ${accountId} AND s.status = 'linked'
-        ) o`
-
-      const markets = SqlSchema.findAll({
-        Request: AccountId,
-        Result: Market,
-        execute: (accountId) => sql`
-          SELECT ${marketColumns(accountId)}
-          WHERE m.account_id = ${accountId} AND o.stores IS NOT NULL
-          ORDER BY m.handle COLLATE "C"`
-      })
-
-      const market = SqlSchema.findOne({
-        Request: Schema.Struct({ accountId: AccountId, id: RecordId }),
-        Result: Market,
-        execute: ({ accountId, id }) => sql`
-          SELECT ${marketColumns(accountId)}
-          WHERE m.account_id = ${accountId} AND m.id = ${id} AND o.stores IS NOT NULL`
-      })
-
-      const metafieldDefinitions = SqlSchema.findAll({
-        Request: Schema.Struct({ accountId: AccountId, ownerType: Schema.NullOr(OwnerType) }),
-        Result: MetafieldDefinition,
-        execute: ({ accountId, ownerType }) => sql`
-          SELECT ${definitionColumns(sql, accountId)}
-          WHERE d.account_id = ${accountId} AND (${ownerType}::text IS NULL OR d.owner_type = ${ownerType})
-          ORDER BY d.owner_type COLLATE "C", d.namespace COLLATE "C", d.key COLLATE "C"`
-      })
-
-      const metaobjectDefinitions = SqlSchema.findAll({
-        Request: AccountId,
-        Result: MetaobjectDefinition,
-        execute: (accountId) => sql`
-          SELECT d.id, d.type, o.name, o.description, o.display_name_key, o.fields, o.entries_count, o.translatable, o.stores
-          FROM metaobject_definition d
-          CROSS JOIN LATERAL (
-            SELECT (array_agg(h.name ${byDomain}))[1] AS name, (array_agg(h.description ${byDomain}))[1] AS description,
-                   (array_agg(h.display_name_key ${byDomain}))[1] AS display_name_key,
-                   (array_agg(h.fields ${byDomain}))[1] AS fields, sum(h.entries_count)::bigint AS entries_count,
-                   bool_or(h.translatable) AS translatable,
-                   json_agg(json_build_object('store_id', s.id, 'platform_id', h.platform_id) ${byDomain}) AS stores
-            FROM store s
-            JOIN metaobject_definition_store h
-              ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
-            WHERE s.account_id = ${accountId} AND s.status = 'linked'
-          ) o
-          WHERE d.account_id = ${accountId} AND o.stores IS NOT NULL
-          ORDER BY d.type COLLATE "C"`
-      })
-
-      // Up to 10,000 a store: built as text where they are read.
-      const metaobjectEntries = SqlSchema.findOne({
-        Request: Schema.Struct({ accountId: AccountId, definitionId: RecordId }),
-        Result: Schema.Struct({ entries: Schema.String }),
-        execute: ({ accountId, definitionId }) => sql`
-          SELECT coalesce((
-            SELECT json_agg(json_build_object(
-              'id', e.id, 'handle', e.handle, 'display_name', e.display_name, 'status', e.status, 'fields', e.fields,
-              'store_id', s.id, 'updated_at', rfc3339(e.updated_at)
-            ) ORDER BY e.handle COLLATE "C", s.domain COLLATE "C", s.id, e.id)::text
-            FROM metaobject_entry e
-            JOIN store s ON s.account_id = e.account_id AND s.id = e.store_id AND s.status = 'linked'
-            WHERE e.account_id = ${accountId} AND e.definition_id = ${definitionId}
-          ), '[]') AS entries
-          FROM metaobject_definition d
-          WHERE d.account_id = ${accountId} AND d.id = ${definitionId}
-            AND EXISTS (
-              SELECT FROM metaobject_definition_store h
-              JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id AND s.status = 'linked'
-              WHERE h.account_id = ${accountId} AND h.definition_id = ${definitionId}
-            )`
-      })
-
-      // The stores that an entity is on, and has been read from, one after another.
-      const translations = SqlSchema.findOne({
-        Request: Schema.Struct({ accountId: AccountId, kind: Schema.String, id: EntityId }),
-        Result: Schema.Struct({
-          data: Schema.Array(Translations),
-          translatable_fields: Schema.Array(TranslatableField)
-        }),
-        execute: ({ accountId, id, kind }) => sql`
-          WITH on_store AS MATERIALIZED (
-            SELECT s.id, row_number() OVER (ORDER BY s.domain COLLATE "C", s.id) AS place
-            FROM store_version v
-            JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-            WHERE v.account_id = ${accountId} AND v.entity_id = ${id}
-          )
-          SELECT (
-                   SELECT coalesce(json_agg(json_build_object('locale', l.locale, 'stores', l.stores) ORDER BY l.locale COLLATE "C"), '[]')
-                   FROM (
-                     SELECT o.locale,
-                            json_agg(json_build_object('store_id', o.id, 'translations', o.translations) ORDER BY o.place) AS stores
-                     FROM (
-                       SELECT t.locale, h.id, h.place,
-                              json_agg(json_build_object(
-                                'key', t.key, 'value', t.value, 'outdated', t.outdated, 'source_digest', t.source_digest,
-                                'updated_at', rfc3339(t.updated_at)
-                              ) ORDER BY t.key COLLATE "C") AS translations
-                       FROM on_store h
-                       JOIN translation t ON t.account_id = ${accountId} AND t.store_id = h.id AND t.entity_id = ${id}
-                       GROUP BY t.locale, h.id, h.place
-                     ) o
-                     GROUP BY o.locale
-                   ) l
-                 ) AS data,
-                 (
-                   SELECT coalesce(json_agg(json_build_object(
-                     'key', d.key, 'type', d.type, 'source_locale', d.source_locale, 'source_value', d.source_value,
-                     'digest', d.digest, 'store_ids', d.store_ids
-                   ) ORDER BY d.key COLLATE "C", d.place), '[]')
-                   FROM (
-                     SELECT f.key, f.type, f.source_locale, f.source_value, f.digest, min(h.place) AS place,
-                            json_agg(h.id ORDER BY h.place) AS store_ids
-                     FROM on_store h
-                     JOIN translatable_field f ON f.account_id = ${accountId} AND f.store_id = h.id AND f.entity_id = ${id}
-                     GROUP BY f.key, f.type, f.source_locale, f.source_value, f.digest
-                   ) d
-                 ) AS translatable_fields
-          FROM entity e
-          WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
-      })
-
-      return {
-        markets: (accountId) => orDie(markets(accountId)),
-        market: (accountId, id) => orDie(market({ accountId, id })),
-        metafieldDefinitions: (accountId, ownerType) => orDie(metafieldDefinitions({ accountId, ownerType })),
-        metaobjectDefinitions: (accountId) => orDie(metaobjectDefinitions(accountId)),
-        metaobjectEntries: (accountId, definitionId) =>
-          Effect.map(
-            orDie(metaobjectEntries({ accountId, definitionId })),
-            Option.map(({ entries }) => new JsonText<ReadonlyArray<MetaobjectEntry>>(entries))
-          ),
-        translations: (accountId, kind, id) => orDie(translations({ accountId, kind, id }))
-      }
-    })
+    Effect.map(SqlClient.SqlClient, (sql) => ({
+      ...makeMarketReads(sql),
+      ...makeDefinitionReads(sql),
+      ...makeTranslationReads(sql)
+    }))
   )
+}
+
+type Repo = Context.Tag.Service<OperationsRepo>
+
+/** Shared fields of a record come from the first store in this order. */
+const domainOrder = `ORDER BY s.domain COLLATE "C", s.id`
+
+const makeMarketReads = (sql: SqlClient.SqlClient): Pick<Repo, "market" | "markets"> => {
+  const byDomain = sql.literal(domainOrder)
+
+  const marketColumns = (accountId: string) => sql`
+    m.id, m.handle, o.name, o.status, o.type, o.stores,
+    (
+      SELECT coalesce(json_agg(json_build_object(
+        'store_id', s.id, 'id', c.id, 'title', c.title, 'status', c.status, 'currency', c.currency,
+        'price_adjustment', c.price_adjustment
+      ) ORDER BY s.domain COLLATE "C", s.id, c.title COLLATE "C", c.id COLLATE "C"), '[]')
+      FROM store s
+      JOIN market_catalog c ON c.account_id = s.account_id AND c.store_id = s.id AND c.market_id = m.id
+      WHERE s.account_id = ${accountId} AND s.status = 'linked'
+    ) AS catalogs
+    FROM market m
+    CROSS JOIN LATERAL (
+      SELECT (array_agg(h.name ${byDomain}))[1] AS name,
+             CASE WHEN bool_or(h.status = 'active') THEN 'active' ELSE 'draft' END AS status,
+             (array_agg(h.type ${byDomain}))[1] AS type,
+             json_agg(json_build_object(
+               'store_id', s.id, 'platform_id', h.platform_id, 'name', h.name, 'status', h.status,
+               'currency', h.currency, 'regions', h.regions, 'web_presences', h.web_presences
+             ) ${byDomain}) AS stores
+      FROM store s
+      JOIN market_store h ON h.account_id = s.account_id AND h.store_id = s.id AND h.market_id = m.id
+      WHERE s.account_id = ${accountId} AND s.status = 'linked'
+    ) o`
+
+  const markets = SqlSchema.findAll({
+    Request: AccountId,
+    Result: Market,
+    execute: (accountId) => sql`
+      SELECT ${marketColumns(accountId)}
+      WHERE m.account_id = ${accountId} AND o.stores IS NOT NULL
+      ORDER BY m.handle COLLATE "C"`
+  })
+
+  const market = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, id: RecordId }),
+    Result: Market,
+    execute: ({ accountId, id }) => sql`
+      SELECT ${marketColumns(accountId)}
+      WHERE m.account_id = ${accountId} AND m.id = ${id} AND o.stores IS NOT NULL`
+  })
+
+  return {
+    markets: (accountId) => orDie(markets(accountId)),
+    market: (accountId, id) => orDie(market({ accountId, id }))
+  }
+}
+
+const makeDefinitionReads = (
+  sql: SqlClient.SqlClient
+): Pick<Repo, "metafieldDefinitions" | "metaobjectDefinitions" | "metaobjectEntries"> => {
+  const byDomain = sql.literal(domainOrder)
+
+  const metafieldDefinitions = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: AccountId, ownerType: Schema.NullOr(OwnerType) }),
+    Result: MetafieldDefinition,
+    execute: ({ accountId, ownerType }) => sql`
+      SELECT ${definitionColumns(sql, accountId)}
+      WHERE d.account_id = ${accountId} AND (${ownerType}::text IS NULL OR d.owner_type = ${ownerType})
+      ORDER BY d.owner_type COLLATE "C", d.namespace COLLATE "C", d.key COLLATE "C"`
+  })
+
+  const metaobjectDefinitions = SqlSchema.findAll({
+    Request: AccountId,
+    Result: MetaobjectDefinition,
+    execute: (accountId) => sql`
+      SELECT d.id, d.type, o.name, o.description, o.display_name_key, o.fields, o.entries_count, o.translatable, o.stores
+      FROM metaobject_definition d
+      CROSS JOIN LATERAL (
+        SELECT (array_agg(h.name ${byDomain}))[1] AS name, (array_agg(h.description ${byDomain}))[1] AS description,
+               (array_agg(h.display_name_key ${byDomain}))[1] AS display_name_key,
+               (array_agg(h.fields ${byDomain}))[1] AS fields, sum(h.entries_count)::bigint AS entries_count,
+               bool_or(h.translatable) AS translatable,
+               json_agg(json_build_object('store_id', s.id, 'platform_id', h.platform_id) ${byDomain}) AS stores
+        FROM store s
+        JOIN metaobject_definition_store h
+          ON h.account_id = s.account_id AND h.store_id = s.id AND h.definition_id = d.id
+        WHERE s.account_id = ${accountId} AND s.status = 'linked'
+      ) o
+      WHERE d.account_id = ${accountId} AND o.stores IS NOT NULL
+      ORDER BY d.type COLLATE "C"`
+  })
+
+  // A store has up to 10,000 entries, so PostgreSQL builds the JSON text.
+  const metaobjectEntries = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, definitionId: RecordId }),
+    Result: Schema.Struct({ entries: Schema.String }),
+    execute: ({ accountId, definitionId }) => sql`
+      SELECT coalesce((
+        SELECT json_agg(json_build_object(
+          'id', e.id, 'handle', e.handle, 'display_name', e.display_name, 'status', e.status, 'fields', e.fields,
+          'store_id', s.id, 'updated_at', rfc3339(e.updated_at)
+        ) ORDER BY e.handle COLLATE "C", s.domain COLLATE "C", s.id, e.id)::text
+        FROM metaobject_entry e
+        JOIN store s ON s.account_id = e.account_id AND s.id = e.store_id AND s.status = 'linked'
+        WHERE e.account_id = ${accountId} AND e.definition_id = ${definitionId}
+      ), '[]') AS entries
+      FROM metaobject_definition d
+      WHERE d.account_id = ${accountId} AND d.id = ${definitionId}
+        AND EXISTS (
+          SELECT FROM metaobject_definition_store h
+          JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id AND s.status = 'linked'
+          WHERE h.account_id = ${accountId} AND h.definition_id = ${definitionId}
+        )`
+  })
+
+  return {
+    metafieldDefinitions: (accountId, ownerType) => orDie(metafieldDefinitions({ accountId, ownerType })),
+    metaobjectDefinitions: (accountId) => orDie(metaobjectDefinitions(accountId)),
+    metaobjectEntries: (accountId, definitionId) =>
+      Effect.map(
+        orDie(metaobjectEntries({ accountId, definitionId })),
+        Option.map(({ entries }) => new JsonText<ReadonlyArray<MetaobjectEntry>>(entries))
+      )
+  }
+}
+
+const makeTranslationReads = (sql: SqlClient.SqlClient): Pick<Repo, "translations"> => {
+  const translations = SqlSchema.findOne({
+    Request: Schema.Struct({ accountId: AccountId, kind: Schema.String, id: EntityId }),
+    Result: Schema.Struct({
+      data: Schema.Array(Translations),
+      translatable_fields: Schema.Array(TranslatableField)
+    }),
+    execute: ({ accountId, id, kind }) => sql`
+      WITH on_store AS MATERIALIZED (
+        SELECT s.id, row_number() OVER (ORDER BY s.domain COLLATE "C", s.id) AS place
+        FROM store_version v
+        JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+        WHERE v.account_id = ${accountId} AND v.entity_id = ${id}
+      )
+      SELECT (
+               SELECT coalesce(json_agg(json_build_object('locale', l.locale, 'stores', l.stores) ORDER BY l.locale COLLATE "C"), '[]')
+               FROM (
+                 SELECT o.locale,
+                        json_agg(json_build_object('store_id', o.id, 'translations', o.translations) ORDER BY o.place) AS stores
+                 FROM (
+                   SELECT t.locale, h.id, h.place,
+                          json_agg(json_build_object(
+                            'key', t.key, 'value', t.value, 'outdated', t.outdated, 'source_digest', t.source_digest,
+                            'updated_at', rfc3339(t.updated_at)
+                          ) ORDER BY t.key COLLATE "C") AS translations
+                   FROM on_store h
+                   JOIN translation t ON t.account_id = ${accountId} AND t.store_id = h.id AND t.entity_id = ${id}
+                   GROUP BY t.locale, h.id, h.place
+                 ) o
+                 GROUP BY o.locale
+               ) l
+             ) AS data,
+             (
+               SELECT coalesce(json_agg(json_build_object(
+                 'key', d.key, 'type', d.type, 'source_locale', d.source_locale, 'source_value', d.source_value,
+                 'digest', d.digest, 'store_ids', d.store_ids
+               ) ORDER BY d.key COLLATE "C", d.place), '[]')
+               FROM (
+                 SELECT f.key, f.type, f.source_locale, f.source_value, f.digest, min(h.place) AS place,
+                        json_agg(h.id ORDER BY h.place) AS store_ids
+                 FROM on_store h
+                 JOIN translatable_field f ON f.account_id = ${accountId} AND f.store_id = h.id AND f.entity_id = ${id}
+                 GROUP BY f.key, f.type, f.source_locale, f.source_value, f.digest
+               ) d
+             ) AS translatable_fields
+      FROM entity e
+      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
+  })
+
+  return { translations: (accountId, kind, id) => orDie(translations({ accountId, kind, id })) }
 }

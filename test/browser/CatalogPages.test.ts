@@ -63,7 +63,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           const tags = page.getByRole("group", { name: "The stove: tags" })
           await tags.getByText("Take the store's value").click()
           await page.getByRole("button", { name: "Save decisions" }).click()
-          assert.include(String(await page.getByRole("status").textContent()), "Your decisions are kept.")
+          assert.include(String(await page.getByRole("status").textContent()), "Your decisions are saved.")
           assert.isTrue(await vendor.getByRole("radio", { name: "Keep our draft" }).isChecked())
           assert.isTrue(await tags.getByRole("radio", { name: "Take the store's value" }).isChecked())
           await assertAccessible(page, "import-decided")
@@ -132,7 +132,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       })
     )
 
-    it.scoped("a merchant discards an import, and finds an entity with what a store did not take of it", () =>
+    it.scoped("a merchant discards an import and finds an entity that failed to publish", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         yield* aFailure(merchant)
@@ -157,11 +157,11 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
         yield* untilPhase(merchant, id, "reviewing")
         yield* Effect.promise(async () => {
           await page.goto(`${base}/import?id=${id}`)
-          await page.getByRole("button", { name: "Discard it" }).click()
-          assert.include(String(await page.getByRole("status").textContent()), "nothing of it was written")
+          await page.getByRole("button", { name: "Discard the import" }).click()
+          assert.include(String(await page.getByRole("status").textContent()), "Nothing was changed")
           await assertAccessible(page, "import-discarded")
           await page.goto(`${base}/import?id=${merchant.stove}`)
-          assert.strictEqual(await heading(page), "Not there")
+          assert.strictEqual(await heading(page), "Not found")
         })
         const run = yield* (yield* Imports).get(id).pipe(actingAs(merchant.actor))
         assert.strictEqual(run.phase, "discarded")
@@ -183,7 +183,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await tabTo(page, "Publish")
           await page.keyboard.press("Enter")
           await page.waitForURL(/note=asked/)
-          assert.include(String(await page.getByRole("status").textContent()), "to tarn.demo.example is asked for")
+          assert.include(String(await page.getByRole("status").textContent()), "to tarn.demo.example is requested")
           await assertAccessible(page, "entity-asked")
           await page.goto(`${base}/entity?id=${merchant.tent}`)
           return page.getByRole("button", { name: "Publish to tarn.demo.example" })
@@ -191,17 +191,17 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
         yield* edit(merchant.tent, "Unseen")
         yield* Effect.promise(async () => {
           await stale.click()
-          assert.include(String(await page.getByRole("alert").textContent()), "the draft was changed after")
+          assert.include(String(await page.getByRole("alert").textContent()), "the draft has changed since")
           await assertAccessible(page, "entity-conflict")
           await page.goto(`${base}/stores`)
           await assertAccessible(page, "stores-to-publish")
           await page.getByRole("link", { name: "Publish all changes" }).click()
           assert.strictEqual(await heading(page), "Publish to Tarn & Tern")
           await assertAccessible(page, "store-to-publish")
-          await tabTo(page, "Publish all of it")
+          await tabTo(page, "Publish all")
           await page.keyboard.press("Enter")
           await page.getByRole("status").waitFor()
-          assert.include(String(await page.getByRole("status").textContent()), "Asked for 1.")
+          assert.include(String(await page.getByRole("status").textContent()), "1 publish requested.")
           await assertAccessible(page, "store-asked")
         })
         assert.deepStrictEqual(

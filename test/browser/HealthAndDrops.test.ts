@@ -56,7 +56,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
         yield* Effect.promise(async () => {
           await page.getByRole("link", { name: "Data health" }).click()
           assert.strictEqual(page.url(), `${base}/data-health`)
-          assert.strictEqual(await page.getByText("Never scanned, so nothing is known.").count(), 6)
+          assert.strictEqual(await page.getByText("Not scanned yet.").count(), 6)
           await assertGood(page, "health-never")
 
           await page.getByRole("button", { name: "Scan everything" }).click()
@@ -142,7 +142,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.getByRole("button", { name: "Cancel the drop" }).click()
           assert.strictEqual(
             await page.getByRole("status").textContent(),
-            "The drop is cancelled: nothing was changed."
+            "The drop is cancelled. Nothing was changed."
           )
         })
       })

@@ -20,8 +20,8 @@ interface Listed {
   readonly changes: ReadonlyArray<{ readonly entity_id: string; readonly store_id: string | null }>
 }
 
-describe("a history line", () => {
-  it("names the drop that made a change, and its author", () => {
+describe("a line of the history", () => {
+  it("names the drop and who scheduled it", () => {
     const line = historyLine({
       at: fromMillis(0),
       draft_revision: 2,

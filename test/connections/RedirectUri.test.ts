@@ -9,7 +9,7 @@ const good = fc.oneof(
 )
 
 describe("redirect URIs", () => {
-  it("a registered one is where it says, and is the same text or the same loopback address", () => {
+  it("a redirect matches a registered one by its text, or by its loopback address", () => {
     fc.assert(
       fc.property(good, good, (one, other) => {
         fc.pre(misfitOfRedirectUri(one) === undefined && misfitOfRedirectUri(other) === undefined)
@@ -27,7 +27,7 @@ describe("redirect URIs", () => {
     )
   })
 
-  it("whatever is let pass leads a browser to no script, file or plain host, and hides nothing", () => {
+  it("no accepted URI leads to a script, a file or a plain http host, or hides its host", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -49,7 +49,7 @@ describe("redirect URIs", () => {
     )
   })
 
-  it("parameters are added after its own, and read back as they were", () => {
+  it("parameters are appended and read back unchanged", () => {
     fc.assert(
       fc.property(good, fc.string(), fc.string(), (uri, code, state) => {
         fc.pre(misfitOfRedirectUri(uri) === undefined)
@@ -66,7 +66,7 @@ describe("redirect URIs", () => {
     )
   })
 
-  it("a destination is a host, or the scheme of a program", () => {
+  it("the destination is a host, or the scheme of a program", () => {
     assert.deepStrictEqual(
       [
         "https://agent.example:8443/cb",

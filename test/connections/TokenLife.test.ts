@@ -23,7 +23,7 @@ describe("tiers", () => {
     )
   })
 
-  it("a scope means the highest tier that it names, and what is unknown nothing", () => {
+  it("a scope means its highest tier; unknown scopes are ignored", () => {
     assert.deepStrictEqual(
       ["", "openid", "pim:write", "pim:publish pim:read", "PIM:READ", "pim:readx pim:read", "pim:delete"].map(
         tierOfScope
@@ -36,7 +36,7 @@ describe("tiers", () => {
 describe("a refresh token", () => {
   const fresh = { dead: false, usedAgoSeconds: null, successors: 0, successorUsed: false }
 
-  it("is issued for once, gives few siblings within 30 s, and later betrays a copy", () => {
+  it("works once, a few more times within 30 s, and reveals a copy later", () => {
     assert.strictEqual(judgeRefresh(fresh), "issue")
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 29.9, successors: 1 }), "issue")
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 0, successors: 3 }), "issue")
@@ -45,7 +45,7 @@ describe("a refresh token", () => {
     assert.strictEqual(judgeRefresh({ ...fresh, usedAgoSeconds: 1, successors: 1, successorUsed: true }), "replayed")
   })
 
-  it("never issues what is dead, nor after its successor was used, nor beyond its grace", () => {
+  it("issues nothing when dead, after its successor was used, or after the grace", () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -66,7 +66,7 @@ describe("a refresh token", () => {
     )
   })
 
-  it("gives at most what was granted", () => {
+  it("grants at most the tier of the connection", () => {
     fc.assert(
       fc.property(tier, tier, (granted, asked) => {
         const refreshed = refreshedTier(granted, scopeOf(asked))
@@ -80,7 +80,7 @@ describe("a refresh token", () => {
 })
 
 describe("an e-mail address", () => {
-  it("is kept in lower case, and is nothing else", () => {
+  it("is stored in lower case, and other text is refused", () => {
     assert.deepStrictEqual(readEmail("  Ada@Example.COM "), Either.right("ada@example.com"))
     for (const text of [
       "",

@@ -5,14 +5,14 @@ import { ask, assertErrorPage, aUser, bodyOf, PagesServer } from "../oauth/Pages
 
 const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
 
-layer(PagesServer, { excludeTestServices: true })("an address that leads nowhere", (it) => {
-  it.effect("is a page with the sections in a browser, signed in or not", () =>
+layer(PagesServer, { excludeTestServices: true })("an unknown address", (it) => {
+  it.effect("is answered with a page with the navigation in a browser, signed in or not", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       for (const path of ["/nowhere", "/Stores", "/stores/", "/settings", "/drops/a/b", "/oauth/nowhere", "/apis?x=1"])
         for (const cookies of [undefined, cookie]) {
           const answer = yield* ask(path, { headers: browser, ...(cookies !== undefined && { cookie: cookies }) })
-          assertErrorPage(answer, 404, /<h1>There is no such page<\/h1>/)
+          assertErrorPage(answer, 404, /<h1>Page not found<\/h1>/)
           for (const { name, path } of sections) assert.include(answer.text, `<a href="${path}">${name}</a>`)
           assert.match(String(answer.headers.get("x-request-id")), /^req_/)
         }

@@ -9,7 +9,7 @@ import { assertPage, assertRefusal, escaped, mainOf, refusals } from "./WholePag
 
 let accounts = 0
 
-/** A user, a demo store and one known by its files, and products on them. */
+/** A user, a demo store, a store without a platform, and products on them. */
 const aShop = Effect.gen(function* () {
   const number = ++accounts
   const account = yield* anAccount({ domains: [`files${number}.example`], name: "Tarn & Tern" })
@@ -59,7 +59,7 @@ const idOf = ({
   return id
 }
 
-/** What is said to be wrong: in the list on top, and beside the field that it is about. */
+/** The problems: in the list on top, and at their fields. */
 const misfitsOf = (html: string) => {
   const [alert = ""] = /<div class="alert" role="alert">[\s\S]*?<\/div>/.exec(html) ?? []
   const listed = [...alert.matchAll(/<li><a href="#(\w+)">([^<]+)<\/a>: ([^<]*(?:&lt;[^<]*)*)<\/li>/g)].map(
@@ -81,8 +81,8 @@ const misfitsOf = (html: string) => {
   return listed.map(({ message, name }) => `${name}: ${message}`)
 }
 
-layer(PagesServer, { excludeTestServices: true })("the names of what a drop changes", (it) => {
-  it.effect("are of a variant its product's and its own", () =>
+layer(PagesServer, { excludeTestServices: true })("names of changed entities", (it) => {
+  it.effect("a variant is named with its product", () =>
     Effect.gen(function* () {
       const { actor, boots, create, fitting, open, store } = yield* aShop
       const on = [store]
@@ -97,12 +97,12 @@ layer(PagesServer, { excludeTestServices: true })("the names of what a drop chan
 })
 
 layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => {
-  it.effect("one is scheduled by a form, listed, shown and cancelled, once", () =>
+  it.effect("a drop is scheduled by a form, listed, shown, and cancelled once", () =>
     Effect.gen(function* () {
       const { boots, cancel, create, fitting, list, open, store } = yield* aShop
       const none = yield* open("/drops")
       assertPage(none)
-      assert.lengthOf(none.text.match(/<p class="quiet">There is none\.<\/p>/g) ?? [], 2)
+      assert.lengthOf(none.text.match(/<p class="quiet">There are no drops\.<\/p>/g) ?? [], 2)
 
       const id = idOf(yield* create(fitting))
       assert.deepStrictEqual<unknown>(yield* list, [
@@ -149,7 +149,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         [303, `/drops/${id}?note=cancelled`]
       )
       const after = yield* open(`/drops/${id}?note=cancelled`)
-      assert.include(after.text, '<div class="note" role="status">The drop is cancelled: nothing was changed.</div>')
+      assert.include(after.text, '<div class="note" role="status">The drop is cancelled. Nothing was changed.</div>')
       assert.notInclude(after.text, 'action="/drops/cancel"')
       // A second click, or the page of before in the browser's history.
       const again = yield* cancel(id)
@@ -158,7 +158,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("a form that is sent twice schedules one drop, and says so twice", () =>
+  it.effect("a form that is sent twice schedules one drop and succeeds twice", () =>
     Effect.gen(function* () {
       const { create, fitting, list, open } = yield* aShop
       const { hidden } = sectionsOf((yield* open("/drops/new")).text, "/drops")
@@ -176,7 +176,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("the user is its author, and what became of each change is shown", () =>
+  it.effect("the user is the author, and the page shows the outcome of each change", () =>
     Effect.gen(function* () {
       const { accountId, cancel, create, fitting, open, userId } = yield* aShop
       const id = idOf(yield* create(fitting))
@@ -190,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, '<span class="state bad">Failed</span>')
       assert.include(
         shown.text,
-        '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store, so there is nothing to publish the new value with: publish it first.</bdi></p></div></td>'
+        '<td data-label="Outcome"><div><span>Failed</span><p class="wrong"><bdi>The entity was never published to the store. Publish it first: a drop changes values of a published entity.</bdi></p></div></td>'
       )
       assert.include((yield* open("/drops")).text, "</bdi><br/><span>Failed</span></li>")
       const late = yield* cancel(id)
@@ -202,7 +202,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("an entity is named by its id or its handle, and every store may be meant", () =>
+  it.effect("the form takes an id or a handle, and one store or all", () =>
     Effect.gen(function* () {
       const { actor, boots, create, fitting, list, store, winter } = yield* aShop
       yield* create({ ...fitting, entity: ` ${boots.toUpperCase()} `, store_id: "", ends: "", field: " vendor " })
@@ -243,27 +243,21 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     ["a name of two lines", { name: "a\nb" }, ["Name: must be one line of valid text."]],
     ["a start that was", { starts: "2020-01-31T09:30" }, ["Starts (UTC): lies in the past."]],
     [
-      "times that are none",
+      "invalid times",
       { starts: "2999-02-30T09:30", ends: "soon" },
-      ["Starts (UTC)", "Ends (UTC)"].map(
-        (name) => `${name}: must be a day of the calendar and a time, such as 2027-01-31T09:30.`
-      )
+      ["Starts (UTC)", "Ends (UTC)"].map((name) => `${name}: must be a date and a time, such as 2027-01-31T09:30.`)
     ],
-    ["no start", { starts: "" }, ["Starts (UTC): must be a day of the calendar and a time, such as 2027-01-31T09:30."]],
+    ["no start", { starts: "" }, ["Starts (UTC): must be a date and a time, such as 2027-01-31T09:30."]],
     ["an end before the start", { ends: "2999-01-31T09:30" }, ["Ends (UTC): must be later than the start."]],
+    ["an unknown handle", { entity: "&quot;" }, ["Product, variant, collection or media file: no such entity."]],
     [
-      "a handle that nothing has",
-      { entity: "&quot;" },
-      ["Product, variant, collection or media file: no such entity."]
-    ],
-    [
-      "a value that does not fit",
+      "an invalid value",
       { field: "status", value: "open" },
       ["New value: must be one of active, draft, archived, unlisted."]
     ],
     ["a value of two lines", { value: "a\r\nb" }, ["New value: must be one line of text."]]
   ] as const)
-    it.effect(`${what} is said beside the field, and what was typed is kept`, () =>
+    it.effect(`${what}: the problem is shown at the field, and the input is kept`, () =>
       Effect.gen(function* () {
         const { create, fitting, list } = yield* aShop
         const form = { ...fitting, ...with_ }
@@ -280,37 +274,39 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       })
     )
 
-  it.effect("stores that are foreign, not linked or known by files alone are said, and a drop that is in the way", () =>
-    Effect.gen(function* () {
-      const { create, files, fitting, list, open, winter } = yield* aShop
-      const stranger = yield* aShop
-      // Nothing can be published to it, so it cannot be chosen.
-      assert.notInclude((yield* open("/drops/new")).text, files.id)
-      for (const [store_id, message] of [
-        [stranger.store.id, "no such store is linked"],
-        ["5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "no such store is linked"],
-        ["x", "no such store is linked"],
-        [files.id, `${files.domain} is known by its files alone: nothing can be published to it`]
-      ] as const)
-        assert.deepStrictEqual(misfitsOf((yield* create({ ...fitting, store_id })).text), [`Store: ${message}.`])
-      const foreign = yield* create({ ...fitting, entity: stranger.boots })
-      assert.deepStrictEqual(misfitsOf(foreign.text), ["Product, variant, collection or media file: no such entity."])
-      const unknown = yield* create({ ...fitting, entity: winter, field: "vendor" })
-      assert.match(String(misfitsOf(unknown.text)), /^Field: is a key of a product, not of a collection/)
-      assert.deepStrictEqual(yield* list, [])
+  it.effect(
+    "refuses stores of other accounts, unlinked stores, stores without a platform, and an overlapping drop",
+    () =>
+      Effect.gen(function* () {
+        const { create, files, fitting, list, open, winter } = yield* aShop
+        const stranger = yield* aShop
+        // Nothing can be published to it, so it cannot be chosen.
+        assert.notInclude((yield* open("/drops/new")).text, files.id)
+        for (const [store_id, message] of [
+          [stranger.store.id, "no such store is linked"],
+          ["5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "no such store is linked"],
+          ["x", "no such store is linked"],
+          [files.id, `${files.domain} has no platform: nothing can be published to it`]
+        ] as const)
+          assert.deepStrictEqual(misfitsOf((yield* create({ ...fitting, store_id })).text), [`Store: ${message}.`])
+        const foreign = yield* create({ ...fitting, entity: stranger.boots })
+        assert.deepStrictEqual(misfitsOf(foreign.text), ["Product, variant, collection or media file: no such entity."])
+        const unknown = yield* create({ ...fitting, entity: winter, field: "vendor" })
+        assert.match(String(misfitsOf(unknown.text)), /^Field: is a key of a product, not of a collection/)
+        assert.deepStrictEqual(yield* list, [])
 
-      const id = idOf(yield* create({ ...fitting, name: 'Twice "<b>"' }))
-      // The same form once more, by a double click.
-      const again = yield* create(fitting)
-      assertPage(again, 400)
-      assert.deepStrictEqual(misfitsOf(again.text), [
-        `Field: the drop &quot;Twice \\&quot;&lt;b>\\&quot;&quot; (${id}) has this field at the same time.`
-      ])
-      assert.lengthOf(yield* list, 1)
-    })
+        const id = idOf(yield* create({ ...fitting, name: 'Twice "<b>"' }))
+        // The same form once more, by a double click.
+        const again = yield* create(fitting)
+        assertPage(again, 400)
+        assert.deepStrictEqual(misfitsOf(again.text), [
+          `Field: the drop &quot;Twice \\&quot;&lt;b>\\&quot;&quot; (${id}) has this field at the same time.`
+        ])
+        assert.lengthOf(yield* list, 1)
+      })
   )
 
-  it.effect("the form may be opened with some of it filled in", () =>
+  it.effect("the form can be opened with some fields filled in", () =>
     Effect.gen(function* () {
       const { boots, open, store } = yield* aShop
       const query = new URLSearchParams({ entity: boots, store_id: store.id, field: "title", value: "</textarea><b>" })
@@ -332,7 +328,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("a drop of another account reads as an absent one", () =>
+  it.effect("a drop of another account is answered like a missing one", () =>
     Effect.gen(function* () {
       const { cancel, open } = yield* aShop
       const stranger = yield* aShop
@@ -347,7 +343,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("a form without the browser's own proof, or that cannot be kept, changes nothing", () =>
+  it.effect("a form without the CSRF token, or with U+0000, changes nothing", () =>
     Effect.gen(function* () {
       const { cancel, cookie, create, fitting, list } = yield* aShop
       const stranger = yield* aShop
@@ -367,7 +363,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("a value as long as a page is shown whole when asked for, and begins as it was written", () =>
+  it.effect("a long value is folded, and its whitespace is kept", () =>
     Effect.gen(function* () {
       const { actor, boots, cookie, csrf, open, store } = yield* aShop
       const long = `\n<script>alert(1)</script>${"é".repeat(4_000)}`
@@ -402,7 +398,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
     })
   )
 
-  it.effect("a text of many letters fits into the form in any script, and one that does not is told so", () =>
+  it.effect("a long text fits into the form in any script, and a longer one is refused", () =>
     Effect.gen(function* () {
       const { create, fitting, list } = yield* aShop
       const value = "机".repeat(30_000)
@@ -414,12 +410,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         refused,
         413,
         "Not accepted",
-        "The form is too long, so nothing came of it. Go back, make it shorter and send it again."
+        "The form is too long and was not saved. Go back, shorten it and send it again."
       )
     })
   )
 
-  it.effect("what is left of a drop is shown when its entity or its store is gone", () =>
+  it.effect("a drop is shown after its entity was deleted or its store unlinked", () =>
     Effect.gen(function* () {
       const { actor, boots, create, fitting, open, store } = yield* aShop
       const id = idOf(yield* create(fitting))
@@ -432,13 +428,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       yield* Effect.flatMap(Stores, ({ unlink }) => unlink(store.domain)).pipe(actingAs(actor))
       const rest = yield* open(`/drops/${id}`)
       assertPage(rest)
-      assert.include(
-        rest.text,
-        '<p class="quiet">There is none any more: the store that it would change is not linked.</p>'
-      )
+      assert.include(rest.text, '<p class="quiet">There are none: the store is no longer linked.</p>')
       const form = yield* open("/drops/new")
       assertPage(form)
-      assert.include(form.text, "<p>No store is linked that anything can be published to")
+      assert.include(form.text, "<p>No linked store has a platform")
     })
   )
 })

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
 import { renderToString } from "preact-render-to-string"
-import { EntityHistory } from "../../src/console/EntityHistory.tsx"
+import { EntityHistory } from "../../src/console/entities/EntityHistory.tsx"
 import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
 import type { HistoryEntry } from "../../src/drafts/History.ts"
 import { DropId } from "../../src/model/Ids.ts"
@@ -26,7 +26,7 @@ import {
 import { assertPage as assertWholePage, mainOf } from "./WholePage.ts"
 
 layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) => {
-  it.effect("find entities by words, and one by its id", () =>
+  it.effect("find entities by words or id", () =>
     Effect.gen(function* () {
       const { cookie, tent } = yield* aMerchant
       const all = textOf(yield* assertPage("/entities", cookie))
@@ -43,7 +43,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
-  it.effect("list entities page by page, each once, and refuse a page that the search did not give", () =>
+  it.effect("list each entity once over all pages, and refuse a cursor of another search", () =>
     Effect.gen(function* () {
       const { actor, cookie } = yield* aMerchant
       yield* Effect.forEach(Array.from({ length: 60 }), (_, index) =>
@@ -59,8 +59,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         path = /href="(\/entities\?search=peg[^"]*cursor[^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
         if (path !== undefined && pages === 1)
           assertRefusal(yield* ask(path.replace("peg", "tent"), { cookie }), 400, {
-            title: "Not there",
-            message: "This page of the list was not found by this search. Begin again at its first page.",
+            title: "Not found",
+            message: "This page does not belong to this search. Start again at its first page.",
             next: ["/entities", "To the entities"]
           })
       }
@@ -77,7 +77,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
-  it.effect("show an entity with its values, its stores, what belongs to it and its history, newest first", () =>
+  it.effect("show an entity with its values, stores, related entities and history, newest first", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, files, firstImport, shop, stove } = merchant
@@ -100,10 +100,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.match(
         text,
-        /Published Draft files\. example Never published never Known by its files alone tarn\. demo\. example Failed to publish Waiting to be published The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Publish /
+        /Published Draft files\. example Never published never Unpublished: the store has no platform tarn\. demo\. example Failed to publish Waiting to be published The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Publish /
       )
-      assert.include(text, "title The stove tarn.demo.example: Der Ofen handle stove the same")
-      assert.include(text, "tags a, b the same")
+      assert.include(text, "title The stove tarn.demo.example: Der Ofen handle stove none")
+      assert.include(text, "tags a, b none")
       assert.include(text, "my.own empty tarn.demo.example: x")
       const one = yield* entityNamed("variant", "stove-One").pipe(actingAs(actor))
       assert.include(page.text, `<dt>Variants</dt><dd><a href="/entity?id=${one}"><bdi>One</bdi></a></dd>`)
@@ -116,7 +116,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
           [
             "^History When Who Where What",
             line(3, "tarn\\. demo\\. example Publish failed: The demo shop was told to refuse:.*\\( DEMO_REFUSED \\)"),
-            line(3, "tarn\\. demo\\. example Publish asked for"),
+            line(3, "tarn\\. demo\\. example Publish requested"),
             line(3, "Catalog vendor : Fell → became Nobody &lt;b>"),
             line(2, "tarn\\. demo\\. example title : as in the catalog → became Der Ofen.*"),
             line(2, "files\\. example Added to the store")
@@ -132,7 +132,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
-  it.effect("show the newest of a long history, and more when they are asked for it", () =>
+  it.effect("show the newest entries of a long history, and more on request", () =>
     Effect.gen(function* () {
       const { actor, cookie, tent } = yield* aMerchant
       const { apply } = yield* CatalogChanges
@@ -151,7 +151,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
-  it.effect("publish the draft that they show to one store, and say so however often it is asked for", () =>
+  it.effect("publish the draft that they show to one store, also when the form is sent again", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, shop, stove } = yield* aMerchant
       const { ask: askFor, settle } = yield* Publishing
@@ -165,9 +165,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         ])
         .pipe(actingAs(actor))
       const page = yield* assertPage(`/entity?id=${stove}`, cookie)
-      // What is known by its files alone takes nothing.
+      // Nothing can be published to a store without a platform.
       assert.lengthOf([...page.text.matchAll(/action="\/entity\/publish"/g)], 1)
-      assert.include(textOf(page), "files. example Never published never Known by its files alone tarn.")
+      assert.include(textOf(page), "files. example Never published never Unpublished: the store has no platform tarn.")
       assert.include(
         page.text,
         '<button type="submit" class="plain" aria-label="Publish to tarn.demo.example">Publish</button>'
@@ -180,9 +180,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const after = yield* ask(done, { cookie: withNote(cookie, done) })
       assert.include(
         after.text,
-        `<div class="note" role="status"><p>The publish to tarn.demo.example is asked for. You need not wait here: its line under Stores says how far it is. <a href="/entity?id=${stove}">Look again</a></p></div>`
+        `<div class="note" role="status"><p>The publish to tarn.demo.example is requested and runs in the background. Its state is shown under Stores. <a href="/entity?id=${stove}">Reload</a></p></div>`
       )
-      const asks = [...textOf(after).matchAll(/Publish asked for/g)]
+      const asks = [...textOf(after).matchAll(/Publish requested/g)]
       assert.lengthOf(asks, 1)
       const pending = yield* askFor(stove, shop.id).pipe(actingAs(actor))
       assert(pending.outcome === "joined")
@@ -209,7 +209,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert(second.outcome === "joined")
       const [settled] = yield* settle([second.publicationId], () => Effect.void).pipe(actingAs(actor))
       assert.strictEqual(settled?.state, "published")
-      assert.lengthOf([...textOf(yield* shown).matchAll(/Publish asked for/g)], 2)
+      assert.lengthOf([...textOf(yield* shown).matchAll(/Publish requested/g)], 2)
       // An address says nothing but what the page knows, and of its own stores.
       for (const query of [`note=constructor&store_id=${shop.id}`, "note=asked&store_id=x", "note=asked"])
         for (const cookies of [cookie, withNote(cookie, `/entity?id=${stove}&${query}`)])
@@ -217,7 +217,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
-  it.effect("publish nothing that somebody else wrote after they were opened", () =>
+  it.effect("do not publish a draft that somebody changed after they were opened", () =>
     Effect.gen(function* () {
       const { actor, cookie, shop, stove } = yield* aMerchant
       const edit = (vendor: string) =>
@@ -231,17 +231,17 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       const refused = yield* ask("/entity/publish", { cookie, form: seen })
       assertWholePage(refused, 409)
       const alert =
-        '<div class="alert" role="alert"><p>Nothing was published to tarn.demo.example: the draft was changed after this page was opened. This is how it is now. Look at it, then publish it again.</p></div>'
+        '<div class="alert" role="alert"><p>Nothing was published to tarn.demo.example: the draft has changed since you opened this page. Check the current draft, then publish again.</p></div>'
       const now = mainOf(yield* ask(path, { cookie }))
       assert.strictEqual(mainOf(refused), now.replace("</h1>", `</h1>${alert}`))
-      assert.notInclude(now, "Publish asked for")
+      assert.notInclude(now, "Publish requested")
       const { hidden } = sectionsOf(refused.text, "/entity/publish")
       const published = yield* ask("/entity/publish", { cookie, form: hidden })
       assert.strictEqual(published.headers.get("location"), `${path}&note=asked&store_id=${shop.id}`)
     })
   )
 
-  it.effect("say why a store cannot be asked to take a draft", () =>
+  it.effect("show why a draft cannot be published to a store", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, files, shop, stove } = merchant
@@ -288,9 +288,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       yield* aReview(merchant)
       const current = sectionsOf((yield* ask(`/entity?id=${stove}`, { cookie })).text, "/entity/publish").hidden
       assertRefusal(yield* publish(current), 423, {
-        title: "An import comes first",
+        title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
       for (const [who, id] of [
@@ -299,11 +299,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         [cookie, bulb],
         [stranger.cookie, stranger.stove]
       ] as const)
-        assert.notInclude(textOf(yield* ask(`/entity?id=${id}`, { cookie: who })), "Publish asked for")
+        assert.notInclude(textOf(yield* ask(`/entity?id=${id}`, { cookie: who })), "Publish requested")
     })
   )
 
-  it.effect("lead to a drop of what they show, where a store can take one", () =>
+  it.effect("link to a new drop of the entity if a store has a platform", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, stove } = yield* aMerchant
       const { text } = yield* ask(`/entity?id=${stove}`, { cookie })
@@ -314,12 +314,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.notInclude((yield* ask(`/entity?id=${unsold}`, { cookie })).text, "Schedule a drop")
       assert.match(
         text,
-        /<dt>Changed<\/dt><dd><time [^<]*<\/time> <span class="quiet">in the catalog: stores' own values aside</
+        /<dt>Changed<\/dt><dd><time [^<]*<\/time> <span class="quiet">in the catalog, without store overrides</
       )
     })
   )
 
-  it.effect("read another account's entity as an absent one", () =>
+  it.effect("answer another account's entity like a missing one", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aMerchant
       const stranger = yield* aMerchant
@@ -330,7 +330,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
-  it("what a drop changed and published is its own, for whoever scheduled it", () => {
+  it("entries of a drop name the drop and who scheduled it", () => {
     const id = DropId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10")
     const entry: HistoryEntry = {
       at: fromMillis(0),
@@ -353,7 +353,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     assert.strictEqual(whoOf({ ...entry, drop: null }), '<td data-label="Who">ada@shop.example</td>')
   })
 
-  it("values that are read from the right stay on their side of the arrow", () => {
+  it("right-to-left values stay on their side of the arrow", () => {
     const entry: HistoryEntry = {
       at: fromMillis(0),
       draft_revision: 2,
@@ -372,7 +372,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     )
   })
 
-  it("an order names entities by links, and anything else is shown as it is", () => {
+  it("an order is shown as links to entities, other text unchanged", () => {
     const id = "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"
     const shown = (text: string) => renderToString(OrderOf({ text }))
     assert.strictEqual(shown(JSON.stringify([id])), `<ol><li><a href="/entity?id=${id}">${id}</a></li></ol>`)
@@ -383,7 +383,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     )
   })
 
-  it("what differs between two texts is of whole words, and all three parts are the text", () => {
+  it("a difference has whole words, and its three parts make up the text", () => {
     const parts = differenceOf("Keeps the snow out", "Keeps the rain out")
     assert.deepStrictEqual(parts, ["Keeps the ", "snow ", "out"])
     assert.deepStrictEqual(differenceOf("same", "same"), ["same", "", ""])

@@ -49,27 +49,24 @@ const title = (of: Store, value: string) => (entityId: Parameters<typeof Catalog
   CatalogChange.SetOverrides({ entityId, storeId: of.id, values: { title: value } })
 
 layer(PagesServer, { excludeTestServices: true })("the pages of data health", (it) => {
-  it.effect("nothing is known before somebody scans, and looking scans nothing", () =>
+  it.effect("before the first scan there are no results, and opening the page does not scan", () =>
     Effect.gen(function* () {
       const { actor, open } = yield* aShop
       const page = yield* open("/data-health?scanned=sync")
       assertPage(page)
       for (const dimension of HealthDimension.literals) {
-        assert.include(cardOf(page, dimension), "<p>Never scanned, so nothing is known.</p>")
+        assert.include(cardOf(page, dimension), "<p>Not scanned yet.</p>")
         assert.notInclude(cardOf(page, dimension), "<svg")
       }
       const list = yield* open("/data-health/issues?section=divergence")
       assertPage(list)
-      assert.include(
-        list.text,
-        '<p>Never scanned, so nothing is known. <a href="/data-health#divergence">Scan it first.</a></p>'
-      )
+      assert.include(list.text, '<p>Not scanned yet. <a href="/data-health#divergence">Scan it first.</a></p>')
       const { text } = yield* Effect.flatMap(DataHealth, ({ overview }) => overview()).pipe(actingAs(actor))
       assert.notInclude(text, '"scanned":true')
     })
   )
 
-  it.effect("a scan of all stores or of one shows its numbers as charts that are tables too", () =>
+  it.effect("a scan of all stores or of one shows its numbers as charts with tables for screen readers", () =>
     Effect.gen(function* () {
       const { a, actor, b, open, scan } = yield* aShop
       yield* Effect.gen(function* () {
@@ -88,7 +85,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
       assert.include(card, '<div class="note" role="status">Scanned just now.</div>')
       assert.include(card, '<p class="score"><strong>50</strong> of 100</p>')
       assert.match(card, /<svg class="bar bad" [^>]*role="img" aria-label="Score: 50 of 100">/)
-      assert.include(card, "<p>1 of 2 entities has an issue. 1 more on no store, so not checked.</p>")
+      assert.include(card, "<p>1 of 2 entities has an issue. 1 entity is on no store and not checked.</p>")
       assert.include(card, "<p>Recommended fields: <strong>0</strong> of 100. 2 of 2 entities lack one.</p>")
       assert.deepStrictEqual(rowsOf(card), [
         ["Required fields empty", "1", ""],
@@ -110,7 +107,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
       assert.deepStrictEqual(rowsOf(cardOf(ofB, "sync"))[2], ["Never published", "1", ""])
       assert.include(cardOf(ofB, "sync"), `href="/data-health/issues?section=sync-failed&amp;store_id=${b.id}"`)
       assert.include(cardOf(ofB, "sync"), `<option value="${b.id}" selected>${b.domain}</option>`)
-      assert.include(cardOf(yield* open("/data-health"), "sync"), "Never scanned")
+      assert.include(cardOf(yield* open("/data-health"), "sync"), "Not scanned yet")
 
       scanned(yield* scan({ dimension: "all" }), "/data-health?scanned=all")
       const all = yield* open("/data-health?scanned=all")
@@ -122,84 +119,79 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
     })
   )
 
-  it.effect(
-    "issues are walked by page, narrowed to a store and a language, and name entity, field and what is wrong",
-    () =>
-      Effect.gen(function* () {
-        const { a, accountId, actor, b, open, scan } = yield* aShop
-        const ids = yield* Effect.gen(function* () {
-          const ids = yield* Effect.forEach(Array.from({ length: 30 }), (_, index) =>
-            anEntity("product", { title: `Tent ${index}` }, { on: [a, b] })
-          )
-          yield* (yield* CatalogChanges).apply(ids.map(title(b, "<script>alert(1)</script>")))
-          const [first] = ids
-          yield* (yield* CatalogChanges).apply(
-            first === undefined
-              ? []
-              : [CatalogChange.Identify({ entityId: first, storeId: a.id, platformId: "demo://first" })]
-          )
-          yield* refresh(accountId, a, {
-            translations: [aTranslation("product", "demo://first", "de", "Tent", ["Zelt", "digest of another"])]
-          })
-          return [...ids].sort()
-        }).pipe(actingAs(actor), Effect.orDie)
-        yield* scan({ dimension: "all" })
-
-        const first = yield* open(`/data-health/issues?section=divergence`)
-        assertPage(first)
-        assert.include(first.text, "<p>30 issues, one for each entity and store, as of the scan at <time")
-        const rows = rowsOf(first.text)
-        assert.lengthOf(rows, 25)
-        assert.deepStrictEqual(rows[0]?.slice(1), [
-          b.domain,
-          "title : &lt;script>alert(1)&lt;/script>",
-          "Differs from the canonical value, and from other stores that it is compared with."
-        ])
-        assert.match(String(rows[0]?.[0]), /^Tent \d+ Product$/)
-        const linked = [...first.text.matchAll(/href="\/entity\?id=([^"]+)"/g)].map(([, id]) => id)
-        assert.deepStrictEqual(linked, ids.slice(0, 25))
-        assert.include(first.text, "<span>Page 1 of 2</span>")
-        assert.notInclude(first.text, "Previous page")
-        assert.include(
-          first.text,
-          '<a href="/data-health/issues?section=divergence&amp;page=2" rel="next">Next page</a>'
+  it.effect("issues are listed by page, filtered by store and language, with entity, field and problem", () =>
+    Effect.gen(function* () {
+      const { a, accountId, actor, b, open, scan } = yield* aShop
+      const ids = yield* Effect.gen(function* () {
+        const ids = yield* Effect.forEach(Array.from({ length: 30 }), (_, index) =>
+          anEntity("product", { title: `Tent ${index}` }, { on: [a, b] })
         )
-
-        const second = yield* open("/data-health/issues?section=divergence&page=2")
-        assert.lengthOf(rowsOf(second.text), 5)
-        assert.include(second.text, "<span>Page 2 of 2</span>")
-        assert.include(second.text, '<a href="/data-health/issues?section=divergence" rel="prev">Previous page</a>')
-        assert.notInclude(second.text, "Next page")
-
-        const beyond = yield* open("/data-health/issues?section=divergence&page=9")
-        assertPage(beyond)
-        assert.include(beyond.text, "<p>The list does not reach so far.</p>")
-        assert.include(beyond.text, '<a href="/data-health/issues?section=divergence&amp;page=2" rel="prev">')
-        for (const odd of ["x", "0", "-3", ""]) {
-          const page = yield* open(`/data-health/issues?section=divergence&page=${odd}`)
-          assert.include(page.text, "<span>Page 1 of 2</span>", odd)
-        }
-
-        const ofA = yield* open(`/data-health/issues?section=divergence&store_id=${a.id}`)
-        assert.match(mainOf(ofA), /<p>There is no issue, as of the scan at <time[^>]*>[^<]*<\/time>\.<\/p><\/main>$/)
-        const ofB = yield* open(`/data-health/issues?section=divergence&store_id=${b.id}`)
-        assert.include(ofB.text, `<a href="/data-health/issues?section=divergence&amp;store_id=${b.id}&amp;page=2"`)
-        assert.include(ofB.text, `<option value="${b.id}" selected>`)
-
-        const outdated = yield* open("/data-health/issues?section=translations-outdated&store_id=&locale=de")
-        assertPage(outdated)
-        assert.deepStrictEqual(
-          rowsOf(outdated.text).map((row) => row.slice(1)),
-          [[a.domain, "de", "title", "The text changed after it was translated."]]
+        yield* (yield* CatalogChanges).apply(ids.map(title(b, "<script>alert(1)</script>")))
+        const [first] = ids
+        yield* (yield* CatalogChanges).apply(
+          first === undefined
+            ? []
+            : [CatalogChange.Identify({ entityId: first, storeId: a.id, platformId: "demo://first" })]
         )
-        assert.include(outdated.text, '<option value="de" selected>de</option>')
-        const french = yield* open("/data-health/issues?section=translations-outdated&locale=fr")
-        assert.include(french.text, "There is no issue")
-        assert.include(french.text, '<option value="fr" selected>fr</option>')
-      })
+        yield* refresh(accountId, a, {
+          translations: [aTranslation("product", "demo://first", "de", "Tent", ["Zelt", "digest of another"])]
+        })
+        return [...ids].sort()
+      }).pipe(actingAs(actor), Effect.orDie)
+      yield* scan({ dimension: "all" })
+
+      const first = yield* open(`/data-health/issues?section=divergence`)
+      assertPage(first)
+      assert.include(first.text, "<p>30 issues, one for each entity and store, as of the scan at <time")
+      const rows = rowsOf(first.text)
+      assert.lengthOf(rows, 25)
+      assert.deepStrictEqual(rows[0]?.slice(1), [
+        b.domain,
+        "title : &lt;script>alert(1)&lt;/script>",
+        "Differs from the canonical value and from comparable stores."
+      ])
+      assert.match(String(rows[0]?.[0]), /^Tent \d+ Product$/)
+      const linked = [...first.text.matchAll(/href="\/entity\?id=([^"]+)"/g)].map(([, id]) => id)
+      assert.deepStrictEqual(linked, ids.slice(0, 25))
+      assert.include(first.text, "<span>Page 1 of 2</span>")
+      assert.notInclude(first.text, "Previous page")
+      assert.include(first.text, '<a href="/data-health/issues?section=divergence&amp;page=2" rel="next">Next page</a>')
+
+      const second = yield* open("/data-health/issues?section=divergence&page=2")
+      assert.lengthOf(rowsOf(second.text), 5)
+      assert.include(second.text, "<span>Page 2 of 2</span>")
+      assert.include(second.text, '<a href="/data-health/issues?section=divergence" rel="prev">Previous page</a>')
+      assert.notInclude(second.text, "Next page")
+
+      const beyond = yield* open("/data-health/issues?section=divergence&page=9")
+      assertPage(beyond)
+      assert.include(beyond.text, "<p>There are no more issues.</p>")
+      assert.include(beyond.text, '<a href="/data-health/issues?section=divergence&amp;page=2" rel="prev">')
+      for (const odd of ["x", "0", "-3", ""]) {
+        const page = yield* open(`/data-health/issues?section=divergence&page=${odd}`)
+        assert.include(page.text, "<span>Page 1 of 2</span>", odd)
+      }
+
+      const ofA = yield* open(`/data-health/issues?section=divergence&store_id=${a.id}`)
+      assert.match(mainOf(ofA), /<p>There are no issues, as of the scan at <time[^>]*>[^<]*<\/time>\.<\/p><\/main>$/)
+      const ofB = yield* open(`/data-health/issues?section=divergence&store_id=${b.id}`)
+      assert.include(ofB.text, `<a href="/data-health/issues?section=divergence&amp;store_id=${b.id}&amp;page=2"`)
+      assert.include(ofB.text, `<option value="${b.id}" selected>`)
+
+      const outdated = yield* open("/data-health/issues?section=translations-outdated&store_id=&locale=de")
+      assertPage(outdated)
+      assert.deepStrictEqual(
+        rowsOf(outdated.text).map((row) => row.slice(1)),
+        [[a.domain, "de", "title", "The text changed after it was translated."]]
+      )
+      assert.include(outdated.text, '<option value="de" selected>de</option>')
+      const french = yield* open("/data-health/issues?section=translations-outdated&locale=fr")
+      assert.include(french.text, "There are no issues")
+      assert.include(french.text, '<option value="fr" selected>fr</option>')
+    })
   )
 
-  it.effect("duplicate SKUs are listed by SKU, and issues of variants name product, SKU and reason", () =>
+  it.effect("duplicate SKUs are listed by SKU, and issues of variants show product, SKU and reason", () =>
     Effect.gen(function* () {
       const { a, actor, b, open, scan } = yield* aShop
       yield* Effect.gen(function* () {
@@ -228,7 +220,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
     })
   )
 
-  it.effect("titles as long, as foreign or as absent as they may be are text", () =>
+  it.effect("long, right-to-left, HTML-like and empty titles are shown as text", () =>
     Effect.gen(function* () {
       const { a, actor, open, scan } = yield* aShop
       const long = `<script>alert("1")</script>${"é".repeat(4_000)}`
@@ -249,7 +241,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
     })
   )
 
-  it.effect("a form without the browser's own proof scans nothing", () =>
+  it.effect("a form without the CSRF token scans nothing", () =>
     Effect.gen(function* () {
       const { actor, cookie } = yield* aShop
       const stranger = yield* aShop
@@ -262,7 +254,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
     })
   )
 
-  it.effect("a store of another account reads as an absent one", () =>
+  it.effect("a store of another account is answered like a missing one", () =>
     Effect.gen(function* () {
       const { open, scan } = yield* aShop
       const stranger = yield* aShop
@@ -276,7 +268,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
     })
   )
 
-  it.effect("what is no list, no store, no dimension is said", () =>
+  it.effect("refuses unknown lists, stores and dimensions", () =>
     Effect.gen(function* () {
       const { open, scan } = yield* aShop
       const sections = HealthSection.literals.join(", ")

@@ -50,12 +50,12 @@ const forms = [
 
 const unreadable = {
   title: "Not understood",
-  message: "A decision of the form is not readable: nothing was decided. Open the import again and repeat it there.",
+  message: "The form has an invalid decision, so nothing was decided. Open the import again and repeat it there.",
   next: ["/imports", "To the imports"]
 } as const
 
 layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) => {
-  it.effect("list every import with its state and what it brings", () =>
+  it.effect("list every import with its state and its changes", () =>
     Effect.gen(function* () {
       const { cookie, firstImport, id } = yield* reviewing
       const page = yield* assertPage("/imports", cookie)
@@ -68,13 +68,13 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       )
       for (const each of [id, firstImport]) assert.include(page.text, `<a href="/import?id=${each}">Refresh</a>`)
       const beyond = yield* ask("/imports?from=999", { cookie })
-      assert.include(textOf(beyond), "There are none from here on.")
+      assert.include(textOf(beyond), "There are no more imports.")
       assert.include(beyond.text, '<a href="/imports">To the newest</a>')
       assert.notInclude((yield* ask("/imports?from=x", { cookie })).text, 'aria-label="Pages')
     })
   )
 
-  it.effect("show an import under review with its conflicts side by side, and what differs", () =>
+  it.effect("show an import under review with its conflicts side by side and their differences marked", () =>
     Effect.gen(function* () {
       const { cookie, id, stove, tent } = yield* reviewing
       const page = yield* assertPage(`/import?id=${id}`, cookie)
@@ -111,7 +111,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("show what a file brings, and what is not kept of it", () =>
+  it.effect("show the changes of a file, and its columns that are not imported", () =>
     Effect.gen(function* () {
       const { actor, cookie, files } = yield* aMerchant
       const folder = mkdtempSync(join(tmpdir(), "import-pages-"))
@@ -132,13 +132,13 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.include(text, "Products 2 0 0 Read: 2 variants and 0 images.")
       assert.include(
         text,
-        "Columns that are not kept, with their filled cells: Cost per item (1). A publish leaves them as they are in the shop."
+        "Columns that are not imported, with the number of filled cells: Cost per item (1). Publishing does not change them in the shop."
       )
       assert.notInclude(text, "Conflicts")
     })
   )
 
-  it.effect("say why an import has failed", () =>
+  it.effect("show why an import has failed", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, shop } = merchant
@@ -154,12 +154,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.include(page.text, `<div class="alert" role="alert"><p>${why}</p></div>`)
       assert.notInclude(page.text, 'action="/import/')
       // Nothing was read, so nothing is counted.
-      assert.notInclude(page.text, "What it brings")
+      assert.notInclude(page.text, ">Summary<")
       assert.include(textOf(yield* ask("/imports", { cookie })), `Failed Nothing was read ${why}`)
     })
   )
 
-  it.effect("decide conflicts one by one, as whoever is signed in, and accept: drafts stay where they were kept", () =>
+  it.effect("decide conflicts one by one as the signed-in user and accept: kept drafts stay", () =>
     Effect.gen(function* () {
       const { actor, decisions, email, id, merchant, post, stove, tent } = yield* reviewing
       const nothing = yield* post("/import/decide")
@@ -177,7 +177,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const page = yield* ask(`/import?id=${id}&note=decided`, {
         cookie: withNote(merchant.cookie, `/import?id=${id}&note=decided`)
       })
-      assert.include(textOf(page), "Your decisions are kept. They take effect when you accept the import.")
+      assert.include(textOf(page), "Your decisions are saved. They take effect when you accept the import.")
       assert.include(textOf(page), `Decided by ${email}`)
       assert.include(textOf(page), "1 conflict is undecided")
       assert.notInclude(textOf(page), "Accept the import")
@@ -202,7 +202,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("accept with the choices of the same form: every draft that was kept stays", () =>
+  it.effect("accept with the choices of the same form: kept drafts stay", () =>
     Effect.gen(function* () {
       const { actor, cookie, decisions, email, id, merchant, post, stove, tent } = yield* reviewing
       // The choices and the acceptance are one form, which names each conflict.
@@ -233,7 +233,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("decide the undecided in one way and accept: the choices of the form come first", () =>
+  it.effect("accept with one decision for all undecided conflicts: choices of the form come first", () =>
     Effect.gen(function* () {
       const { decisions, email, id, merchant, post } = yield* reviewing
       yield* post("/import/accept", { "conflict-2": "keep_draft", rest: "take_store" })
@@ -245,7 +245,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("refuse to accept with an undecided conflict, and keep nothing of the form", () =>
+  it.effect("refuse to accept with an undecided conflict, and save no choice of the form", () =>
     Effect.gen(function* () {
       const { decisions, id, post, run } = yield* reviewing
       const next = [`/import?id=${id}`, "To the import"] as const
@@ -255,7 +255,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       ] as const)
         assertRefusal(yield* post("/import/accept", form), 400, {
           title: "Not accepted yet",
-          message: `${open} undecided. Choose our draft or the store's value for each, then accept the import. Nothing was written, and no choice of the form was kept.`,
+          message: `${open} undecided. Choose our draft or the store's value for each, then accept the import. Nothing was written, and your choices were not saved.`,
           next
         })
       for (const bad of [{ rest: "both" }, { "conflict-1": "both", rest: "take_store" }])
@@ -268,7 +268,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("list what leaves the store, and take more than ten entities off it only when that is confirmed", () =>
+  it.effect("list removed entities, and remove more than ten only after confirmation", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { accountId, actor, cookie, shop } = merchant
@@ -294,10 +294,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.match(list, /<bdi>&lt;b><\/bdi><\/a> <span class="quiet">Variant<\/span>/)
       assert.include(
         textOf(page),
-        "No longer in the store Accepting takes these from tarn.demo.example. They stay in the catalog and on other stores."
+        "No longer in the store Accepting removes these from tarn.demo.example. They stay in the catalog and on other stores."
       )
       assert.match(page.text, /<label class="pick"><input type="checkbox" name="remove" [^>]*\bvalue="11"/)
-      assert.include(textOf(page), "Yes, take these 11 entities off tarn.demo.example")
+      assert.include(textOf(page), "Yes, remove these 11 entities from tarn.demo.example")
       // Decisions alone are saved without it.
       assert.match(page.text, /formaction="\/import\/decide"[^>]* formnovalidate/)
 
@@ -305,8 +305,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const post = (path: string, form: Readonly<Record<string, string>>) =>
         ask(path, { cookie, form: { csrf, id, ...form } })
       const removals =
-        "The import takes 11 entities off tarn.demo.example. Confirm that on its page, or discard the import."
-      const nothing = "Nothing was written, and no choice of the form was kept."
+        "The import removes 11 entities from tarn.demo.example. Confirm that on its page, or discard the import."
+      const nothing = "Nothing was written, and your choices were not saved."
       for (const [form, message] of [
         [{ rest: "take_store" }, `${removals} ${nothing}`],
         // What another page of the import counted.
@@ -331,12 +331,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.lengthOf(yield* stored, before.length - 11)
       assert.include(
         textOf(yield* ask(`/import?id=${id}`, { cookie })),
-        "No longer in the store Accepted, the import takes these from tarn.demo.example."
+        "No longer in the store The import removes these from tarn.demo.example."
       )
     })
   )
 
-  it.effect("are of the user who accepts them, in the import and in the history of what they change", () =>
+  it.effect("name the user who accepts them in the import and in the history", () =>
     Effect.gen(function* () {
       const { actor, cookie, email, id, merchant, post, run, tent } = yield* reviewing
       // The command line began it.
@@ -367,7 +367,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("discard an import: nothing of it is written, and it cannot be decided about again", () =>
+  it.effect("discard an import: nothing is written, and it cannot be decided again", () =>
     Effect.gen(function* () {
       const { cookie, id, post, run } = yield* reviewing
       const answer = yield* post("/import/discard")
@@ -379,7 +379,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       for (const [path, form] of forms.filter(([path]) => path !== "/import/discard"))
         assertRefusal(yield* post(path, form), 400, {
           title: "Not accepted",
-          message: "This import was discarded already: nothing about it can be decided any more.",
+          message: "This import was discarded already: it can no longer be decided.",
           next: [`/import?id=${id}`, "To the import"]
         })
       assert.strictEqual((yield* run).phase, "discarded")
@@ -387,7 +387,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("say so when an import was applied already", () =>
+  it.effect("refuse decisions on an applied import", () =>
     Effect.gen(function* () {
       const { firstImport, post } = yield* reviewing
       const again = yield* post("/import/accept", { id: firstImport })
@@ -398,13 +398,13 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       for (const [path, form] of forms.filter(([path]) => path !== "/import/accept"))
         assertRefusal(yield* post(path, { ...form, id: firstImport }), 400, {
           title: "Not accepted",
-          message: "This import was accepted and applied already: nothing about it can be decided any more.",
+          message: "This import was accepted and applied already: it can no longer be decided.",
           next: [`/import?id=${firstImport}`, "To the import"]
         })
     })
   )
 
-  it.effect("refuse what is no decision, or decides no conflict of the import, as a whole", () =>
+  it.effect("refuse a form with an invalid decision or an unknown conflict as a whole", () =>
     Effect.gen(function* () {
       const { decisions, id, post } = yield* reviewing
       const good = { "conflict-1": "keep_draft" }
@@ -424,7 +424,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
     })
   )
 
-  it.effect("read another account's import as an absent one, and take no foreign forms", () =>
+  it.effect("answer another account's import like a missing one, and refuse forms from other sites", () =>
     Effect.gen(function* () {
       const { cookie, csrf, decisions, id, post, run } = yield* reviewing
       const stranger = yield* reviewing

@@ -29,7 +29,7 @@ const opened = Effect.gen(function* () {
 })
 
 layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (it) => {
-  it.effect("are created with scopes and an expiry, shown once, and open the API at once", () =>
+  it.effect("are created with scopes and an expiry, shown once, and work at once", () =>
     Effect.gen(function* () {
       const { accountId, cookie, create } = yield* opened
       const answer = yield* create({ name: " Warehouse <&> ", access: "write", expires: "2999-12-31" })
@@ -52,7 +52,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
     })
   )
 
-  it.effect("a form that is sent twice makes one key, which both answers show", () =>
+  it.effect("a form that is sent twice creates one key, and both answers show it", () =>
     Effect.gen(function* () {
       const { accountId, hidden, send } = yield* opened
       const form = { name: "Twice", access: "read", expires: "" }
@@ -64,12 +64,12 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       // The same number for another key: what was made is said, and no secret.
       const other = yield* send({ ...form, name: "Another" })
       assert.strictEqual(other.status, 409)
-      assert.include(other.text, "This form created its key already.")
+      assert.include(other.text, "This form has created its key already")
       assert.notInclude(other.text, "pk_live_")
       assert.notStrictEqual(sectionsOf(other.text, "/settings/keys").hidden.id, hidden.id)
       const older = yield* send({ ...form, id: "" })
       assert.strictEqual(older.status, 400)
-      assert.include(older.text, "The form: is from an older page; send it once more.")
+      assert.include(older.text, "The form: is from an older page; send it again.")
       assert.lengthOf(yield* (yield* ApiKeys).list(accountId), 2)
     })
   )
@@ -77,15 +77,10 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
   for (const [what, form, field, message] of [
     ["no name", { name: " " }, "name", "Name: must have 1 to 200 characters."],
     ["a name of two lines", { name: "a\nb" }, "name", "Name: must be one line of valid text."],
-    ["a day that was", { name: "x", expires: "2020-01-31" }, "expires", "Expires: lies in the past."],
-    [
-      "a day that is none",
-      { name: "x", expires: "2999-02-30" },
-      "expires",
-      "Expires: must be a day of the calendar, such as 2027-01-31."
-    ]
+    ["a past date", { name: "x", expires: "2020-01-31" }, "expires", "Expires: lies in the past."],
+    ["an invalid date", { name: "x", expires: "2999-02-30" }, "expires", "Expires: must be a date, such as 2027-01-31."]
   ] as const)
-    it.effect(`${what} is said at its field, with what was filled in`, () =>
+    it.effect(`${what}: the problem is shown at its field, and the input is kept`, () =>
       Effect.gen(function* () {
         const { accountId, create } = yield* opened
         const answer = yield* create({ access: "write", ...form })
@@ -103,7 +98,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       })
     )
 
-  it.effect("are revoked, at once; a key of another account reads as an absent one", () =>
+  it.effect("are revoked at once; a key of another account is answered like a missing one", () =>
     Effect.gen(function* () {
       const { apiKey, cookie, page } = yield* opened
       const stranger = yield* opened
@@ -143,7 +138,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
     })
   )
 
-  it.effect("a form without the browser's own proof changes nothing", () =>
+  it.effect("a form without the CSRF token changes nothing", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* opened
       const stranger = yield* opened
@@ -153,7 +148,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
     })
   )
 
-  it.effect("the stylesheet may be kept for good, and no page needs anything else", () =>
+  it.effect("the stylesheet is cached forever, and pages load nothing else", () =>
     Effect.gen(function* () {
       const { page } = yield* opened
       assert.include(page.text, `<link rel="stylesheet" href="${stylesheetPath}"/>`)

@@ -131,8 +131,8 @@ const toStart = ["/", "To the start page"] as const
 
 export const assertNotThere = (answer: Answer) =>
   assertRefusal(answer, 404, {
-    title: "Not there",
-    message: "There is no such record. It may have been removed meanwhile.",
+    title: "Not found",
+    message: "There is no such record. It may have been removed.",
     next: toStart
   })
 

@@ -79,7 +79,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("a link is good for a day, a newer one takes its place, and using it signs the user out elsewhere", () =>
+  it.effect("a link is valid for a day or until a newer one, and using it ends the user's other sessions", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aPerson("grace@example.com")
       const old = yield* invite(accountId, "grace@example.com")
@@ -95,7 +95,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("an e-mail signs in to one account", () =>
+  it.effect("an e-mail address belongs to one account", () =>
     Effect.gen(function* () {
       const users = yield* Users
       yield* aPerson("mary@example.com")
@@ -111,7 +111,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("with e-mail and password, and goes on where it came from, never elsewhere", () =>
+  it.effect("with e-mail and password, and continues with a page of this service only", () =>
     Effect.gen(function* () {
       const email = "joan@example.com"
       yield* aPerson(email)
@@ -149,7 +149,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
   )
 
   it.effect(
-    "says the same of a wrong password, an unknown e-mail, a user without a password and one who is disabled",
+    "gives the same answer for a wrong password, an unknown e-mail, a user without a password and a disabled user",
     () =>
       Effect.gen(function* () {
         const users = yield* Users
@@ -176,7 +176,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       })
   )
 
-  it.effect("waits after five failures in 15 minutes, known or not, however many come at once", () =>
+  it.effect("refuses after five failures in 15 minutes, for known and unknown e-mails, also concurrently", () =>
     Effect.gen(function* () {
       yield* aPerson("hedy@example.com")
       for (const email of ["hedy@example.com", "unknown@example.com"]) {
@@ -208,7 +208,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("a browser that signed in before is not locked out by strangers, and has five failures of its own", () =>
+  it.effect("failures of others do not lock out a known browser, which has five failures of its own", () =>
     Effect.gen(function* () {
       const email = "vera@example.com"
       const { accountId, device } = yield* aPerson(email)
@@ -254,7 +254,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("a user's twenty newest browsers are known", () =>
+  it.effect("the twenty newest browsers of a user are known", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const email = "cecilia@example.com"
@@ -272,7 +272,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("takes forms from its own pages only", () =>
+  it.effect("accepts forms from its own pages only", () =>
     Effect.gen(function* () {
       const form = { email: "nobody@example.com", password }
       assertErrorPage(yield* signIn(form, { origin: "https://evil.example" }), 403, /did not come from/)
@@ -324,7 +324,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("a browser that signs in again leaves no session behind", () =>
+  it.effect("signing in again ends the earlier session of the browser", () =>
     Effect.gen(function* () {
       const email = "ida@example.com"
       const { cookie } = yield* aPerson(email)
@@ -337,29 +337,27 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect(
-    "a form of somebody who is no longer signed in: nothing comes of it, and its page is opened afterwards",
-    () =>
-      Effect.gen(function* () {
-        const base = yield* BaseUrl
-        for (const [referer, to] of [
-          [`${base}/drops/new?name=A`, "/drops/new?name=A"],
-          ["https://evil.example/drops/new", "/"],
-          [`${base}//evil.example/`, "/"],
-          ["nowhere", "/"]
-        ] as const) {
-          const sent = yield* ask("/drops", { form: { name: "A" }, headers: { referer } })
-          const asked = `/sign-in?${new URLSearchParams({ return_to: to, unsent: "form" })}`
-          assert.deepStrictEqual([sent.status, sent.headers.get("location")], [303, asked])
-          const page = yield* ask(asked)
-          assert.include(page.text, "nothing came of what you just sent")
-          assert.strictEqual(sectionsOf(page.text, "/sign-in").hidden.return_to, to)
-        }
-        assert.notInclude((yield* ask("/sign-in?unsent=%3Cb%3E")).text, 'role="alert"')
-      })
+  it.effect("a form without a session is not carried out, and its page opens after sign-in", () =>
+    Effect.gen(function* () {
+      const base = yield* BaseUrl
+      for (const [referer, to] of [
+        [`${base}/drops/new?name=A`, "/drops/new?name=A"],
+        ["https://evil.example/drops/new", "/"],
+        [`${base}//evil.example/`, "/"],
+        ["nowhere", "/"]
+      ] as const) {
+        const sent = yield* ask("/drops", { form: { name: "A" }, headers: { referer } })
+        const asked = `/sign-in?${new URLSearchParams({ return_to: to, unsent: "form" })}`
+        assert.deepStrictEqual([sent.status, sent.headers.get("location")], [303, asked])
+        const page = yield* ask(asked)
+        assert.include(page.text, "so the form was not saved")
+        assert.strictEqual(sectionsOf(page.text, "/sign-in").hidden.return_to, to)
+      }
+      assert.notInclude((yield* ask("/sign-in?unsent=%3Cb%3E")).text, 'role="alert"')
+    })
   )
 
-  it.effect("a user who is disabled is signed out at once, and their forms do nothing", () =>
+  it.effect("disabling a user ends the sessions at once, and their forms are refused", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const opened = yield* ask("/settings/keys", { cookie })
@@ -383,7 +381,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
     })
   )
 
-  it.effect("a cookie that is none is nobody's, and a user's last use is written once a minute", () =>
+  it.effect("an invalid cookie is ignored, and the last use of a session is written once a minute", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       for (const cookie of [
@@ -413,7 +411,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
 layer(pagesServer({ signInFailuresPerAddress: 4, trustedProxies: 1 }), { excludeTestServices: true })(
   "failures of an address",
   (it) => {
-    it.effect("are counted for whatever e-mails; what succeeds is not", () =>
+    it.effect("are counted over all e-mails; successful sign-ins are not", () =>
       Effect.gen(function* () {
         yield* aPerson("ada@example.com")
         const from = (address: string, email: string, given = "no") =>

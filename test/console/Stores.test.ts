@@ -25,7 +25,7 @@ const importsOf = ({ actor }: Effect.Effect.Success<typeof aMerchant>) =>
   Effect.flatMap(Imports, ({ list }) => list).pipe(actingAs(actor))
 
 layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => {
-  it.effect("shows each store, how its entities stand, and what it did not take", () =>
+  it.effect("shows each store with its counts by publish state and its failures", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       yield* aFailure(merchant)
@@ -38,7 +38,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: known by its files alone Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 being published 2 waiting to be published 1 failed to publish 1 never published Publish all changes Refresh Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages en Currency USD Last import never 1 entities Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages en Currency EUR Last import \d{4}-\d\d-\d\d \d\d:\d\d UTC 7 published 0 being published 2 waiting to be published 1 failed to publish 1 never published Publish all changes Refresh Failed to publish/
       )
       assert.match(
         text,
@@ -59,11 +59,11 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.notInclude(page.text, `store_id=${merchant.files.id}`)
       assert.lengthOf([...page.text.matchAll(/action="\/stores\/refresh"/g)], 1)
       const other = yield* aMerchant
-      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "no entity")
+      assert.include(textOf(yield* ask("/stores", { cookie: other.cookie })), "Failed to publish None.")
     })
   )
 
-  it.effect("counts the entities whose last publish failed, which are as many as its list and Data health have", () =>
+  it.effect("counts failed entities in agreement with the list of failures and Data health", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { actor, cookie, shop } = merchant
@@ -92,7 +92,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     })
   )
 
-  it.effect("refreshes a store in the background, and shows the one that runs instead of a second one", () =>
+  it.effect("refreshes a store in the background, and shows a running refresh instead of starting a second one", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop } = merchant
@@ -113,7 +113,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     })
   )
 
-  it.effect("says what is being read, and begins no second refresh of it", () =>
+  it.effect("shows a store that is being read, and starts no second refresh of it", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, shop } = merchant
@@ -134,7 +134,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const run = yield* ask(location, { cookie })
       assert.include(
         textOf(run),
-        "The store is being read and compared with the catalog. Nothing is written before you accept it. You need not wait here. Look again State Being read"
+        "The store is being read and compared with the catalog. Nothing is written before you accept it. You can leave this page. Reload State Being read"
       )
       assert.notInclude(run.text, 'action="/import/')
       const id = location.slice(location.indexOf("=") + 1)
@@ -154,9 +154,9 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const { hidden } = sectionsOf((yield* ask("/stores", { cookie })).text, "/stores/refresh")
       const id = yield* aReview(merchant)
       assertRefusal(yield* ask("/stores/refresh", { cookie, form: { ...hidden, id: shop.id } }), 423, {
-        title: "An import comes first",
+        title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.lengthOf(yield* importsOf(merchant), 2)
@@ -169,7 +169,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
     })
   )
 
-  it.effect("publishes all that a store waits for: says what, products first, and what could not be asked for", () =>
+  it.effect("publishes all changes of a store, products first, and lists the refused ones", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, shop, stove } = yield* aMerchant
       const path = `/stores/publish?id=${shop.id}`
@@ -177,7 +177,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.notInclude((yield* ask("/stores", { cookie })).text, "/stores/publish")
       assert.strictEqual(
         textOf(yield* assertPage(path, cookie)),
-        "Publish to Tarn &amp; Tern All stores Nothing waits to be published."
+        "Publish to Tarn &amp; Tern All stores There is nothing to publish."
       )
       const { lamp, lamps } = yield* Effect.gen(function* () {
         const on = [shop, files]
@@ -196,7 +196,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const page = yield* assertPage(path, cookie)
       assert.match(
         textOf(page),
-        /All stores 4 drafts wait to be published: 2 products 1 collection 1 variant Products are asked for first: .* Publish all of it$/
+        /All stores 4 unpublished drafts: 2 products 1 collection 1 variant Products are published first, .* Publish all$/
       )
       const { hidden } = sectionsOf(page.text, "/stores/publish")
       const first = { csrf: csrfOf(page), id: shop.id, part: "products", after: "00000000-0000-0000-0000-000000000000" }
@@ -205,17 +205,17 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const asked = yield* publish(hidden)
       assert.match(
         textOf(asked),
-        /All stores Asked for 2\. They are published in the background\. 1 draft waits to be published: 1 collection 3 are being published already\. Collections and variants need .* Go on with the rest$/
+        /All stores 2 publishes requested\. Publishing runs in the background\. 1 unpublished draft: 1 collection 3 are being published already\. Collections and variants depend .* Continue with the rest$/
       )
       // A second click finds what the first one did.
       const again = yield* publish(hidden)
-      assert.strictEqual(textOf(again), textOf(asked).replace("Asked for 2", "Asked for 0"))
+      assert.strictEqual(textOf(again), textOf(asked).replace("2 publishes requested", "0 publishes requested"))
       const rest = sectionsOf(asked.text, "/stores/publish").hidden
       assert.deepStrictEqual(rest, { ...first, part: "others" })
       const early = yield* publish(rest)
       assert.include(
         early.text,
-        `<div class="note" role="status"><p>Asked for 0. They are published in the background.</p><p>1 could not be asked for, because:</p><ul><li><a href="/entity?id=${lamps}"><bdi>Lamps &lt;b></bdi></a>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li></ul></div>`
+        `<div class="note" role="status"><p>0 publishes requested. Publishing runs in the background.</p><p>1 could not be published:</p><ul><li><a href="/entity?id=${lamps}"><bdi>Lamps &lt;b></bdi></a>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li></ul></div>`
       )
       assert.notInclude(early.text, 'action="/stores/publish"')
       yield* Effect.gen(function* () {
@@ -227,12 +227,12 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const last = textOf(yield* publish(rest))
       assert.match(
         last,
-        /Asked for 1\. They are published in the background\. Nothing waits to be published\. 2 are being published already/
+        /1 publish requested\. Publishing runs in the background\. There is nothing to publish\. 2 are being published already/
       )
     })
   )
 
-  it.effect("publishes nothing to stores that are not there, take nothing or are somebody else's", () =>
+  it.effect("does not publish to unknown stores, stores without a platform or stores of other accounts", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const stranger = yield* aMerchant
@@ -249,7 +249,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       }
       const nowhere = {
         title: "Nothing can be published to this store",
-        message: "files.example is known by its files alone: there is no platform to publish to.",
+        message: "files.example has no platform to publish to.",
         next: ["/stores", "To the stores"]
       } as const
       assertRefusal(yield* publish({ ...hidden, id: files.id }), 400, nowhere)
@@ -261,35 +261,36 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       for (const form of [unproven, { ...hidden, csrf: theirs }]) assertForeignForm(yield* publish(form))
       yield* aReview(merchant)
       assertRefusal(yield* publish(hidden), 423, {
-        title: "An import comes first",
+        title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.notInclude((yield* ask("/stores", { cookie })).text, "Publish all changes")
-      assert.notInclude(textOf(yield* ask(`/entity?id=${stove}`, { cookie })), "Publish asked for")
+      assert.notInclude(textOf(yield* ask(`/entity?id=${stove}`, { cookie })), "Publish requested")
     })
   )
 
-  it.effect("refuses stores that are not there, have no platform or are somebody else's, and foreign forms", () =>
-    Effect.gen(function* () {
-      const merchant = yield* aMerchant
-      const stranger = yield* aMerchant
-      const { cookie, files, shop } = merchant
-      const csrf = csrfOf(yield* ask("/stores", { cookie }))
-      const refresh = (form: Readonly<Record<string, string>>) => ask("/stores/refresh", { cookie, form })
-      for (const id of [stranger.shop.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""])
-        assertNotThere(yield* refresh({ csrf, id }))
-      assertRefusal(yield* refresh({ csrf, id: files.id }), 400, {
-        title: "This store cannot be refreshed",
-        message:
-          "files.example is known by its files alone: there is no platform to read it from. Import its product export instead.",
-        next: ["/stores", "To the stores"]
+  it.effect(
+    "does not refresh unknown stores, stores without a platform or stores of other accounts, and refuses forms from other sites",
+    () =>
+      Effect.gen(function* () {
+        const merchant = yield* aMerchant
+        const stranger = yield* aMerchant
+        const { cookie, files, shop } = merchant
+        const csrf = csrfOf(yield* ask("/stores", { cookie }))
+        const refresh = (form: Readonly<Record<string, string>>) => ask("/stores/refresh", { cookie, form })
+        for (const id of [stranger.shop.id, "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10", "x", ""])
+          assertNotThere(yield* refresh({ csrf, id }))
+        assertRefusal(yield* refresh({ csrf, id: files.id }), 400, {
+          title: "This store cannot be refreshed",
+          message: "files.example has no platform to read from. Import its product export instead.",
+          next: ["/stores", "To the stores"]
+        })
+        const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
+        for (const form of [{ id: shop.id }, { id: shop.id, csrf: theirs }]) assertForeignForm(yield* refresh(form))
+        assert.lengthOf(yield* importsOf(merchant), 1)
+        assert.lengthOf(yield* importsOf(stranger), 1)
       })
-      const theirs = csrfOf(yield* ask("/stores", { cookie: stranger.cookie }))
-      for (const form of [{ id: shop.id }, { id: shop.id, csrf: theirs }]) assertForeignForm(yield* refresh(form))
-      assert.lengthOf(yield* importsOf(merchant), 1)
-      assert.lengthOf(yield* importsOf(stranger), 1)
-    })
   )
 })

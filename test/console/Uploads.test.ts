@@ -59,8 +59,8 @@ const folder = mkdtempSync(join(tmpdir(), "uploads-"))
 process.env.TMPDIR = folder
 process.on("exit", () => rmSync(folder, { recursive: true }))
 
-layer(PagesServer, { excludeTestServices: true })("an export that is sent from the page of imports", (it) => {
-  it.effect("is read, compared and reviewed, and nothing of it is left on the disk", () =>
+layer(PagesServer, { excludeTestServices: true })("an uploaded product export", (it) => {
+  it.effect("is read, compared and reviewed, and leaves no file on the disk", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, merchant, send, shop } = yield* atImports
       const page = yield* assertPage("/imports", cookie)
@@ -78,7 +78,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
     })
   )
 
-  it.effect("says what is wrong with it, by line and column", () =>
+  it.effect("shows its problem with line and column", () =>
     Effect.gen(function* () {
       const { cookie, merchant, send } = yield* atImports
       const id = begun(yield* send({ content: "Handle,Title,Variant Price\npan,Pan,5.00\npot,Pot,five\n" }))
@@ -90,7 +90,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
     })
   )
 
-  it.effect("lists all its problems, the first 100 of many", () =>
+  it.effect("lists its problems, at most 100", () =>
     Effect.gen(function* () {
       const { cookie, merchant, send } = yield* atImports
       const upload = (count: number) =>
@@ -110,15 +110,11 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
     })
   )
 
-  it.effect("is refused without a file, without a store, and while another one is read or under review", () =>
+  it.effect("is refused without a file, without a store, and while another import is read or under review", () =>
     Effect.gen(function* () {
       const { accountId, cookie, files, merchant, runs, send } = yield* atImports
       const before = yield* runs
-      assertRefusal(
-        yield* send({ name: "", content: "" }),
-        400,
-        refusal("Choose a file: none was sent, or an empty one.")
-      )
+      assertRefusal(yield* send({ name: "", content: "" }), 400, refusal("Choose a file that is not empty."))
       assertRefusal(
         yield* send({}, { store_id: "" }),
         400,
@@ -139,9 +135,9 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       const id = yield* aReview(merchant)
       const locked = yield* send({})
       assertRefusal(locked, 423, {
-        title: "An import comes first",
+        title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied, and nothing else is changed meanwhile. Accept or discard it, then try again.",
+          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
         next: toImports
       })
       const text = textOf(yield* ask("/imports", { cookie }))
@@ -154,14 +150,14 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
     })
   )
 
-  it.effect("is refused when it is too large, or no form that a browser sends", () =>
+  it.effect("is refused if it is too large or not a browser form", () =>
     Effect.gen(function* () {
       const { cookie, csrf, files, formOf, runs, send } = yield* atImports
       const before = yield* runs
       const large = new Uint8Array(15 * 1_048_576)
       assertRefusal(yield* send({ content: large }), 413, {
         title: "The file is too large",
-        message: "This page takes files of up to 15 MB. Split the file, or ask whoever runs this service to import it.",
+        message: "Files can have up to 15 MB. Split the file, or ask the administrator to import it.",
         next: toImports
       })
       assertRefusal(yield* ask("/imports", { cookie, form: { csrf, store_id: files.id } }), 415, {
@@ -173,7 +169,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
       for (const body of ["", "--x", '--x\r\ncontent-disposition: form-data; name="csrf"\r\n\r\nabc'])
         assertRefusal(yield* ask("/imports", { cookie, body, method: "POST", headers: broken }), 400, {
           title: "Not understood",
-          message: "The file did not arrive whole: nothing was read of it. Send it again.",
+          message: "The upload was incomplete, so nothing was read. Send the file again.",
           next: toImports
         })
       const twice = formOf({})
@@ -187,7 +183,7 @@ layer(PagesServer, { excludeTestServices: true })("an export that is sent from t
     })
   )
 
-  it.effect("must come from a page that its sender was shown", () =>
+  it.effect("must have the CSRF token of its sender", () =>
     Effect.gen(function* () {
       const { cookie, formOf, runs } = yield* atImports
       const before = yield* runs

@@ -35,6 +35,6 @@ export const refusals = {
     "Not accepted",
     "This form did not come from a page of this service. Open the page again and repeat it there."
   ],
-  absent: [404, "Not there", "There is no such record. It may have been removed meanwhile."],
+  absent: [404, "Not found", "There is no such record. It may have been removed."],
   unreadable: [400, "Not understood", "A field of the form is not readable."]
 } as const

@@ -29,7 +29,7 @@ import { allowed, unknownKey } from "./DraftValues.ts"
 
 const hour = 3_600_000
 
-/** The clocks that drops go by, the database's and that of the memory twin, are ahead of ours by so much. */
+/** The clocks that drops go by, the database's and that of the in-memory repository, are ahead of ours by so much. */
 const ahead = Ref.unsafeMake(0)
 
 const own = Clock.make()
@@ -58,14 +58,14 @@ const advance = (millis: number) =>
     if (Option.isSome(sql)) yield* Effect.orDie(sql.value`UPDATE test_time SET ahead_millis = ${total}`)
   })
 
-/** So many milliseconds from now, by the clock of the drops. */
+/** The time in so many milliseconds, by the clock of the drops. */
 const inMillis = (millis: number) => Effect.map(Ref.get(ahead), (shift) => fromMillis(Date.now() + shift + millis))
 
 const create = (drop: NewDrop) => Effect.flatMap(Drops, (drops) => drops.create(drop))
 const runDue = Effect.flatMap(Drops, (drops) => drops.runDue)
 const get = (id: DropId) => Effect.flatMap(Drops, (drops) => drops.get(id))
 
-/** Whatever is due by now, nothing becomes of this one. */
+/** Running all due steps does not change this drop. */
 const assertStays = (id: DropId) =>
   Effect.gen(function* () {
     const before = yield* get(id)
@@ -73,7 +73,7 @@ const assertStays = (id: DropId) =>
     assert.deepStrictEqual(yield* get(id), before)
   })
 
-/** Takes steps until the drop stands so. */
+/** Runs due steps until the drop has this status. */
 const until = (id: DropId, status: Drop["status"]) =>
   Effect.zipRight(runDue, get(id)).pipe(
     Effect.repeat({ until: (drop) => drop.status === status, schedule: Schedule.spaced("10 millis") }),
@@ -188,7 +188,7 @@ for (const engine of all) {
       Layer.provideMerge(Layer.setClock(movableClock))
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("come at their time and go at the other, and bring nothing else", () =>
+      it.effect("start and end at their times and publish nothing else", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, product, two, variant } = shop
@@ -250,7 +250,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("without an end stay; without a store they are on every one that can be published to", () =>
+      it.effect("without an end stay; without a store they apply to every store with a platform", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { files, one, two, variant } = shop
@@ -271,7 +271,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("leave what somebody edited meanwhile, and return the rest", () =>
+      it.effect("leave fields that somebody edited meanwhile and restore the rest", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, product, two, variant } = shop
@@ -307,7 +307,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("that a platform does not take fail, say why, and leave no draft behind", () =>
+      it.effect("fail with the platform's reason and leave no draft behind", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, one, two, variant } = shop
@@ -336,7 +336,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("of what the store never accepted fail, and say so", () =>
+      it.effect("fail on entities that were never published to the store", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, product } = shop
@@ -347,7 +347,7 @@ for (const engine of all) {
             assert.deepStrictEqual(failed.changes[0]?.error, {
               code: "NEVER_PUBLISHED",
               message:
-                "The entity was never published to the store, so there is nothing to publish the new value with: publish it first."
+                "The entity was never published to the store. Publish it first: a drop changes values of a published entity."
             })
             assert.deepInclude(yield* draft(late, one.id, "price"), { value: "1.00", own: false })
             yield* advance(hour)
@@ -357,7 +357,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("that begin when another ends wait for it, and leave what was there before both", () =>
+      it.effect("that start when another ends wait for it, and restore the value before both", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, variant } = shop
@@ -382,7 +382,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("return to what the store had, not to what a publish before them failed to bring", () =>
+      it.effect("restore the value that the store had, not one that an earlier publish failed to send", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, one, variant } = shop
@@ -422,7 +422,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("write a metafield as the type that its definition gives it", () =>
+      it.effect("write a metafield with the type of its definition", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, product } = shop
@@ -463,7 +463,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("are cancelled until they start", () =>
+      it.effect("can be cancelled until they start", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { cancel } = yield* Drops
@@ -491,7 +491,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("of the same field at the same time are refused, and named", () =>
+      it.effect("are refused if another drop has the field at the same time; the refusal names it", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { one, product, two, variant } = shop
@@ -524,7 +524,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("that do not fit are refused with a path for each reason, and nothing is kept", () =>
+      it.effect("are refused with a path for each problem, and nothing is stored", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { list } = yield* Drops
@@ -579,7 +579,7 @@ for (const engine of all) {
             ])
               assert.deepStrictEqual((yield* says({ changes }))[0], {
                 path: "changes",
-                message: "must hold 1 to 250 changes"
+                message: "must have 1 to 250 changes"
               })
             assert.deepStrictEqual(
               yield* says({
@@ -606,11 +606,11 @@ for (const engine of all) {
                 { path: "changes[4].store_id", message: `the product is not on ${one.domain}` },
                 {
                   path: "changes[5].store_id",
-                  message: `${files.domain} is known by its files alone: nothing can be published to it`
+                  message: `${files.domain} has no platform: nothing can be published to it`
                 },
                 {
                   path: "changes[6].store_id",
-                  message: "the product is on no store that anything can be published to"
+                  message: "the product is on no store with a platform"
                 },
                 {
                   path: "changes[7].field",
@@ -634,7 +634,7 @@ for (const engine of all) {
         )
       )
 
-      it.effect("are read by their start, and of an entity narrowed to it; an unlinked store is in none", () =>
+      it.effect("are listed by start; the list of an entity has only its changes; unlinked stores are left out", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { list, ofEntity } = yield* Drops

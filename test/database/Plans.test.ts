@@ -368,7 +368,7 @@ const dropping = (round: number) =>
         }
       ]
     })
-    yield* repo.alone(accountId)
+    yield* repo.lockSchedule(accountId)
     yield* repo.targets(
       accountId,
       Arr.makeBy(ownersAtOnce, (n) => product(1 + n * 17))

@@ -79,7 +79,7 @@ const withoutLock = (oauth: OAuthRepo["Type"]): OAuthRepo["Type"] => ({
 
 describe.skipIf(!serverAnswers)("tokens under races", () => {
   layer(Served, { excludeTestServices: true })((it) => {
-    it.effect("of ten uses of a code at once one succeeds, and then its tokens die", () =>
+    it.effect("one of ten concurrent uses of a code succeeds, and then its connection ends", () =>
       Effect.gen(function* () {
         const { cookie } = yield* aUser()
         let refused = 0
@@ -142,7 +142,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("something is left where a refresh does not ask the connection", () =>
+    it.effect("planted: tokens survive if a refresh does not check the connection", () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const planted = yield* Effect.provide(
@@ -198,7 +198,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect("concurrent refreshes of one token, over and over, end no connection", () =>
+    it.effect("repeated concurrent refreshes of one token end no connection", () =>
       Effect.gen(function* () {
         const { accountId, cookie } = yield* aUser()
         const { clientId, ...first } = yield* aConnection(cookie)
@@ -218,7 +218,7 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
       })
     )
 
-    it.effect("of many registrations at once as many succeed as may", () =>
+    it.effect("concurrent registrations succeed up to the limit", () =>
       Effect.gen(function* () {
         const limited = yield* Layer.build(
           Layer.fresh(nodeOf({ baseUrl: "http://127.0.0.1", registrationsPerHour: 7, trustedProxies: 1 }))

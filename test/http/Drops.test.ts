@@ -6,7 +6,7 @@ import { ask, assertHeaders, assertRefusal, MemoryServer, noRoute } from "./Exch
 import { aCatalog } from "./Fixtures.ts"
 
 layer(MemoryServer)("drops over REST", (it) => {
-  it.effect("are whole lists, and of an entity narrowed to what changes it", () =>
+  it.effect("are listed completely; the list of an entity has only its changes", () =>
     Effect.gen(function* () {
       const { ids, token } = yield* aCatalog()
       const read = (path: string) =>
@@ -47,7 +47,7 @@ layer(MemoryServer)("drops over REST", (it) => {
     })
   )
 
-  it.effect("are 304 until something becomes of one", () =>
+  it.effect("are 304 until one changes", () =>
     Effect.gen(function* () {
       const { actor, ids, token } = yield* aCatalog()
       const targets = ["/drops", `/drops/${ids.drop}`, `/products/${ids.product}/drops`].map((path) => `/api/v1${path}`)

@@ -45,7 +45,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       assert.isUndefined(parameters.code)
     })
 
-  it.effect("who is not signed in is asked to, once the request is good; then the same request goes on", () =>
+  it.effect("a valid request asks for sign-in first and then continues", () =>
     Effect.gen(function* () {
       const page = yield* asked({ scope: "pim:write" })
       assert.strictEqual(page.status, 200)
@@ -68,8 +68,8 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     it.effect(`${what}: an error page, never a redirect, signed in or not`, () =>
       Effect.gen(function* () {
         const { cookie } = yield* aUser()
-        assertErrorPage(yield* asked(others), 400, /<h1>This cannot go on<\/h1>/)
-        assertErrorPage(yield* asked(others, cookie), 400, /<h1>This cannot go on<\/h1>/)
+        assertErrorPage(yield* asked(others), 400, /<h1>This cannot continue<\/h1>/)
+        assertErrorPage(yield* asked(others, cookie), 400, /<h1>This cannot continue<\/h1>/)
       })
     )
 
@@ -147,7 +147,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       )
     )
 
-  it.effect("another resource is refused; this one may be written as it is by clients", () =>
+  it.effect("refuses another resource, and accepts the spellings of this one that clients use", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       const { port } = new URL(base)
@@ -186,7 +186,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("the page offers the tiers up to the one asked for, and chooses read; the scope is what was chosen", () =>
+  it.effect("the page offers tiers up to the requested one and preselects read; the scope is the chosen tier", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -196,8 +196,8 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
         ["pim:publish", false]
       ]
       for (const [scope, offered, words] of [
-        [undefined, all, "It did not say; you choose."],
-        ["openid offline_access", all, "It did not say; you choose."],
+        [undefined, all, "None in particular: you choose."],
+        ["openid offline_access", all, "None in particular: you choose."],
         ["pim:read", all.slice(0, 1), "Read"],
         ["pim:write unknown", all.slice(0, 2), "Read and edit drafts"],
         ["pim:publish", all, "Read, edit and publish"],
@@ -205,7 +205,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       ] as const) {
         const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
         assert.deepStrictEqual<unknown>(tiers, offered, scope)
-        assert.include(page.text, `<dt>It asks to</dt><dd>${words}</dd>`)
+        assert.include(page.text, `<dt>Requested permission</dt><dd>${words}</dd>`)
       }
       for (const [tier, scope] of [
         ["pim:read", "pim:read"],
@@ -218,7 +218,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("state comes back unchanged with iss, and nobody keeps or passes on the address", () =>
+  it.effect("state comes back unchanged with iss; the redirect is not cached and sends no referrer", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -239,7 +239,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("the page shows name, unverified, destination, account, tiers and Deny; each time", () =>
+  it.effect("the page shows the unverified name, destination, account, tiers and Deny at every request", () =>
     Effect.gen(function* () {
       const { cookie, email } = yield* aUser("Tarn & Tern")
       const clientId = yield* aClient({ client_name: "Desk Agent", redirect_uris: [redirectUri] })
@@ -247,13 +247,13 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
         const { hidden, page } = yield* consentForm(cookie, { clientId, verifier })
         for (const text of [
           "<h1>Connect Desk Agent?</h1>",
-          "Nobody has verified that name.",
+          "This name is not verified.",
           "<strong>agent.example</strong>",
           `<code>${redirectUri}</code>`,
           "<dt>Account</dt><dd>Tarn &amp; Tern</dd>",
           email,
           "Read and edit drafts",
-          "Nothing of it reaches a store until somebody publishes it.",
+          "They reach a store only when somebody publishes them.",
           ">Deny</button>"
         ])
           assert.include(page.text, text)
@@ -262,7 +262,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("a decision without the page's token, with another's, or from another place is not carried out", () =>
+  it.effect("refuses a decision with a missing or wrong form token, or from another site", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const stranger = yield* aUser()
@@ -297,7 +297,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("no page may be framed, run a script, or be kept; forms go where they go", () =>
+  it.effect("pages cannot be framed, run scripts or be cached, and do not restrict form targets", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -324,7 +324,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("what was asked is what was kept, whatever is posted beside the decision", () =>
+  it.effect("the stored request decides, whatever else the form posts", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -348,7 +348,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("Deny sends access_denied to the client and uses the consent up", () =>
+  it.effect("Deny sends access_denied to the client and uses up the consent", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const clientId = yield* aClient()
@@ -358,7 +358,11 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
         "access_denied",
         "of the client's"
       )
-      assertErrorPage(yield* decide(cookie, { ...hidden, tier: "pim:read", decision: "allow" }), 400, /no longer good/)
+      assertErrorPage(
+        yield* decide(cookie, { ...hidden, tier: "pim:read", decision: "allow" }),
+        400,
+        /was used already, or is older/
+      )
     })
   )
 
@@ -369,10 +373,10 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       const used = yield* consentForm(cookie, { clientId, verifier })
       const form = { ...used.hidden, tier: "pim:read", decision: "allow" }
       assert.strictEqual((yield* decide(cookie, form)).status, 303)
-      assertErrorPage(yield* decide(cookie, form), 400, /no longer good/)
+      assertErrorPage(yield* decide(cookie, form), 400, /was used already, or is older/)
       const stale = yield* consentForm(cookie, { clientId, verifier })
       const late = { ...stale.hidden, tier: "pim:read", decision: "allow" }
-      assertErrorPage(yield* later(601, decide(cookie, late)), 400, /no longer good/)
+      assertErrorPage(yield* later(601, decide(cookie, late)), 400, /was used already, or is older/)
       assert.strictEqual((yield* later(500, decide(cookie, late))).status, 303)
       // Swept, it cannot be told from a page that was never shown.
       const swept = yield* consentForm(cookie, { clientId, verifier })
@@ -382,7 +386,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("a target that is too long, or a method that is none, is said on a page too", () =>
+  it.effect("a too long target and an unknown method are answered with a page", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/oauth/authorize", { method: "POST", form: {} })
       assertErrorPage(answer, 405, /answers GET and HEAD only/)
@@ -392,7 +396,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("a defect is a page without its cause", () =>
+  it.effect("a defect is answered with a page that hides the cause", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { cookie } = yield* aUser()
@@ -416,7 +420,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
 })
 
 layer(pagesServer({ baseUrl: "https://pim.example" }), { excludeTestServices: true })("behind https", (it) => {
-  it.effect("the cookie is for https and this host alone, and forms come from the public address", () =>
+  it.effect("the cookie is limited to https and this host, and forms must come from the public address", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       assert.strictEqual((yield* ask("/settings/keys", { cookie })).status, 303)

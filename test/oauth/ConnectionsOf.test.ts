@@ -46,7 +46,7 @@ const formOf = (cookie: string) =>
   })
 
 layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
-  it.effect("a token names its account, connection, user, client and tier, and the account's version", () =>
+  it.effect("a token identifies its account, connection, user, client, tier and the account's version", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { accountId, cookie, userId } = yield* aUser()
@@ -66,7 +66,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("are listed with client, destination, tier, when they were made and last used", () =>
+  it.effect("are listed with client, destination, tier, and times of creation and last use", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const stranger = yield* aUser()
@@ -106,7 +106,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("disconnecting bites on the next call, also of a process that has just let it pass; the record stays", () =>
+  it.effect("disconnecting takes effect on the next call in every process; the record stays", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const { access, clientId, ...tokens } = yield* aConnection(cookie)
@@ -137,7 +137,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       )
       const noted = "/settings/connections?ended=one"
       const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
-      assert.include(after.text, "The connection is ended: its next call is refused.")
+      assert.include(after.text, "The connection is ended. Its next call is refused.")
       assert.include(after.text, "It was disconnected here.")
       assert.lengthOf([...after.text.matchAll(/aria-label="Disconnect /g)], 1)
       // Twice is fine, and keeps the first end.
@@ -147,7 +147,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("revoking all ends every connection, and nothing else", () =>
+  it.effect("disconnecting all ends every connection and nothing else", () =>
     Effect.gen(function* () {
       const { apiKey, cookie } = yield* aUser()
       const stranger = yield* aUser()
@@ -167,7 +167,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("revoking all takes back what was consented to and is on its way, of this account alone", () =>
+  it.effect("disconnecting all uses up the open codes of this account only", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const stranger = yield* aUser()
@@ -186,7 +186,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("a connection whose tokens have all expired is shown as ended, and why", () =>
+  it.effect("a connection whose tokens have all expired is shown as ended with the reason", () =>
     Effect.gen(function* () {
       const day = 86_400
       const { accountId, cookie } = yield* aUser()
@@ -217,7 +217,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("the connections of a user who was disabled are shown as ended, and no others", () =>
+  it.effect("only the connections of a disabled user are shown as ended", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const colleague = yield* aBrowser(accountId, "colleague@example.com")
@@ -236,7 +236,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("connecting again makes another connection, and those before live on", () =>
+  it.effect("connecting again adds a connection and keeps the earlier ones", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const first = yield* aConnection(cookie)
@@ -247,7 +247,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("another account's connection cannot be ended, and reads as an absent one", () =>
+  it.effect("another account's connection cannot be ended and is answered like a missing one", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const stranger = yield* aUser()
@@ -270,7 +270,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
-  it.effect("a form without the browser's own proof ends nothing", () =>
+  it.effect("a form without the CSRF token ends nothing", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const stranger = yield* aUser()

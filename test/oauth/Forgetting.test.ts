@@ -6,9 +6,9 @@ import { Authorization } from "../../src/connections/Authorization.ts"
 import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
 import { aConnection, aUser, pagesServer } from "./PagesServer.ts"
 
-describe.skipIf(!serverAnswers)("what is over", () => {
+describe.skipIf(!serverAnswers)("expired rows", () => {
   layer(pagesServer({}, layerServer), { excludeTestServices: true })((it) => {
-    it.effect("is deleted however much it is, and what another process has locked is left to it", () =>
+    it.effect("are deleted in any number; rows that another process has locked are skipped", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { accountId, cookie } = yield* aUser()

@@ -14,7 +14,7 @@ const opens = (token: string) =>
     return Option.isSome(yield* (yield* Connections).authenticate(token, resource))
   })
 
-layer(PagesServer, { excludeTestServices: true })("clients of other makers", (it) => {
+layer(PagesServer, { excludeTestServices: true })("third-party clients", (it) => {
   it.effect("openid-client registers, sends its user through consent, gets tokens, refreshes and revokes them", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl

@@ -27,7 +27,7 @@ const opens = (token: string) =>
 const revoke = (form: Readonly<Record<string, string>>) => ask("/oauth/revoke", { form })
 
 layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
-  it.effect("gives new tokens for the old one, again and again, and for at most 180 days", () =>
+  it.effect("exchanges a refresh token for new tokens repeatedly, for at most 180 days", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie, "pim:write")
@@ -48,7 +48,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("a refresh token is good for 30 days", () =>
+  it.effect("a refresh token is valid for 30 days", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...tokens } = yield* aConnection(cookie)
@@ -57,7 +57,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("an old refresh token that is used later ends the whole connection, and settings say why", () =>
+  it.effect("an old refresh token that is used again later ends the connection, and the page shows the reason", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const { access, clientId, ...first } = yield* aConnection(cookie)
@@ -73,7 +73,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("an old refresh token ends the connection at once when its successor was used", () =>
+  it.effect("an old refresh token ends the connection at once if its successor was used", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
@@ -85,7 +85,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("a token used a moment ago, of which nothing was used, gives a sibling, three times", () =>
+  it.effect("a token used a moment ago, whose successors are unused, issues tokens three more times", () =>
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const { clientId, ...first } = yield* aConnection(cookie)
@@ -100,19 +100,21 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("a wider scope is refused and uses nothing up; a narrower one narrows that access alone", () =>
-    Effect.gen(function* () {
-      const { cookie } = yield* aUser()
-      const { clientId, ...first } = yield* aConnection(cookie, "pim:write")
-      for (const scope of ["pim:publish", "pim:read pim:publish", "admin"])
-        assertRefused(yield* refresh(clientId, first.refresh, { scope }), 400, "invalid_scope")
-      const narrow = tokensOf(yield* refresh(clientId, first.refresh, { scope: "pim:read" }))
-      assert.strictEqual(narrow.scope, "pim:read")
-      const resource = `${yield* BaseUrl}/mcp`
-      const credential = yield* (yield* Connections).authenticate(narrow.access, resource)
-      assert.strictEqual(Option.getOrThrow(credential).tier, "pim:read")
-      assert.strictEqual(tokensOf(yield* refresh(clientId, narrow.refresh)).scope, "pim:read pim:write")
-    })
+  it.effect(
+    "a wider scope is refused without using up the token; a narrower one limits only the new access token",
+    () =>
+      Effect.gen(function* () {
+        const { cookie } = yield* aUser()
+        const { clientId, ...first } = yield* aConnection(cookie, "pim:write")
+        for (const scope of ["pim:publish", "pim:read pim:publish", "admin"])
+          assertRefused(yield* refresh(clientId, first.refresh, { scope }), 400, "invalid_scope")
+        const narrow = tokensOf(yield* refresh(clientId, first.refresh, { scope: "pim:read" }))
+        assert.strictEqual(narrow.scope, "pim:read")
+        const resource = `${yield* BaseUrl}/mcp`
+        const credential = yield* (yield* Connections).authenticate(narrow.access, resource)
+        assert.strictEqual(Option.getOrThrow(credential).tier, "pim:read")
+        assert.strictEqual(tokensOf(yield* refresh(clientId, narrow.refresh)).scope, "pim:read pim:write")
+      })
   )
 
   it.effect("refuses another client and another resource", () =>
@@ -130,7 +132,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("revocation is 200 always, and ends only what is the client's own", () =>
+  it.effect("revocation always answers 200 and ends only the client's own tokens", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
       const { clientId, ...tokens } = yield* aConnection(cookie)
@@ -163,7 +165,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("nothing opens, refreshes or starts for a user who was disabled", () =>
+  it.effect("tokens and codes of a disabled user are refused", () =>
     Effect.gen(function* () {
       const { accountId, cookie, email } = yield* aUser()
       const { access, clientId, ...tokens } = yield* aConnection(cookie)
@@ -174,7 +176,7 @@ layer(PagesServer, { excludeTestServices: true })("refreshing", (it) => {
     })
   )
 
-  it.effect("what is over is deleted, and what may still be asked about stays", () =>
+  it.effect("expired rows are deleted; rows that can still be used stay", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { accountId, cookie } = yield* aUser()

@@ -25,7 +25,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
       })
     )
 
-  it.effect("the server's metadata has the exact issuer, S256 only, no authentication of clients, and iss", () =>
+  it.effect("the server metadata has the exact issuer, only S256, no client authentication, and iss", () =>
     Effect.gen(function* () {
       const base = yield* BaseUrl
       const answer = yield* ask("/.well-known/oauth-authorization-server", { headers: { host: "evil.example" } })
@@ -50,7 +50,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("programs in browsers of any origin may ask for metadata, registrations and tokens", () =>
+  it.effect("browser programs of any origin can request metadata, registrations and tokens", () =>
     Effect.gen(function* () {
       for (const path of [
         "/.well-known/oauth-protected-resource/mcp",
@@ -68,7 +68,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("a client with an https redirect gets an id and no secret, and nobody keeps the answer", () =>
+  it.effect("a client with an https redirect gets an id and no secret, and the answer is not cached", () =>
     Effect.gen(function* () {
       const answer = yield* register({ client_name: "Agent", redirect_uris: [uri], scope: "pim:read" })
       assert.strictEqual(answer.status, 201)
@@ -87,7 +87,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("a scheme of its own beside a loopback address needs no application_type", () =>
+  it.effect("a private scheme beside a loopback address needs no application_type", () =>
     Effect.gen(function* () {
       const redirects = ["cursor://anysphere.cursor-retrieval/oauth/callback", "http://127.0.0.1:33418/callback"]
       const answer = yield* register({ redirect_uris: redirects })
@@ -190,7 +190,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("refuses a body that is not JSON or is over 16 KB, also in pieces", () =>
+  it.effect("refuses a body that is not JSON or is over 16 KB, also in chunks", () =>
     Effect.gen(function* () {
       const notJson = { "content-type": "application/json" }
       assertRefused(yield* ask("/oauth/register", { body: "{", headers: notJson }), 400, "invalid_client_metadata")
@@ -223,7 +223,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
     })
   )
 
-  it.effect("other methods are refused by name", () =>
+  it.effect("other methods are refused with the allowed ones", () =>
     Effect.gen(function* () {
       for (const [path, allow] of [
         ["/oauth/register", "OPTIONS, POST"],
@@ -240,7 +240,7 @@ layer(PagesServer, { excludeTestServices: true })("metadata and registration", (
 })
 
 layer(pagesServer({ registrationsPerHour: 3 }), { excludeTestServices: true })("registrations of an address", (it) => {
-  it.effect("are so many an hour; what was refused otherwise does not count, and X-Forwarded-For is not believed", () =>
+  it.effect("are limited per hour; invalid ones do not count, and X-Forwarded-For is ignored", () =>
     Effect.gen(function* () {
       assertRefused(yield* register({ redirect_uris: [] }), 400, "invalid_redirect_uri")
       for (const from of ["198.51.100.1", "198.51.100.2", "198.51.100.3"])
@@ -257,7 +257,7 @@ layer(pagesServer({ registrationsPerHour: 3 }), { excludeTestServices: true })("
 layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTestServices: true })(
   "registrations behind two proxies",
   (it) => {
-    it.effect("count by what the outer one saw; an IPv6 network is one address", () =>
+    it.effect("are counted by the address that the outer proxy saw; an IPv6 network is one address", () =>
       Effect.gen(function* () {
         const from = (forwarded: string) =>
           Effect.map(register({ redirect_uris: [uri] }, { "x-forwarded-for": forwarded }), ({ status }) => status)
@@ -281,7 +281,7 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
 )
 
 layer(pagesServer({ baseUrl: "https://pim.example" }), { excludeTestServices: true })("a configured address", (it) => {
-  it.effect("is the issuer and the beginning of every address, whatever a request says", () =>
+  it.effect("is the issuer and the base of every address, whatever the request headers are", () =>
     Effect.gen(function* () {
       const headers = { "x-forwarded-host": "evil.example", "x-forwarded-proto": "http" }
       const server = bodyOf(yield* ask("/.well-known/oauth-authorization-server", { headers }))

@@ -56,7 +56,7 @@ const everything = Effect.gen(function* () {
 })
 
 layer(Server, { excludeTestServices: true })("secrets", (it) => {
-  it.effect("no token, code, key, cookie, link or password is in a log or the database in the clear", () =>
+  it.effect("no token, code, key, cookie, link or password is in a log or in the database as plain text", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { accountId, apiKey, cookie, email } = yield* aUser()

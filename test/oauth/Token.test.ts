@@ -38,7 +38,7 @@ for (const { absent, empty, name } of engines)
   describe.skipIf(absent)(`the token endpoint (${name})`, () => {
     layer(pagesServer({}, empty), { excludeTestServices: true })((it) => {
       it.effect(
-        "answers a code with a bearer token for an hour, a refresh token and the scope, for nobody to keep",
+        "exchanges a code for a bearer token for an hour, a refresh token and the scope; the answer is not cached",
         () =>
           Effect.gen(function* () {
             const { code, ...client } = yield* issued
@@ -61,7 +61,7 @@ for (const { absent, empty, name } of engines)
           })
       )
 
-      it.effect("a wrong verifier is refused and uses the code up", () =>
+      it.effect("a wrong verifier is refused and uses up the code", () =>
         Effect.gen(function* () {
           for (const wrong of [newVerifier(), "short", "x".repeat(129)]) {
             const { code, ...client } = yield* issued
@@ -71,7 +71,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("a code that is used again is refused, and the tokens of its first use die", () =>
+      it.effect("a code that is used again is refused and ends the connection of its first use", () =>
         Effect.gen(function* () {
           const { accountId, code, ...client } = yield* issued
           const tokens = tokensOf(yield* redeem(client, code))
@@ -105,7 +105,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("another redirect; one that is not named again is as OAuth 2.1 has it", () =>
+      it.effect("refuses another redirect; the redirect can be left out, as in OAuth 2.1", () =>
         Effect.gen(function* () {
           const { code, ...client } = yield* issued
           assertRefused(yield* redeem(client, code, { redirect_uri: `${redirectUri}x` }), 400, "invalid_grant")
@@ -138,7 +138,7 @@ for (const { absent, empty, name } of engines)
           })
         )
 
-      it.effect("JSON, a parameter given twice, one that is missing, and what is no form", () =>
+      it.effect("refuses JSON, a repeated or missing parameter, and a body that is no form", () =>
         Effect.gen(function* () {
           const { clientId, code, verifier } = yield* issued
           const whole = {
@@ -175,24 +175,22 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect(
-        "a client that authenticates by a header is told that none does; beside its id the header is ignored",
-        () =>
-          Effect.gen(function* () {
-            const { clientId, code, verifier } = yield* issued
-            const headers = { authorization: `Basic ${btoa(`${clientId}:secret`)}` }
-            const form = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: redirectUri }
-            const nameless = yield* ask("/oauth/token", { form, headers })
-            assertRefused(nameless, 401, "invalid_client")
-            const unknown = { ...form, client_id: "agent" }
-            assertRefused(yield* ask("/oauth/token", { form: unknown, headers }), 401, "invalid_client")
-            assert.strictEqual(nameless.headers.get("www-authenticate"), 'Basic realm="Catalog"')
-            // Without the header, browsers would ask for a password.
-            const plain = yield* ask("/oauth/token", { form: unknown })
-            assert.isNull(plain.headers.get("www-authenticate"))
-            const named = yield* ask("/oauth/token", { form: { ...form, client_id: clientId }, headers })
-            assert.strictEqual(named.status, 200, named.text)
-          })
+      it.effect("a client with only an Authorization header is refused; with client_id the header is ignored", () =>
+        Effect.gen(function* () {
+          const { clientId, code, verifier } = yield* issued
+          const headers = { authorization: `Basic ${btoa(`${clientId}:secret`)}` }
+          const form = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: redirectUri }
+          const nameless = yield* ask("/oauth/token", { form, headers })
+          assertRefused(nameless, 401, "invalid_client")
+          const unknown = { ...form, client_id: "agent" }
+          assertRefused(yield* ask("/oauth/token", { form: unknown, headers }), 401, "invalid_client")
+          assert.strictEqual(nameless.headers.get("www-authenticate"), 'Basic realm="Catalog"')
+          // Without the header, browsers would ask for a password.
+          const plain = yield* ask("/oauth/token", { form: unknown })
+          assert.isNull(plain.headers.get("www-authenticate"))
+          const named = yield* ask("/oauth/token", { form: { ...form, client_id: clientId }, headers })
+          assert.strictEqual(named.status, 200, named.text)
+        })
       )
 
       it.effect("refuses GET", () =>
@@ -204,7 +202,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("a refresh token, a code, a random or a malformed token open nothing; nor one for elsewhere", () =>
+      it.effect("refuses refresh tokens, codes, random and malformed tokens, and tokens for another resource", () =>
         Effect.gen(function* () {
           const { cookie } = yield* aUser()
           const { access, code, refresh } = yield* aConnection(cookie)
@@ -225,7 +223,7 @@ for (const { absent, empty, name } of engines)
         })
       )
 
-      it.effect("a token of a connection does not open the REST API", () =>
+      it.effect("the REST API refuses tokens of connections", () =>
         Effect.gen(function* () {
           const { apiKey, cookie } = yield* aUser()
           const { access } = yield* aConnection(cookie)

@@ -1,0 +1,155 @@
+import { Effect, Either, Option, Schema } from "effect"
+import { hashOf, mintSecret } from "../access/Secrets.ts"
+import type { SignedIn } from "../access/User.ts"
+import { Transaction } from "../database/Transaction.ts"
+import { ClientId, ConsentId } from "../model/Ids.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import { type AuthorizationRequest, type Parameters, readAuthorizationRequest } from "./AuthorizationRequest.ts"
+import { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
+import type { Client } from "./OAuthRecords.ts"
+import { OAuthRepo } from "./OAuthRepo.ts"
+import { isRegistered } from "./RedirectUri.ts"
+import { lower, Tier } from "./Tier.ts"
+
+/** The client's redirect URI that receives the answer, and its state. */
+export interface Destination {
+  readonly redirectUri: string
+  readonly state: string | undefined
+}
+
+/** A valid request: the merchant can be asked. */
+export interface Checked extends AuthorizationRequest {
+  readonly _tag: "Checked"
+  readonly client: Client
+  readonly redirectUri: string
+}
+
+/** An invalid request: the client is answered at once. */
+export interface SentBack extends Destination {
+  readonly _tag: "SentBack"
+  readonly refused: OAuthRefused
+}
+
+/** A consent that a page asks for. */
+export interface Consent {
+  readonly id: ConsentId
+  /** Valid for one decision about this consent. */
+  readonly formToken: string
+  /** The highest tier that can be chosen. */
+  readonly highest: Tier
+}
+
+/** The merchant's decision. `tier`: the chosen one; none: Deny. */
+export interface Decision {
+  readonly consent: string
+  readonly formToken: string
+  readonly tier: Option.Option<Tier>
+}
+
+/** The answer to the client: a code, or a refusal. */
+export interface Decided extends Destination {
+  readonly outcome: Either.Either<string, OAuthRefused>
+}
+
+/** The form did not come from the page that this browser was shown. */
+export class ForgedDecision extends NotForwarded {}
+
+const forged = new ForgedDecision({
+  // Also the answer for a consent that was deleted after it expired.
+  message:
+    "This decision did not come from the page in this browser, or the page expired long ago. Start again from the program that sent you."
+})
+
+const staleConsent = new NotForwarded({
+  message: "This page was used already, or is older than ten minutes. Start again from the program that sent you."
+})
+
+const isClientId = Schema.is(ClientId)
+const isConsentId = Schema.is(ConsentId)
+
+export const findClient = (oauth: OAuthRepo["Type"], id: string | undefined) =>
+  id !== undefined && isClientId(id) ? oauth.findClient(id) : Effect.succeedNone
+
+/** From the client's request to the merchant's decision. */
+export const makeConsents = Effect.gen(function* () {
+  const oauth = yield* OAuthRepo
+  const transaction = yield* Transaction
+
+  /** Finds the client, and the redirect URI for its code: the requested one, or the only registered one. */
+  const trust = Effect.fnUntraced(function* (parameters: Parameters) {
+    if (["client_id", "redirect_uri"].some((name) => parameters.repeated.includes(name)))
+      return yield* new NotForwarded({ message: "The request names its client or its redirect twice." })
+    const client = yield* Effect.mapError(
+      yield* findClient(oauth, parameters.get("client_id")),
+      () =>
+        new NotForwarded({
+          message: "The program that sent you is not registered here. Remove the connection there, and add it again."
+        })
+    )
+    const [only, ...others] = client.redirectUris
+    const redirectUri = parameters.get("redirect_uri") ?? (others.length === 0 ? only : undefined)
+    if (redirectUri === undefined || !isRegistered(client.redirectUris, redirectUri))
+      return yield* new NotForwarded({
+        message: "The program that sent you wants the answer at an address that it has not registered."
+      })
+    return { client, redirectUri }
+  })
+
+  const check = Effect.fn("Authorization.check")(function* (parameters: Parameters, baseUrl: string) {
+    const { client, redirectUri } = yield* trust(parameters)
+    return Either.match(readAuthorizationRequest(parameters, baseUrl), {
+      onLeft: (refused): SentBack => ({
+        _tag: "SentBack",
+        redirectUri,
+        state: parameters.repeated.includes("state") ? undefined : parameters.get("state"),
+        refused
+      }),
+      onRight: (request): Checked => ({ _tag: "Checked", client, redirectUri, ...request })
+    })
+  })
+
+  const ask = Effect.fn("Authorization.ask")(function* (signedIn: SignedIn, request: Checked) {
+    const id = yield* mintId(ConsentId)
+    const formToken = yield* mintSecret("form")
+    const highest = request.asked ?? Tier.literals[2]
+    yield* oauth.addConsent(signedIn.accountId, id, {
+      userId: signedIn.userId,
+      sessionHash: signedIn.sessionHash,
+      formHash: hashOf(formToken),
+      clientId: request.client.id,
+      redirectUri: request.redirectUri,
+      state: request.state ?? null,
+      tier: highest,
+      codeChallenge: request.codeChallenge,
+      resource: request.resource
+    })
+    return { id, formToken, highest }
+  })
+
+  const decide = Effect.fn("Authorization.decide")(function* (
+    signedIn: SignedIn,
+    { consent, formToken, tier }: Decision
+  ) {
+    if (!isConsentId(consent)) return yield* forged
+    const code = yield* mintSecret("code")
+    return yield* Effect.gen(function* () {
+      const { accountId } = signedIn
+      const stored = yield* Effect.mapError(yield* oauth.lockConsent(accountId, consent), () => forged)
+      if (stored.sessionHash !== signedIn.sessionHash || stored.formHash !== hashOf(formToken)) return yield* forged
+      if (stored.decided || stored.expired) return yield* staleConsent
+      yield* oauth.decide(accountId, consent)
+      const { clientId, codeChallenge, redirectUri, resource, userId } = stored
+      const destination = { redirectUri, state: stored.state ?? undefined }
+      if (Option.isNone(tier)) {
+        const denied = OAuthRefused.because("access_denied", "The merchant did not consent.")
+        return { ...destination, outcome: Either.left(denied) }
+      }
+      const chosen = lower(tier.value, stored.tier)
+      const terms = { userId, clientId, redirectUri, codeChallenge, resource, tier: chosen }
+      yield* oauth.addCode(accountId, hashOf(code), terms)
+      return { ...destination, outcome: Either.right(code) }
+    }).pipe(transaction.run)
+  })
+
+  return { check, ask, decide }
+})

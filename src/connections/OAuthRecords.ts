@@ -1,0 +1,94 @@
+import { Schema } from "effect"
+import { AccountId, ClientId, ConnectionId, UserId } from "../model/Ids.ts"
+import { Tier } from "./Tier.ts"
+
+/** A program that registered itself. */
+export const Client = Schema.Struct({
+  id: ClientId,
+  name: Schema.String,
+  redirectUris: Schema.Array(Schema.String)
+})
+export type Client = typeof Client.Type
+
+/** The terms that pass from a consent to its code, and from there to the connection. */
+const terms = {
+  userId: UserId,
+  clientId: ClientId,
+  redirectUri: Schema.String,
+  tier: Tier,
+  codeChallenge: Schema.String,
+  resource: Schema.String
+}
+
+/** A question that a consent page asks. `tier`: the highest that can be chosen. */
+export const PendingConsent = Schema.Struct({
+  ...terms,
+  sessionHash: Schema.String,
+  formHash: Schema.String,
+  state: Schema.NullOr(Schema.String)
+})
+export type PendingConsent = typeof PendingConsent.Type
+
+export const StoredConsent = Schema.Struct({
+  ...PendingConsent.fields,
+  expired: Schema.Boolean,
+  decided: Schema.Boolean
+})
+export type StoredConsent = typeof StoredConsent.Type
+
+export const Code = Schema.Struct(terms)
+export type Code = typeof Code.Type
+
+export const StoredCode = Schema.Struct({
+  ...terms,
+  accountId: AccountId,
+  clientName: Schema.String,
+  used: Schema.Boolean,
+  /** Expired, or its user was disabled. */
+  dead: Schema.Boolean,
+  grantId: Schema.NullOr(ConnectionId)
+})
+export type StoredCode = typeof StoredCode.Type
+
+export const StoredRefreshToken = Schema.Struct({
+  accountId: AccountId,
+  grantId: ConnectionId,
+  clientId: ClientId,
+  /** The tier of the connection. */
+  tier: Tier,
+  resource: Schema.String,
+  dead: Schema.Boolean,
+  usedAgoSeconds: Schema.NullOr(Schema.Number),
+  successors: Schema.Int,
+  successorUsed: Schema.Boolean
+})
+export type StoredRefreshToken = typeof StoredRefreshToken.Type
+
+export const StoredToken = Schema.Struct({
+  accountId: AccountId,
+  grantId: ConnectionId,
+  clientId: ClientId,
+  kind: Schema.Literal("access", "refresh")
+})
+export type StoredToken = typeof StoredToken.Type
+
+export interface NewGrant {
+  readonly id: ConnectionId
+  readonly userId: UserId
+  readonly clientId: ClientId
+  readonly clientName: string
+  readonly redirectHost: string
+  readonly tier: Tier
+  readonly resource: string
+}
+
+export const NewTokens = Schema.Struct({
+  grantId: ConnectionId,
+  accessHash: Schema.String,
+  accessTier: Tier,
+  refreshHash: Schema.String,
+  refreshTier: Tier,
+  /** The refresh token that was exchanged for them; null: a code was. */
+  parentHash: Schema.NullOr(Schema.String)
+})
+export type NewTokens = typeof NewTokens.Type

@@ -1,0 +1,120 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Schema } from "effect"
+import { makeForget } from "../database/Forgetting.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { AccountId } from "../model/Ids.ts"
+import { NewTokens, StoredRefreshToken, StoredToken } from "./OAuthRecords.ts"
+import type { OAuthRepo } from "./OAuthRepo.ts"
+import { lifeSeconds } from "./TokenLife.ts"
+
+type Repo = Context.Tag.Service<OAuthRepo>
+
+/** Statements of connections (grants) and tokens. */
+export const makeTokenStatements = (
+  sql: SqlClient
+): Pick<Repo, "addGrant" | "addTokens" | "dropToken" | "findToken" | "lockRefresh" | "useRefresh"> => {
+  const addTokens = SqlSchema.single({
+    Request: Schema.Struct({ accountId: AccountId, ...NewTokens.fields }),
+    Result: Schema.Struct({ lifeSeconds: Schema.Int }),
+    execute: ({ accessHash, accessTier, accountId, grantId, parentHash, refreshHash, refreshTier }) => sql`
+      WITH made AS (
+        INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, parent_hash, expires_at)
+        SELECT g.account_id, decode(n.hash, 'hex'), g.id, n.kind, n.tier, decode(${parentHash}::text, 'hex'),
+               least(app_now() + make_interval(secs => n.life),
+                     g.created_at + make_interval(secs => ${lifeSeconds.connection}))
+        FROM oauth_grant g
+        CROSS JOIN (VALUES
+          ('access', ${accessHash}, ${accessTier}, ${lifeSeconds.access}::float8),
+          ('refresh', ${refreshHash}, ${refreshTier}, ${lifeSeconds.refresh}::float8)
+        ) AS n (kind, hash, tier, life)
+        WHERE g.account_id = ${accountId} AND g.id = ${grantId}
+        RETURNING kind, expires_at
+      ), lasting AS (
+        UPDATE oauth_grant g SET lapses_at = m.expires_at
+        FROM made m
+        WHERE g.account_id = ${accountId} AND g.id = ${grantId} AND m.kind = 'refresh'
+      )
+      SELECT round(extract(epoch FROM expires_at - app_now()))::int AS "lifeSeconds" FROM made WHERE kind = 'access'`
+  })
+
+  const lockGrantOf = (hash: string) => sql`
+    SELECT g.id
+    FROM oauth_token t
+    JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
+    WHERE t.hash = decode(${hash}, 'hex') AND t.kind = 'refresh'
+    FOR UPDATE OF g`
+
+  // Separate from the lock: a statement that waited for a lock reads other rows as of before the wait.
+  const readRefresh = SqlSchema.findOne({
+    Request: Schema.String,
+    Result: StoredRefreshToken,
+    execute: (hash) => sql`
+      SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", g.tier, g.resource,
+             t.expires_at <= app_now() OR g.ended_at IS NOT NULL OR u.disabled_at IS NOT NULL AS dead,
+             extract(epoch FROM app_now() - t.used_at)::float8 AS "usedAgoSeconds",
+             came.successors, came."successorUsed"
+      FROM oauth_token t
+      JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
+      JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
+      CROSS JOIN LATERAL (
+        SELECT count(*)::int AS successors, coalesce(bool_or(s.used_at IS NOT NULL), false) AS "successorUsed"
+        FROM oauth_token s
+        WHERE s.account_id = t.account_id AND s.parent_hash = t.hash AND s.kind = 'refresh'
+      ) came
+      WHERE t.hash = decode(${hash}, 'hex') AND t.kind = 'refresh'`
+  })
+
+  const findToken = SqlSchema.findOne({
+    Request: Schema.String,
+    Result: StoredToken,
+    execute: (hash) => sql`
+      SELECT t.account_id AS "accountId", g.id AS "grantId", g.client_id AS "clientId", t.kind
+      FROM oauth_token t
+      JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
+      WHERE t.hash = decode(${hash}, 'hex')`
+  })
+
+  return {
+    addGrant: (accountId, grant) =>
+      sql`
+        INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
+        VALUES (${accountId}, ${grant.id}, ${grant.userId}, ${grant.clientId}, ${grant.clientName},
+                ${grant.redirectHost}, ${grant.tier}, ${grant.resource})`.pipe(Effect.asVoid, orDie),
+    addTokens: (accountId, tokens) =>
+      addTokens({ accountId, ...tokens }).pipe(
+        Effect.map(({ lifeSeconds }) => lifeSeconds),
+        // The caller holds the lock of the connection or has just inserted it, so it exists.
+        Effect.catchTag("NoSuchElementException", Effect.die),
+        orDie
+      ),
+    lockRefresh: (hash) =>
+      Effect.flatMap(orDie(lockGrantOf(hash)), (locked) =>
+        locked.length === 0 ? Effect.succeedNone : orDie(readRefresh(hash))
+      ),
+    useRefresh: (accountId, hash) =>
+      sql`
+        UPDATE oauth_token SET used_at = coalesce(used_at, app_now())
+        WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(Effect.asVoid, orDie),
+    findToken: (hash) => orDie(findToken(hash)),
+    dropToken: (accountId, hash) =>
+      sql`DELETE FROM oauth_token WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex')`.pipe(
+        Effect.asVoid,
+        orDie
+      )
+  }
+}
+
+export const makeForgetOAuth = (sql: SqlClient): Repo["forget"] =>
+  orDie(
+    makeForget(sql)({
+      oauth_token: sql`t.expires_at <= app_now()`,
+      oauth_request: sql`t.expires_at <= app_now()`,
+      oauth_code: sql`t.expires_at <= app_now() - interval '1 day'`,
+      // Last: the other tables reference clients.
+      oauth_client: sql`t.created_at <= app_now() - interval '1 day'
+        AND NOT EXISTS (SELECT FROM oauth_grant g WHERE g.client_id = t.id)
+        AND NOT EXISTS (SELECT FROM oauth_code o WHERE o.client_id = t.id)
+        AND NOT EXISTS (SELECT FROM oauth_request r WHERE r.client_id = t.id)`
+    })
+  )

@@ -1,0 +1,195 @@
+import { hash } from "node:crypto"
+import { Effect, Either, Option } from "effect"
+import { isOfKind } from "../access/OpaqueToken.ts"
+import { hashOf, mintSecret } from "../access/Secrets.ts"
+import { Transaction } from "../database/Transaction.ts"
+import { type AccountId, ConnectionId } from "../model/Ids.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import { type Parameters, readResource } from "./AuthorizationRequest.ts"
+import type { EndReason } from "./Connection.ts"
+import { ConnectionsRepo } from "./ConnectionsRepo.ts"
+import { findClient } from "./Consents.ts"
+import { OAuthRefused } from "./OAuthErrors.ts"
+import type { Client, NewTokens, StoredCode } from "./OAuthRecords.ts"
+import { OAuthRepo } from "./OAuthRepo.ts"
+import { destinationOf } from "./RedirectUri.ts"
+import { scopeOf } from "./Tier.ts"
+import { judgeRefresh, refreshedTier } from "./TokenLife.ts"
+
+/** RFC 6749, section 5.1. */
+export interface TokenAnswer {
+  readonly access_token: string
+  readonly token_type: "Bearer"
+  readonly expires_in: number
+  readonly refresh_token: string
+  readonly scope: string
+}
+
+/** The result of a transaction. Left: a refusal after which the transaction commits; a failure rolls it back. */
+type Committed = Effect.Effect<Either.Either<TokenAnswer, OAuthRefused>, OAuthRefused>
+
+/** RFC 7636, section 4.1. */
+const verifierPattern = /^[A-Za-z0-9\-._~]{43,128}$/
+
+const invalidGrant = (description: string) => OAuthRefused.because("invalid_grant", description)
+
+const required = (parameters: Parameters, name: string) => {
+  const value = parameters.get(name)
+  return value === undefined
+    ? Either.left(OAuthRefused.because("invalid_request", `${name} is missing.`))
+    : Either.right(value)
+}
+
+/** Refuses a request that names another resource than this one. */
+const requireResource = (parameters: Parameters, baseUrl: string, resource: string, refusal: string) => {
+  const requested = parameters.get("resource")
+  return requested === undefined
+    ? Either.right(resource)
+    : Either.filterOrLeft(
+        readResource(requested, baseUrl),
+        (each) => each === resource,
+        () => OAuthRefused.because("invalid_target", refusal)
+      )
+}
+
+/** The token and revocation endpoints. */
+export const makeTokenExchange = Effect.gen(function* () {
+  const connections = yield* ConnectionsRepo
+  const oauth = yield* OAuthRepo
+  const transaction = yield* Transaction
+  const issue = makeIssue(oauth)
+  const redeem = makeRedeem(oauth, connections, issue)
+  const refresh = makeRefresh(oauth, connections, issue)
+
+  const exchange = Effect.fn("Authorization.exchange")(function* (parameters: Parameters, baseUrl: string) {
+    if (parameters.repeated.length > 0)
+      return yield* OAuthRefused.because("invalid_request", "A parameter is given more than once.")
+    const grantType = yield* required(parameters, "grant_type")
+    if (grantType !== "authorization_code" && grantType !== "refresh_token")
+      return yield* OAuthRefused.because(
+        "unsupported_grant_type",
+        "grant_type may be authorization_code or refresh_token."
+      )
+    const clientId = yield* required(parameters, "client_id")
+    const client = yield* Effect.mapError(yield* findClient(oauth, clientId), () =>
+      OAuthRefused.because("invalid_client", "No such client: register again.")
+    )
+    const run = grantType === "authorization_code" ? redeem : refresh
+    return yield* yield* transaction.run(run(client, parameters, baseUrl))
+  })
+
+  const revoke = Effect.fn("Authorization.revoke")(function* (parameters: Parameters) {
+    const token = parameters.get("token")
+    if (token === undefined) return
+    if (!isOfKind("access", token) && !isOfKind("refresh", token)) return
+    const found = yield* oauth.findToken(hashOf(token))
+    if (Option.isNone(found) || found.value.clientId !== parameters.get("client_id")) return
+    const { accountId, grantId, kind } = found.value
+    if (kind === "access") yield* oauth.dropToken(accountId, hashOf(token))
+    else yield* connections.end(accountId, grantId, "revoked")
+  })
+
+  return { exchange, revoke }
+})
+
+type NewTokenTerms = Pick<NewTokens, "grantId" | "parentHash" | "refreshTier" | "accessTier">
+
+const makeIssue = (oauth: OAuthRepo["Type"]) =>
+  Effect.fnUntraced(function* (accountId: AccountId, terms: NewTokenTerms) {
+    const access = yield* mintSecret("access")
+    const refresh = yield* mintSecret("refresh")
+    const seconds = yield* oauth.addTokens(accountId, {
+      ...terms,
+      accessHash: hashOf(access),
+      refreshHash: hashOf(refresh)
+    })
+    const answer: TokenAnswer = {
+      access_token: access,
+      token_type: "Bearer",
+      expires_in: seconds,
+      refresh_token: refresh,
+      scope: scopeOf(terms.accessTier)
+    }
+    return answer
+  })
+
+type Issue = ReturnType<typeof makeIssue>
+
+/** Ends a connection whose secret was used twice: somebody else may have a copy. */
+const endReplayed = (
+  connections: ConnectionsRepo["Type"],
+  accountId: AccountId,
+  id: ConnectionId,
+  reason: EndReason,
+  description: string
+) => Effect.as(connections.end(accountId, id, reason), Either.left(invalidGrant(description)))
+
+/** Exchanges a code for a connection and its first tokens. */
+const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type"], issue: Issue) => {
+  const begin = (codeHash: string, { accountId, ...code }: StoredCode) =>
+    Effect.gen(function* () {
+      const { clientId, clientName, redirectUri, resource, tier, userId } = code
+      const id = yield* mintId(ConnectionId)
+      const redirectHost = destinationOf(redirectUri)
+      yield* oauth.addGrant(accountId, { id, userId, clientId, clientName, redirectHost, tier, resource })
+      yield* oauth.spendCode(accountId, codeHash, id)
+      return yield* issue(accountId, { grantId: id, parentHash: null, accessTier: tier, refreshTier: tier })
+    })
+
+  return (client: Client, parameters: Parameters, baseUrl: string): Committed =>
+    Effect.gen(function* () {
+      const code = yield* required(parameters, "code")
+      const verifier = yield* required(parameters, "code_verifier")
+      const unknown = invalidGrant("The code is unknown, was used, has expired, or was given to another client.")
+      if (!isOfKind("code", code)) return yield* unknown
+      const codeHash = hashOf(code)
+      const stored = yield* Effect.mapError(yield* oauth.lockCode(codeHash), () => unknown)
+      const { accountId, grantId } = stored
+      if (stored.clientId !== client.id) return yield* unknown
+      if (stored.used && grantId !== null) {
+        const description = "The code was used before: its connection is ended."
+        return yield* endReplayed(connections, accountId, grantId, "code_replayed", description)
+      }
+      if (stored.used || stored.dead) return yield* unknown
+      const redirectUri = parameters.get("redirect_uri")
+      if (redirectUri !== undefined && redirectUri !== stored.redirectUri)
+        return yield* invalidGrant("redirect_uri is not the one that the code was sent to.")
+      yield* requireResource(parameters, baseUrl, stored.resource, "The code is for another resource.")
+      if (!verifierPattern.test(verifier) || hash("sha256", verifier, "base64url") !== stored.codeChallenge) {
+        yield* oauth.spendCode(accountId, codeHash, null)
+        return Either.left(invalidGrant("code_verifier does not belong to the code, which is now used up."))
+      }
+      return Either.right(yield* begin(codeHash, stored))
+    })
+}
+
+/** Exchanges a refresh token for new tokens of the same connection. */
+const makeRefresh =
+  (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type"], issue: Issue) =>
+  (client: Client, parameters: Parameters, baseUrl: string): Committed =>
+    Effect.gen(function* () {
+      const token = yield* required(parameters, "refresh_token")
+      const unknown = invalidGrant("The refresh token is unknown, has expired, or its connection has ended.")
+      if (!isOfKind("refresh", token)) return yield* unknown
+      const tokenHash = hashOf(token)
+      const stored = yield* Effect.mapError(yield* oauth.lockRefresh(tokenHash), () => unknown)
+      const { accountId, grantId, tier } = stored
+      if (stored.clientId !== client.id) return yield* unknown
+      switch (judgeRefresh(stored)) {
+        case "refuse":
+          return yield* unknown
+        case "replayed": {
+          const description = "The refresh token was used before: its connection is ended."
+          return yield* endReplayed(connections, accountId, grantId, "token_replayed", description)
+        }
+        case "issue": {
+          yield* requireResource(parameters, baseUrl, stored.resource, "The refresh token is for another resource.")
+          const accessTier = refreshedTier(tier, parameters.get("scope"))
+          if (accessTier instanceof OAuthRefused) return yield* accessTier
+          yield* oauth.useRefresh(accountId, tokenHash)
+          return Either.right(
+            yield* issue(accountId, { grantId, parentHash: tokenHash, accessTier, refreshTier: tier })
+          )
+        }
+      }
+    })

@@ -1,0 +1,92 @@
+import { Effect } from "effect"
+import type { Sessions } from "../../access/Sessions.ts"
+import { resourceOf } from "../../connections/AuthorizationRequest.ts"
+import { Connections } from "../../connections/Connections.ts"
+import type { BaseUrl } from "../../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { NotFound } from "../../model/Errors.ts"
+import { ConnectionId } from "../../model/Ids.ts"
+import { ConfirmPage } from "../ConfirmPage.tsx"
+import { html, seeOther } from "../Html.ts"
+import { paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { idOf, makeVisits, noteOf, queryOf } from "../Visits.ts"
+import { ConnectionsPage } from "./ConnectionsPage.tsx"
+
+const routes = {
+  show: ["GET", paths.connections, refuseOnPage],
+  askDisconnect: ["GET", paths.disconnect, refuseOnPage],
+  disconnect: ["POST", paths.disconnect, refuseOnPage],
+  askDisconnectAll: ["GET", paths.disconnectAll, refuseOnPage],
+  disconnectAll: ["POST", paths.disconnectAll, refuseOnPage]
+} as const
+
+const notes: Readonly<Record<string, string>> = {
+  one: "The connection is ended. Its next call is refused.",
+  all: "All connections are ended. Their next calls are refused."
+}
+
+/** The connections of an account: the list, and forms that end one or all of them. */
+export const connectionList: Surface<BaseUrl | Sessions | Connections> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const connections = yield* Connections
+    const { asVisitor, baseUrl, withForm } = yield* makeVisits
+    return {
+      show: asVisitor((visitor, request) =>
+        Effect.map(connections.list(visitor.accountId), (list) =>
+          html(
+            <ConnectionsPage
+              visitor={visitor}
+              connections={list}
+              resource={resourceOf(baseUrl)}
+              note={noteOf(notes, queryOf(request).get("ended"))}
+            />
+          )
+        )
+      ),
+      askDisconnect: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const id = yield* idOf(ConnectionId, queryOf(request))
+          const connection = (yield* connections.list(visitor.accountId)).find((each) => each.id === id)
+          if (connection === undefined) return yield* new NotFound()
+          if (connection.endedAt !== null) return seeOther(paths.connections)
+          return html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.connections}
+              title={`Disconnect ${connection.clientName}?`}
+              question={`Its next call is refused. To connect it again, ${connection.clientName} has to ask you again.`}
+              action={paths.disconnect}
+              id={connection.id}
+              button="Disconnect"
+            />
+          )
+        })
+      ),
+      askDisconnectAll: asVisitor((visitor) =>
+        Effect.succeed(
+          html(
+            <ConfirmPage
+              visitor={visitor}
+              section={paths.connections}
+              title="Disconnect every connection?"
+              question="Their next calls are refused. You stay signed in, and API keys keep working."
+              action={paths.disconnectAll}
+              button="Disconnect all"
+            />
+          )
+        )
+      ),
+      disconnect: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          yield* connections.disconnect(visitor.accountId, yield* idOf(ConnectionId, form))
+          return seeOther(`${paths.connections}?ended=one`)
+        })
+      ),
+      disconnectAll: withForm((visitor) =>
+        Effect.as(connections.disconnectAll(visitor.accountId), seeOther(`${paths.connections}?ended=all`))
+      )
+    }
+  })
+)

@@ -1,0 +1,136 @@
+import type { Drop } from "../../drops/Drop.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { EntityName, Key, ShortValue } from "../Wording.tsx"
+import { Where } from "./DropsPage.tsx"
+import { Outcome, Status } from "./DropWords.tsx"
+
+/** Maximum characters of a value that is shown unfolded. */
+const maxShown = 160
+
+const Whole = ({ value }: { readonly value: string }) => {
+  const { length } = [...value]
+  return length <= maxShown ? (
+    <span class="value">
+      <ShortValue>{value}</ShortValue>
+    </span>
+  ) : (
+    <>
+      <ShortValue>{value}</ShortValue>
+      <details>
+        <summary>All {length.toLocaleString("en")} characters</summary>
+        <div class="value" dir="auto">
+          {value}
+        </div>
+      </details>
+    </>
+  )
+}
+
+/** `titles`: of entities that still exist; `refusal`: why the drop could not be cancelled. */
+export const DropPage = ({
+  drop,
+  note,
+  refusal,
+  stores,
+  titles,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly drop: Drop
+  readonly stores: ReadonlyArray<Store>
+  readonly titles: ReadonlyMap<EntityId, string>
+  readonly note?: string | undefined
+  readonly refusal?: string
+}) => (
+  <Frame title={drop.name} visitor={visitor} current={paths.drops}>
+    <nav class="trail" aria-label="Trail">
+      <a href={paths.drops}>All drops</a>
+    </nav>
+    {refusal !== undefined && (
+      <Alert>
+        <p>{refusal}</p>
+      </Alert>
+    )}
+    {note !== undefined && <Note>{note}</Note>}
+    <div class="sheet">
+      <dl>
+        <dt>State</dt>
+        <dd>
+          <Status status={drop.status} />
+        </dd>
+        <dt>Starts</dt>
+        <dd>
+          <Instant at={drop.starts_at} timezone={drop.timezone} />
+        </dd>
+        <dt>Ends</dt>
+        <dd>
+          {drop.ends_at === null ? (
+            "never: the new values stay"
+          ) : (
+            <Instant at={drop.ends_at} timezone={drop.timezone} />
+          )}
+        </dd>
+      </dl>
+      {drop.status === "scheduled" && (
+        <form method="post" action={paths.cancelDrop}>
+          <HiddenFields csrf={visitor.csrf} id={drop.id} />
+          <p>
+            <button type="submit" class="danger">
+              Cancel the drop
+            </button>
+          </p>
+        </form>
+      )}
+    </div>
+    <section aria-labelledby="changes">
+      <h2 id="changes">Changes</h2>
+      {drop.changes.length === 0 ? (
+        <p class="quiet">There are none: the store is no longer linked.</p>
+      ) : (
+        <Table
+          name="Changes of the drop"
+          columns={["Entity", "Store", "Field", "New value", "Outcome"]}
+          rows={drop.changes.map((change, index) => ({
+            key: String(index),
+            cells: [
+              <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
+              <Where change={change} stores={stores} />,
+              <Key>{change.field}</Key>,
+              <Whole value={change.value} />,
+              <div>
+                <Outcome outcome={change.outcome} />
+                {change.error !== null && (
+                  <p class="wrong">
+                    <bdi>{change.error.message}</bdi>
+                  </p>
+                )}
+              </div>
+            ]
+          }))}
+        />
+      )}
+    </section>
+  </Frame>
+)
+
+/** An instant, also in the drop's time zone. */
+const Instant = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => (
+  <>
+    <Time at={at} />
+    {timezone !== "UTC" && (
+      <span class="quiet">
+        {" "}
+        (
+        {new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: timezone }).format(
+          new Date(at)
+        )}{" "}
+        {timezone})
+      </span>
+    )}
+  </>
+)

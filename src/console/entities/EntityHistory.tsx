@@ -1,0 +1,115 @@
+import type { HistoryEntry, ValueChange } from "../../drafts/History.ts"
+import { Time } from "../Frame.tsx"
+import { actorName, Domain } from "../Naming.tsx"
+import { dropPath, pageOf, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { shorten } from "../Wording.tsx"
+
+const actions: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
+  created: "Created",
+  added_to_store: "Added to the store",
+  removed_from_store: "Removed from the store",
+  gallery: "Media changed",
+  members: "Members changed",
+  variants: "Variants changed",
+  publish_asked: "Publish requested",
+  published: "Published"
+}
+
+/** Maximum characters of a value in a list of changes. */
+const maxCharacters = 200
+
+/** `none`: the words for no value. */
+const Shown = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
+  value === null || value === "" ? (
+    <span class="quiet">{value === null ? none : "empty"}</span>
+  ) : (
+    <bdi class="value">{shorten(value, maxCharacters)}</bdi>
+  )
+
+const Change = ({ change, none }: { readonly change: ValueChange; readonly none: string }) => (
+  <li>
+    <code>{change.key}</code>: <Shown value={change.old} none={none} /> <span aria-hidden="true">→</span>
+    <span class="spoken"> became </span> <Shown value={change.new} none={none} />
+  </li>
+)
+
+const Who = ({ entry: { actor, drop, import_id } }: { readonly entry: HistoryEntry }) => (
+  <>
+    {drop === null ? (
+      actorName(actor)
+    ) : (
+      <>
+        Drop{" "}
+        <a href={dropPath(drop.id)}>
+          <bdi>{drop.name}</bdi>
+        </a>
+        <div class="quiet">scheduled by {actorName(actor)}</div>
+      </>
+    )}
+    {import_id !== null && (
+      <div>
+        by <a href={pageOf(paths.import, import_id)}>an import</a>
+      </div>
+    )}
+  </>
+)
+
+const What = ({ entry }: { readonly entry: HistoryEntry }) => {
+  if (entry.action === "attributes")
+    return (
+      <ul>
+        {entry.changes.map((change) => (
+          <Change key={change.key} change={change} none={entry.store_id === null ? "empty" : "as in the catalog"} />
+        ))}
+      </ul>
+    )
+  if (entry.action === "publish_failed")
+    return (
+      <>
+        Publish failed: {entry.error?.message}{" "}
+        <span class="quiet">
+          (<code>{entry.error?.code}</code>)
+        </span>
+      </>
+    )
+  return <>{actions[entry.action]}</>
+}
+
+/** `history`: newest first; `more`: the address of the longer history. */
+export const EntityHistory = ({
+  history,
+  more
+}: {
+  readonly history: ReadonlyArray<HistoryEntry>
+  readonly more: string | undefined
+}) => (
+  <section aria-labelledby="history">
+    <h2 id="history">History</h2>
+    {history.length === 0 ? (
+      <p class="quiet">No changes are recorded: the entity is older than the history.</p>
+    ) : (
+      <Table
+        labelledBy="history"
+        columns={["When", "Who", "Where", "What"]}
+        rows={history.map((entry) => ({
+          key: `${entry.at} ${entry.draft_revision} ${entry.action} ${entry.store_id}`,
+          cells: [
+            <>
+              <Time at={entry.at} />
+              <div class="quiet">Revision {entry.draft_revision}</div>
+            </>,
+            <Who entry={entry} />,
+            <Domain name={entry.store_domain ?? "Catalog"} />,
+            <What entry={entry} />
+          ]
+        }))}
+      />
+    )}
+    {more !== undefined && (
+      <p>
+        <a href={more}>Show more of the history</a>
+      </p>
+    )}
+  </section>
+)

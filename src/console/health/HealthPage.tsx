@@ -1,0 +1,217 @@
+import { type HealthDimension, type HealthResult, type HealthSnapshot, isPerStore } from "../../health/Health.ts"
+import type { StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { counted } from "../Naming.tsx"
+import { issuesPath, paths } from "../Paths.ts"
+import { StoreChoice } from "../StoreChoice.tsx"
+import { Key, StoreName } from "../Wording.tsx"
+import { Bar, Chart, grouped, type Line, type Tone } from "./Chart.tsx"
+import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
+
+/** The choice of all dimensions in a form. */
+export const everyDimension = "all"
+
+export type Scanned = HealthDimension | typeof everyDimension
+
+const toneOf = (score: number): Tone => (score >= 90 ? "good" : score >= 60 ? "wait" : "bad")
+
+const entities = (count: number) => counted(count, "entity", "entities")
+
+/** Entities with an issue, by store or by field. */
+const Share = ({
+  by,
+  dimension,
+  lines
+}: {
+  readonly by: "store" | "field"
+  readonly dimension: string
+  readonly lines: ReadonlyArray<Line>
+}) => (
+  <details>
+    <summary>
+      By {by}
+      <span class="spoken">: {dimension}</span>
+    </summary>
+    <Chart
+      name={`${dimension}: entities with an issue, by ${by}`}
+      labelled={by === "store" ? "Store" : "Field"}
+      valued="Entities with an issue"
+      lines={lines}
+    />
+  </details>
+)
+
+const Numbers = ({
+  dimension,
+  result,
+  storeId,
+  stores
+}: {
+  readonly dimension: HealthDimension
+  readonly result: HealthResult
+  readonly stores: ReadonlyArray<Store>
+  readonly storeId: StoreId | undefined
+}) => {
+  const { affected, by_field, by_section, by_store, checked, on_no_store, score } = result
+  const { name } = dimensionWords[dimension]
+  const recommended =
+    "by_level" in result
+      ? result.by_level?.find(({ checked, level }) => level === "recommended" && checked > 0)
+      : undefined
+  // Numbers of all stores lead to the list of all stores.
+  const shownStore = isPerStore(dimension) ? storeId : undefined
+  return (
+    <>
+      <p class="score">
+        <strong>{score}</strong> of 100
+      </p>
+      <Bar share={score / 100} tone={toneOf(score)} says={`Score: ${score} of 100`} />
+      <p>
+        {affected === 0
+          ? `None of ${entities(checked)} has an issue.`
+          : `${grouped(affected)} of ${entities(checked)} ${affected === 1 ? "has" : "have"} an issue.`}
+        {on_no_store > 0 && ` ${counted(on_no_store, "entity is", "entities are")} on no store and not checked.`}
+      </p>
+      {recommended !== undefined && (
+        <p>
+          Recommended fields: <strong>{recommended.score}</strong> of 100.{" "}
+          {recommended.affected === 0
+            ? `None of ${entities(recommended.checked)} lacks one.`
+            : `${grouped(recommended.affected)} of ${entities(recommended.checked)} ${recommended.affected === 1 ? "lacks" : "lack"} one.`}
+        </p>
+      )}
+      <Chart
+        name={`${name}: issues`}
+        labelled="List of issues"
+        valued="Issues"
+        lines={by_section.map(({ rows, section }) => ({
+          key: section,
+          label: <a href={issuesPath(section, { storeId: shownStore })}>{sectionWords[section].name}</a>,
+          value: rows
+        }))}
+      />
+      {by_store.length > 1 && (
+        <Share
+          by="store"
+          dimension={name}
+          lines={by_store.map(({ affected, checked, store_id }) => ({
+            key: store_id,
+            label: <StoreName id={store_id} stores={stores} />,
+            value: affected,
+            of: checked
+          }))}
+        />
+      )}
+      {by_field.length > 0 && (
+        <Share
+          by="field"
+          dimension={name}
+          lines={by_field.map(({ affected, field }) => ({
+            key: field,
+            label: <Field field={field} />,
+            value: affected
+          }))}
+        />
+      )}
+    </>
+  )
+}
+
+export const Field = ({ field }: { readonly field: string }) => {
+  const { isKey, name } = fieldWords(field)
+  return isKey ? <Key>{name}</Key> : <span>{name}</span>
+}
+
+const Card = ({
+  isNew,
+  snapshot,
+  storeId,
+  stores,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly stores: ReadonlyArray<Store>
+  readonly storeId: StoreId | undefined
+  readonly snapshot: HealthSnapshot
+  readonly isNew: boolean
+}) => {
+  const { dimension } = snapshot
+  const { meaning, name } = dimensionWords[dimension]
+  return (
+    <section class="sheet" id={dimension} aria-labelledby={`${dimension}-name`}>
+      <h2 id={`${dimension}-name`}>{name}</h2>
+      <p class="quiet">{meaning}</p>
+      {isNew && <Note>Scanned just now.</Note>}
+      {snapshot.scanned ? (
+        <>
+          <Numbers dimension={dimension} result={snapshot.result} stores={stores} storeId={storeId} />
+          <p class="quiet">
+            Scanned <Time at={snapshot.scanned_at} />
+            {storeId !== undefined && !isPerStore(dimension) && ", of all stores together"}.
+          </p>
+        </>
+      ) : (
+        <p>Not scanned yet.</p>
+      )}
+      <form method="post" action={paths.scanHealth} class="line">
+        <HiddenFields csrf={visitor.csrf} />
+        <input type="hidden" name="dimension" value={dimension} />
+        {isPerStore(dimension) ? (
+          <StoreChoice stores={stores} chosen={storeId} label="Stores to scan" />
+        ) : (
+          <span class="quiet">All stores are scanned together.</span>
+        )}
+        <button type="submit" class="plain" aria-label={`Scan ${name}`}>
+          Scan
+        </button>
+      </form>
+    </section>
+  )
+}
+
+/** `storeId`: show snapshots of this store (per-store dimensions only). */
+export const HealthPage = ({
+  scanned,
+  snapshots,
+  storeId,
+  stores,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly stores: ReadonlyArray<Store>
+  readonly storeId: StoreId | undefined
+  readonly snapshots: ReadonlyArray<HealthSnapshot>
+  readonly scanned: Scanned | undefined
+}) => (
+  <Frame title="Data health" visitor={visitor} current={paths.health}>
+    {scanned === everyDimension && <Note>Everything was scanned just now.</Note>}
+    <p>Results of the last scan of each dimension. A scan runs only when you start it.</p>
+    <div class="above">
+      <form method="get" action={paths.health} class="line">
+        <StoreChoice stores={stores} chosen={storeId} label="Stores to show" />
+        <button type="submit" class="plain">
+          Show
+        </button>
+      </form>
+      <form method="post" action={paths.scanHealth} class="line">
+        <HiddenFields csrf={visitor.csrf} />
+        <input type="hidden" name="dimension" value={everyDimension} />
+        <button type="submit">Scan everything</button>
+      </form>
+    </div>
+    <div class="cards">
+      {snapshots.map((snapshot) => (
+        <Card
+          key={snapshot.dimension}
+          visitor={visitor}
+          stores={stores}
+          storeId={storeId}
+          snapshot={snapshot}
+          isNew={snapshot.dimension === scanned}
+        />
+      ))}
+    </div>
+  </Frame>
+)

@@ -1,0 +1,54 @@
+import type { HealthDimension, HealthSection, IssueReason } from "../../health/Health.ts"
+import { relationships } from "../../model/FieldOrder.ts"
+
+export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: string; readonly meaning: string }>> = {
+  sync: {
+    name: "Sync",
+    meaning: "Whether drafts are published to your stores. Stores without a platform are left out."
+  },
+  completeness: {
+    name: "Completeness",
+    meaning: "Whether the required fields are filled. Recommended fields have a score of their own."
+  },
+  media: { name: "Media", meaning: "Whether products have images, and images are used and described." },
+  structure: { name: "Structure", meaning: "Whether products, variants and collections are complete and valid." },
+  divergence: {
+    name: "Divergence",
+    meaning: "Whether stores have the same texts in one language and the same prices in one currency."
+  },
+  translations: { name: "Translations", meaning: "Whether texts are translated and translations are up to date." }
+}
+
+/** The lists of issues: the name of each, and the problem of its issues. */
+export const sectionWords: Readonly<Record<HealthSection, { readonly name: string; readonly wrong: string }>> = {
+  "sync-failed": { name: "Failed to publish", wrong: "The last publish to the store failed" },
+  "sync-pending": { name: "Waiting to be published", wrong: "Differs from what the store has" },
+  "sync-never-published": { name: "Never published", wrong: "Never published to the store" },
+  "completeness-required": { name: "Required fields empty", wrong: "Required but empty" },
+  "completeness-recommended": { name: "Recommended fields empty", wrong: "Recommended but empty" },
+  "media-unused": { name: "Unused files", wrong: "No entity uses this file" },
+  "media-missing": { name: "Without an image", wrong: "Has no image" },
+  "media-alt-missing": { name: "Images without a description", wrong: "Has no alternative text" },
+  "structure-no-variants": { name: "Products without a variant", wrong: "Has no variant, so nobody can buy it" },
+  "structure-duplicate-sku": { name: "SKUs used more than once", wrong: "Another variant has the same SKU" },
+  "structure-empty-collection": { name: "Empty collections", wrong: "Has no product" },
+  "structure-invalid-value": { name: "Invalid values", wrong: "The value does not fit the field's type" },
+  divergence: {
+    name: "Stores that differ",
+    wrong: "Differs from the canonical value and from comparable stores"
+  },
+  "translations-untranslated": { name: "Not translated", wrong: "Not translated" },
+  "translations-outdated": { name: "Outdated translations", wrong: "The text changed after it was translated" }
+}
+
+/** Reasons for listing a value of the right type. */
+export const reasonWords: Readonly<Record<IssueReason["reason"], string>> = {
+  zero_price: "The price of an active product is 0"
+}
+
+/** The name of a field: its key, or the noun of a relationship. */
+export const fieldWords = (field: string): { readonly name: string; readonly isKey: boolean } => {
+  const nouns = ["variants", "images", "members"]
+  const noun = nouns[relationships.indexOf(field)]
+  return noun === undefined ? { name: field, isKey: true } : { name: noun, isKey: false }
+}

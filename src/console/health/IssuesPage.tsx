@@ -1,0 +1,255 @@
+import { Array as Arr } from "effect"
+import {
+  dimensionOf,
+  HealthDimension,
+  type HealthIssue,
+  type HealthIssuePage,
+  sectionsOf
+} from "../../health/Health.ts"
+import type { StoreId } from "../../model/Ids.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { Frame, Time } from "../Frame.tsx"
+import { counted, EntityLink } from "../Naming.tsx"
+import { issuesPath, paths } from "../Paths.ts"
+import { StoreChoice } from "../StoreChoice.tsx"
+import { type Row, Table } from "../Table.tsx"
+import { EntityName, Key, ShortValue, StoreName, Text } from "../Wording.tsx"
+import { grouped } from "./Chart.tsx"
+import { Field } from "./HealthPage.tsx"
+import { dimensionWords, reasonWords, sectionWords } from "./HealthWords.ts"
+
+export interface IssueFilters {
+  readonly storeId: StoreId | undefined
+  readonly locale: string | undefined
+}
+
+const Fields = ({ issue }: { readonly issue: HealthIssue }) => (
+  <ul>
+    {issue.fields.map((field) => {
+      const shown = issue.values?.find((each) => each.field === field)
+      return (
+        <li key={field}>
+          <Field field={field} />
+          {shown !== undefined && (
+            <>
+              {": "}
+              <ShortValue>{shown.value}</ShortValue>
+            </>
+          )}
+        </li>
+      )
+    })}
+  </ul>
+)
+
+const Filters = ({
+  filters,
+  locales,
+  page,
+  stores
+}: {
+  readonly page: HealthIssuePage
+  readonly filters: IssueFilters
+  readonly stores: ReadonlyArray<Store>
+  readonly locales: ReadonlyArray<string>
+}) => (
+  <form method="get" action={paths.healthIssues} class="line">
+    <label>
+      Issues
+      <select name="section">
+        {HealthDimension.literals.map((dimension) => (
+          <optgroup key={dimension} label={dimensionWords[dimension].name}>
+            {sectionsOf(dimension).map((section) => (
+              <option key={section} value={section} selected={section === page.section}>
+                {sectionWords[section].name}
+              </option>
+            ))}
+          </optgroup>
+        ))}
+      </select>
+    </label>
+    <StoreChoice stores={stores} chosen={filters.storeId} />
+    {dimensionOf(page.section) === "translations" && (
+      <label>
+        Language
+        <select name="locale">
+          <option value="">All languages</option>
+          {locales.map((locale) => (
+            <option key={locale} value={locale} selected={locale === filters.locale}>
+              {locale}
+            </option>
+          ))}
+        </select>
+      </label>
+    )}
+    <button type="submit" class="plain">
+      Show
+    </button>
+  </form>
+)
+
+const Pages = ({
+  filters,
+  last,
+  page
+}: {
+  readonly page: HealthIssuePage
+  readonly filters: IssueFilters
+  readonly last: number
+}) => {
+  const to = (number: number) => issuesPath(page.section, { ...filters, page: number })
+  const number = page.page
+  return (
+    <nav class="pages" aria-label="Pages">
+      {number > 1 && (
+        <>
+          <a href={to(1)}>First page</a>
+          <a href={to(Math.min(number - 1, last))} rel="prev">
+            Previous page
+          </a>
+        </>
+      )}
+      <span>
+        Page {grouped(number)} of {grouped(last)}
+      </span>
+      {number < last && (
+        <>
+          <a href={to(number + 1)} rel="next">
+            Next page
+          </a>
+          <a href={to(last)}>Last page</a>
+        </>
+      )}
+    </nav>
+  )
+}
+
+/** The entity of an issue. A variant is shown with its product and SKU. */
+const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
+  <>
+    <EntityName id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
+    {issue.product_id !== undefined && (
+      <span class="quiet">
+        {" of "}
+        <EntityLink id={issue.product_id} kind="product" title={issue.product_title ?? ""} />
+        {issue.sku !== undefined && issue.sku !== "" && (
+          <>
+            , SKU <Text>{issue.sku}</Text>
+          </>
+        )}
+      </span>
+    )}
+  </>
+)
+
+/** The problem of an issue, and the reasons of single fields. */
+const wordsOf = ({ fields, reasons = [] }: HealthIssue, wrong: string): string => {
+  const own = reasons.map(({ reason }) => `${reasonWords[reason]}.`)
+  return [...(fields.length > reasons.length || fields.length === 0 ? [`${wrong}.`] : []), ...own].join(" ")
+}
+
+/** One row for each SKU on the page, with the variants that have it. */
+const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray<Store>): ReadonlyArray<Row> =>
+  Object.entries(Arr.groupBy(issues, ({ sku = "" }) => `SKU ${sku}`)).map(([key, [first, ...others]]) => {
+    const shown = [...new Map([first, ...others].map((issue) => [issue.entity_id, issue])).values()]
+    const elsewhere = (first.duplicates ?? []).filter(
+      (other) => !shown.some((issue) => issue.entity_id === other.entity_id)
+    )
+    const rest = (first.duplicates_count ?? 0) + 1 - shown.length - elsewhere.length
+    return {
+      key,
+      cells: [
+        <Key>{first.sku ?? ""}</Key>,
+        <ul>
+          {[...shown, ...elsewhere].map(({ entity_id, product_id, product_title, title }) => (
+            <li key={entity_id}>
+              <EntityLink id={entity_id} kind="variant" title={title} />
+              {product_id !== undefined && (
+                <span class="quiet">
+                  {" of "}
+                  <EntityLink id={product_id} kind="product" title={product_title ?? ""} />
+                </span>
+              )}
+            </li>
+          ))}
+          {rest > 0 && <li>{grouped(rest)} more</li>}
+        </ul>,
+        <ul>
+          {[...new Set([first, ...others].map(({ store_id }) => store_id))].map((id) => (
+            <li key={id}>
+              <StoreName id={id} stores={stores} />
+            </li>
+          ))}
+        </ul>
+      ]
+    }
+  })
+
+/** `rows`: on all pages; `last`: the last page; `locales`: the choice for translation sections. */
+export const IssuesPage = ({
+  filters,
+  last,
+  locales,
+  page,
+  rows,
+  stores,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly stores: ReadonlyArray<Store>
+  readonly locales: ReadonlyArray<string>
+  readonly filters: IssueFilters
+  readonly page: HealthIssuePage
+  readonly rows: number
+  readonly last: number
+}) => {
+  const { name, wrong } = sectionWords[page.section]
+  const dimension = dimensionOf(page.section)
+  const hasLocales = dimension === "translations"
+  return (
+    <Frame title={name} visitor={visitor} current={paths.health}>
+      <nav class="trail" aria-label="Trail">
+        <a href={`${paths.health}#${dimension}`}>Data health: {dimensionWords[dimension].name}</a>
+      </nav>
+      <Filters page={page} filters={filters} stores={stores} locales={locales} />
+      {page.scanned_at === undefined ? (
+        <p>
+          Not scanned yet. <a href={`${paths.health}#${dimension}`}>Scan it first.</a>
+        </p>
+      ) : (
+        <>
+          <p>
+            {rows === 0
+              ? "There are no issues"
+              : `${counted(rows, "issue")}, one for each entity and store${hasLocales ? " and language" : ""}`}
+            {", as of the scan at "}
+            <Time at={page.scanned_at} />.
+          </p>
+          {page.data.length > 0 && (
+            <Table
+              name={`${name}, page ${page.page} of ${last}`}
+              {...(page.section === "structure-duplicate-sku"
+                ? { columns: ["SKU", "Variants", "Stores"], rows: duplicateRows(page.data, stores) }
+                : {
+                    columns: ["Entity", "Store", ...(hasLocales ? ["Language"] : []), "Fields", "What is wrong"],
+                    rows: page.data.map((issue) => ({
+                      key: `${issue.entity_id} ${issue.store_id} ${issue.locale}`,
+                      cells: [
+                        <IssueEntity issue={issue} />,
+                        <StoreName id={issue.store_id} stores={stores} />,
+                        ...(hasLocales ? [issue.locale ?? ""] : []),
+                        <Fields issue={issue} />,
+                        wordsOf(issue, wrong)
+                      ]
+                    }))
+                  })}
+            />
+          )}
+          {rows > 0 && page.data.length === 0 && <p>There are no more issues.</p>}
+          {rows > 0 && <Pages page={page} filters={filters} last={last} />}
+        </>
+      )}
+    </Frame>
+  )
+}

@@ -1,0 +1,47 @@
+import { Alert, Frame } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+
+/** `token`: from the one-time link; `refusal`: the problem with the last password. */
+export const SetPasswordPage = ({
+  email,
+  refusal,
+  token
+}: {
+  readonly email: string
+  readonly token: string
+  readonly refusal?: string
+}) => (
+  <Frame title="Set your password" narrow>
+    {refusal !== undefined && (
+      <Alert>
+        <p id="refusal">{refusal}</p>
+      </Alert>
+    )}
+    <form method="post" action={paths.setPassword} class="sheet fields">
+      <input type="hidden" name="token" value={token} />
+      <label>
+        E-mail
+        <input type="email" name="email" value={email} autocomplete="username" readOnly />
+      </label>
+      <label>
+        New password
+        <input
+          type="password"
+          name="password"
+          autocomplete="new-password"
+          required
+          minLength={10}
+          maxLength={200}
+          aria-describedby={refusal === undefined ? "rule" : "refusal rule"}
+          {...(refusal !== undefined && { "aria-invalid": "true" as const })}
+        />
+      </label>
+      <p id="rule" class="quiet">
+        10 to 200 characters. A few unrelated words make a good one.
+      </p>
+      <div class="buttons">
+        <button type="submit">Set password and sign in</button>
+      </div>
+    </form>
+  </Frame>
+)

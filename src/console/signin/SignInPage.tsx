@@ -1,0 +1,52 @@
+import { fieldNames } from "../Fields.ts"
+import { Alert, Frame } from "../Frame.tsx"
+import { paths } from "../Paths.ts"
+
+/** `returnTo`: the page after sign-in; `refusal`: why the last attempt failed; `isUnsent`: the session expired before a form was sent. */
+export const SignInPage = ({
+  email = "",
+  isUnsent = false,
+  refusal,
+  returnTo
+}: {
+  readonly email?: string | undefined
+  readonly returnTo: string | undefined
+  readonly refusal?: string
+  readonly isUnsent?: boolean
+}) => (
+  <Frame title="Sign in" narrow>
+    {isUnsent && (
+      <Alert>
+        <p>Your session has expired, so the form was not saved. Sign in and send it again.</p>
+      </Alert>
+    )}
+    {refusal !== undefined && (
+      <Alert>
+        <p id="refusal">{refusal}</p>
+      </Alert>
+    )}
+    <form method="post" action={paths.signIn} class="sheet fields">
+      {returnTo !== undefined && <input type="hidden" name={fieldNames.returnTo} value={returnTo} />}
+      <label>
+        E-mail
+        <input
+          type="email"
+          name="email"
+          value={email}
+          autocomplete="username"
+          required
+          maxLength={254}
+          {...(refusal !== undefined && { "aria-describedby": "refusal" })}
+        />
+      </label>
+      <label>
+        Password
+        <input type="password" name="password" autocomplete="current-password" required maxLength={200} />
+      </label>
+      <div class="buttons">
+        <button type="submit">Sign in</button>
+      </div>
+    </form>
+    <p class="quiet">No password yet, or lost it? Ask the administrator for a link to set one.</p>
+  </Frame>
+)

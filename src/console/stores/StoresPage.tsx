@@ -1,0 +1,219 @@
+import { holderOf, type ImportRun } from "../../imports/Import.ts"
+import type { StoreId } from "../../model/Ids.ts"
+import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
+import type { Platform, Store } from "../../model/Store.ts"
+import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
+import type { Visitor } from "../Browser.ts"
+import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Domain, EntityLink, importTitle } from "../Naming.tsx"
+import { issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+
+const platformWords: Readonly<Record<Platform, string>> = {
+  shopify: "Shopify",
+  demo: "Demo shop",
+  none: "None: imported from files"
+}
+
+/** Counts of a store's entities by publish state, with links to their lists. */
+const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
+  const isFilesOnly = store.platform === "none"
+  const figures: ReadonlyArray<{
+    readonly name: string
+    readonly count: number
+    readonly isBad?: boolean
+    readonly path?: string
+  }> = isFilesOnly
+    ? // Nothing can be published to a store without a platform.
+      [{ name: "entities", count: counts.published + counts.pending + counts.failed + counts.neverPublished }]
+    : [
+        { name: "published", count: counts.published },
+        { name: "being published", count: counts.pending },
+        { name: "waiting to be published", count: counts.pendingPublish, path: publishStoreOf(store.id) },
+        { name: "failed to publish", count: counts.failed, isBad: counts.failed > 0, path: "#failures" },
+        {
+          name: "never published",
+          count: counts.neverPublished,
+          path: issuesPath("sync-never-published", { storeId: store.id })
+        }
+      ]
+  return (
+    <ul class="tally" aria-label="Entities by publish state">
+      {figures.map(({ count, isBad = false, name, path }) => (
+        <li key={name} class={isBad ? "bad" : undefined}>
+          <strong>{count.toLocaleString("en")}</strong>{" "}
+          {path === undefined || count === 0 ? (
+            name
+          ) : (
+            <a href={path} aria-label={`${name}: ${store.name}`}>
+              {name}
+            </a>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The link that publishes all changes, unless an import locks the account. */
+const PublishAll = ({
+  counts,
+  isLocked,
+  store
+}: {
+  readonly counts: PublishCounts
+  readonly store: Store
+  readonly isLocked: boolean
+}) =>
+  store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
+    <p>
+      <a href={publishStoreOf(store.id)} aria-label={`Publish all changes: ${store.name}`}>
+        Publish all changes
+      </a>
+    </p>
+  )
+
+/** Starts a refresh, or links to the running one. */
+const Refresh = ({
+  csrf,
+  isLocked,
+  running,
+  store
+}: {
+  readonly store: Store
+  readonly csrf: string
+  readonly running: ImportRun | undefined
+  readonly isLocked: boolean
+}) => {
+  if (running !== undefined)
+    return (
+      <p>
+        Being read since <Time at={running.createdAt} />. <a href={pageOf(paths.import, running.id)}>See the refresh</a>
+      </p>
+    )
+  if (store.platform === "none" || isLocked) return null
+  return (
+    <form method="post" action={paths.refreshStore}>
+      <HiddenFields csrf={csrf} id={store.id} />
+      <button type="submit" class="plain" aria-label={`Refresh ${store.name} from its platform`}>
+        Refresh
+      </button>
+    </form>
+  )
+}
+
+/** `failures`: the newest; `total`: the number of all. */
+const Failures = ({
+  failures,
+  total
+}: {
+  readonly failures: ReadonlyArray<FailedPublication>
+  readonly total: number
+}) => (
+  <section aria-labelledby="failures">
+    <h2 id="failures">Failed to publish</h2>
+    {failures.length === 0 ? (
+      <p class="quiet">None.</p>
+    ) : (
+      <>
+        {total > failures.length && <p>{`The newest ${failures.length} of ${total.toLocaleString("en")}:`}</p>}
+        <Table
+          labelledBy="failures"
+          columns={["Entity", "Store", "When", "Why"]}
+          rows={failures.map(({ attempts, entityId, entityType, error, finishedAt, storeDomain, storeId, title }) => ({
+            key: `${entityId} ${storeId}`,
+            cells: [
+              <EntityLink id={entityId} kind={entityType} title={title} />,
+              <Domain name={storeDomain} />,
+              finishedAt === null ? "More than 30 days ago" : <Time at={finishedAt} />,
+              <>
+                {error.message}{" "}
+                <span class="quiet">
+                  (<code>{error.code}</code>
+                  {attempts !== null && attempts > 1 ? `, tried ${attempts} times` : ""})
+                </span>
+              </>
+            ]
+          }))}
+        />
+      </>
+    )}
+  </section>
+)
+
+export const StoresPage = ({
+  counts,
+  failures,
+  runs,
+  stores,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly stores: ReadonlyArray<Store>
+  readonly counts: ReadonlyMap<StoreId, PublishCounts>
+  readonly failures: ReadonlyArray<FailedPublication>
+  readonly runs: ReadonlyArray<ImportRun>
+}) => {
+  const holder = holderOf(runs)
+  return (
+    <Frame title="Stores" visitor={visitor} current={paths.stores}>
+      {holder !== undefined && (
+        <Note>
+          <p>
+            <a href={pageOf(paths.import, holder.id)}>{importTitle(holder)}</a>{" "}
+            {holder.phase === "applying"
+              ? "is being applied. Stores can be refreshed afterwards."
+              : "waits for your review. Accept or discard it before you refresh a store."}
+          </p>
+        </Note>
+      )}
+      <section aria-labelledby="linked">
+        <h2 id="linked">Linked stores</h2>
+        {stores.length === 0 ? (
+          <p class="quiet">There are no stores yet. Ask the administrator to link one.</p>
+        ) : (
+          <ul class="records">
+            {stores.map((store) => (
+              <li class="sheet" key={store.id}>
+                <div>
+                  <h3>{store.name}</h3>
+                  <dl>
+                    <dt>Domain</dt>
+                    <dd>{store.domain}</dd>
+                    <dt>Platform</dt>
+                    <dd>{platformWords[store.platform]}</dd>
+                    <dt>Languages</dt>
+                    <dd>
+                      {store.locales
+                        .map((locale) =>
+                          locale === store.primary_locale && store.locales.length > 1 ? `${locale} (main)` : locale
+                        )
+                        .join(", ")}
+                    </dd>
+                    <dt>Currency</dt>
+                    <dd>{store.currency}</dd>
+                    <dt>Last import</dt>
+                    <dd>{store.last_imported_at === null ? "never" : <Time at={store.last_imported_at} />}</dd>
+                  </dl>
+                  <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
+                  <PublishAll
+                    counts={counts.get(store.id) ?? nothingToCount}
+                    store={store}
+                    isLocked={holder !== undefined}
+                  />
+                </div>
+                <Refresh
+                  store={store}
+                  csrf={visitor.csrf}
+                  running={runs.find(({ phase, storeId }) => phase === "fetching" && storeId === store.id)}
+                  isLocked={holder !== undefined}
+                />
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <Failures failures={failures} total={[...counts.values()].reduce((total, { failed }) => total + failed, 0)} />
+    </Frame>
+  )
+}

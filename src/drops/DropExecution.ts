@@ -1,0 +1,223 @@
+import { Effect, Either, Option } from "effect"
+import { Transaction } from "../database/Transaction.ts"
+import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { valueOf } from "../model/Attribute.ts"
+import type { AccountId, DropId, PublicationId } from "../model/Ids.ts"
+import type { PublishError } from "../model/PublishState.ts"
+import type { PublicationContent } from "../publishing/PublicationContent.ts"
+import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
+import { PublicationsRepo } from "../publishing/PublicationsRepo.ts"
+import { Publishing } from "../publishing/Publishing.ts"
+import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
+import {
+  type DropEffect,
+  type DueStep,
+  endDrop,
+  type HeldDrop,
+  outcomesOf,
+  type PlannedStep,
+  startDrop,
+  type ValuesToPublish,
+  withdrawFailed
+} from "./DropStep.ts"
+import { DropsRepo } from "./DropsRepo.ts"
+
+/** Starts and ends drops: writes their drafts and requests their publishes. */
+const makeStartAndEnd = Effect.gen(function* () {
+  const changes = yield* CatalogChanges
+  const definitions = yield* MetafieldDefinitions
+  const drafts = yield* DraftsRepo
+  const publications = yield* PublicationsRepo
+  const publishing = yield* Publishing
+  const repo = yield* DropsRepo
+  const stores = yield* StoresRepo
+
+  /** Locks in one order all entities that the publishes of the step lock, so that steps and publish requests cannot deadlock. */
+  const lockAll = (accountId: AccountId, pairs: ReadonlyArray<Pick<ValuesToPublish, "entityId" | "storeId">>) =>
+    Effect.gen(function* () {
+      const besides = yield* Effect.forEach(pairs, ({ entityId, storeId }) =>
+        publications.besides(accountId, entityId, storeId)
+      )
+      const ids = new Set([...pairs.map(({ entityId }) => entityId), ...besides.flat()])
+      return yield* drafts.lock(accountId, [...ids], [])
+    })
+
+  /** Requests a publish. Right: the publication, null if the store has these values already. */
+  const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish) =>
+    Effect.map(
+      Effect.either(publishing.askValues(entityId, storeId, values, dropId)),
+      Either.mapBoth({
+        onLeft: ({ message }): PublishError => ({ code: "REFUSED", message }),
+        onRight: (answer) => (answer.outcome === "nothing_to_publish" ? null : answer.publicationId)
+      })
+    )
+
+  /** Writes the drafts of a step and requests its publishes. Returns the effects with their publications. */
+  const carryOut = (dropId: DropId, step: PlannedStep) =>
+    Effect.gen(function* () {
+      // The entities are locked and no import can begin, so a refusal is a defect.
+      yield* Effect.orDie(changes.applyDropped(dropId, step.changes))
+      const answers = new Map<string, Either.Either<PublicationId | null, PublishError>>()
+      for (const values of step.publishes)
+        answers.set(`${values.entityId} ${values.storeId}`, yield* requestPublish(dropId, values))
+      return step.effects.map((effect): DropEffect => {
+        const answer = answers.get(`${effect.entityId} ${effect.storeId}`)
+        if (effect.outcome !== null || answer === undefined) return effect
+        return Either.match(answer, {
+          onLeft: (error) => ({ ...effect, outcome: "failed" as const, error }),
+          onRight: (publicationId) => ({ ...effect, publicationId })
+        })
+      })
+    })
+
+  const start = (due: DueStep, held: HeldDrop) =>
+    Effect.gen(function* () {
+      const linked = yield* stores.list(due.accountId)
+      const publishable = new Set(linked.filter(({ platform }) => platform !== "none").map(({ id }) => id))
+      const pairs = held.changes.flatMap(({ entity_id: entityId, store_id }) =>
+        (store_id === null ? [...publishable] : [store_id]).map((storeId) => ({ entityId, storeId }))
+      )
+      const locked = yield* lockAll(due.accountId, pairs)
+      const step = startDrop(held.changes, publishable, locked, yield* definitions.rules(due.accountId))
+      const effects = yield* carryOut(due.id, step)
+      yield* repo.move(due, { status: "applying", next: "settle_start", effects, outcomes: [] })
+    })
+
+  const end = (due: DueStep, held: HeldDrop) =>
+    Effect.gen(function* () {
+      const locked = yield* lockAll(due.accountId, held.effects)
+      const effects = yield* carryOut(due.id, endDrop(held.effects, locked))
+      yield* repo.move(due, { status: held.status, next: "settle_end", effects, outcomes: [] })
+    })
+
+  return { start, end }
+})
+
+/** Saves the outcomes of a start or an end once all its publishes have ended. */
+const makeSettle = Effect.gen(function* () {
+  const changes = yield* CatalogChanges
+  const drafts = yield* DraftsRepo
+  const publications = yield* PublicationsRepo
+  const publishing = yield* Publishing
+  const repo = yield* DropsRepo
+
+  /** The publications of these effects. None: one of them is still pending. */
+  const findEnded = (effects: ReadonlyArray<DropEffect>) =>
+    Effect.gen(function* () {
+      const ids = [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
+      const records = yield* publishing.find(ids)
+      return records.some(({ state }) => state === "pending") ? Option.none() : Option.some(records)
+    })
+
+  const withdrawDrafts = ({ accountId, id }: DueStep, effects: ReadonlyArray<DropEffect>) =>
+    Effect.gen(function* () {
+      const failed = effects.filter(({ outcome }) => outcome === "failed")
+      const locked = yield* drafts.lock(accountId, [...new Set(failed.map(({ entityId }) => entityId))], [])
+      yield* Effect.orDie(changes.applyDropped(id, withdrawFailed(failed, locked)))
+    })
+
+  /** False: a publish has not ended. */
+  return (due: DueStep, held: HeldDrop) =>
+    Effect.gen(function* () {
+      const isStart = due.step === "settle_start"
+      const open = held.effects.filter(({ outcome }) => outcome === null)
+      const ended = yield* findEnded(open)
+      if (Option.isNone(ended)) return false
+      const ids = ended.value.map(({ id }) => id)
+      const contents = isStart ? yield* publications.contents(due.accountId, ids) : new Map()
+      const settled = open.map((effect) => {
+        const record = ended.value.find(({ id }) => id === effect.publicationId)
+        return isStart ? settleStart(effect, record, contents) : settleEnd(effect, record)
+      })
+      const effects = [...held.effects.filter(({ outcome }) => outcome !== null), ...settled]
+      if (isStart) yield* withdrawDrafts(due, effects)
+      const outcomes = outcomesOf(held.changes.length, effects)
+      const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")
+      yield* repo.move(due, {
+        status: hasFailed ? "failed" : isStart ? "applied" : "reverted",
+        next: isStart && held.endsAt !== null ? "end" : null,
+        effects: settled,
+        outcomes
+      })
+      return true
+    })
+})
+
+const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
+
+const isPublished = (record: PublicationRecord | undefined): record is PublicationRecord =>
+  record?.state === "published"
+
+const failed = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => ({
+  ...effect,
+  outcome: "failed",
+  error: record?.error ?? noRecord
+})
+
+const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect =>
+  isPublished(record) ? { ...effect, outcome: "reverted" } : failed(effect, record)
+
+/** The publication knows the accepted value before it better than the start: publishes that were pending then may have failed. */
+const settleStart = (
+  effect: DropEffect,
+  record: PublicationRecord | undefined,
+  contents: ReadonlyMap<PublicationId, PublicationContent>
+): DropEffect => {
+  if (!isPublished(record)) return failed(effect, record)
+  const content = contents.get(record.id)
+  const before = content?._tag === "Fields" ? content.before : undefined
+  const acceptedBefore = before === undefined ? effect.acceptedBefore : valueOf(before, effect.field)
+  return { ...effect, outcome: "applied", acceptedBefore }
+}
+
+/** Carries out one due step in one transaction. False: it was not due any more, another process held it, or it failed. */
+export const makeDropExecution = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const faults = yield* FaultInjector
+  const importLock = yield* ImportLockRepo
+  const repo = yield* DropsRepo
+  const { end, start } = yield* makeStartAndEnd
+  const settle = yield* makeSettle
+  const transaction = yield* Transaction
+
+  const carryOut = (due: DueStep, held: HeldDrop) => {
+    switch (due.step) {
+      case "start":
+        return Effect.as(start(due, held), true)
+      case "end":
+        return Effect.as(end(due, held), true)
+      case "settle_start":
+      case "settle_end":
+        return settle(due, held)
+    }
+  }
+
+  return (due: DueStep) => {
+    const isSettling = due.step === "settle_start" || due.step === "settle_end"
+    return transaction
+      .run(
+        Effect.gen(function* () {
+          // While an import keeps the account locked, its drops wait.
+          if (Option.isSome(yield* importLock.share(due.accountId))) return false
+          const held = yield* repo.hold(due)
+          if (Option.isNone(held)) return false
+          const isDone = yield* Effect.provideService(carryOut(due, held.value), CurrentActor, held.value.actor)
+          if (!isDone) return false
+          yield* faults.at(isSettling ? "dropSettling" : "dropMoving")
+          yield* drafts.raise(due.accountId)
+          return true
+        })
+      )
+      .pipe(
+        Effect.tap((isDone) => (isDone ? faults.at(isSettling ? "dropSettled" : "dropMoved") : Effect.void)),
+        Effect.catchAllCause((cause) =>
+          Effect.as(Effect.logWarning(`Step ${due.step} of drop ${due.id} failed`, cause), false)
+        )
+      )
+  }
+})

@@ -1,0 +1,191 @@
+import { Schema } from "effect"
+import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { layersOf } from "../drafts/Divergence.ts"
+import { typesFor } from "../drafts/DraftWrite.ts"
+import type { Actor } from "../model/Actor.ts"
+import { AttributeValue, valueOf } from "../model/Attribute.ts"
+import { misfitOfField } from "../model/AttributeRules.ts"
+import { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
+import { PublishError } from "../model/PublishState.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+import { DropOutcome, type DropStatus, type PlannedChange } from "./Drop.ts"
+
+/** The next step of a drop. `start` and `end` are due at their times, the others when all publishes have ended. */
+export const DropStepName = Schema.Literal("start", "settle_start", "end", "settle_end")
+export type DropStepName = typeof DropStepName.Type
+
+/** A step that can be carried out now. */
+export const DueStep = Schema.Struct({ accountId: AccountId, id: DropId, step: DropStepName })
+export type DueStep = typeof DueStep.Type
+
+/** The effect of a change on one store. */
+export const DropEffect = Schema.Struct({
+  /** Index of the change, from 0. */
+  ordinal: Schema.Int,
+  entityId: EntityId,
+  storeId: StoreId,
+  field: Schema.String,
+  value: Schema.String,
+  /** The store's override before the drop; null: it inherited the canonical value. */
+  overrideBefore: Schema.NullOr(AttributeValue),
+  /** The store's accepted value before the drop. Final once the publish of the start has ended. */
+  acceptedBefore: Schema.String,
+  /** The last publish that was requested; null: none. */
+  publicationId: Schema.NullOr(Schema.String),
+  /** null: the publish has not ended. */
+  outcome: Schema.NullOr(DropOutcome),
+  error: Schema.NullOr(PublishError)
+})
+export type DropEffect = typeof DropEffect.Type
+
+/** A drop that is locked by the transaction that carries out its next step. */
+export interface HeldDrop {
+  readonly actor: Actor
+  readonly status: DropStatus
+  readonly endsAt: Timestamp | null
+  readonly changes: ReadonlyArray<PlannedChange>
+  readonly effects: ReadonlyArray<DropEffect>
+}
+
+/** The outcome of a change on all its stores. */
+export interface ChangeOutcome {
+  readonly ordinal: number
+  readonly outcome: DropOutcome | null
+  readonly error: PublishError | null
+}
+
+/** Values of one entity to publish to one store. Its other fields keep their accepted values. */
+export interface ValuesToPublish {
+  readonly entityId: EntityId
+  readonly storeId: StoreId
+  readonly values: Readonly<Record<string, string>>
+}
+
+/** A start or an end: the drafts to write, the values to publish, and the effects to save. */
+export interface PlannedStep {
+  readonly effects: ReadonlyArray<DropEffect>
+  readonly changes: ReadonlyArray<CatalogChange>
+  readonly publishes: ReadonlyArray<ValuesToPublish>
+}
+
+const toPublishes = (
+  entries: ReadonlyArray<Pick<DropEffect, "entityId" | "storeId" | "field" | "value">>
+): ReadonlyArray<ValuesToPublish> => {
+  const publishes = new Map<string, ValuesToPublish>()
+  for (const { entityId, field, storeId, value } of entries) {
+    const key = `${entityId} ${storeId}`
+    const before = publishes.get(key)
+    publishes.set(key, { entityId, storeId, values: { ...before?.values, [field]: value } })
+  }
+  return [...publishes.values()]
+}
+
+const failure = (code: string, message: string): PublishError => ({ code, message })
+const notOnStore = failure("NOT_ON_STORE", "The entity is no longer on the store.")
+const onNoStore = failure("NOT_ON_STORE", "The entity is on no store with a platform.")
+const neverAccepted = failure(
+  "NEVER_PUBLISHED",
+  "The entity was never published to the store. Publish it first: a drop changes values of a published entity."
+)
+
+const versionOn = ({ aggregates }: Locked, entityId: EntityId, storeId: StoreId) =>
+  aggregates.get(entityId)?.versions.find((version) => version.storeId === storeId)
+
+/** Why a change cannot start on a store; undefined: it can. A definition may have changed since the drop was created. */
+const startError = (
+  { entity_id, field, value }: PlannedChange,
+  storeId: StoreId,
+  locked: Locked,
+  rules: KeyRules
+): PublishError | undefined => {
+  const aggregate = locked.aggregates.get(entity_id)
+  const version = versionOn(locked, entity_id, storeId)
+  if (aggregate === undefined || version === undefined) return notOnStore
+  if (version.accepted === null) return neverAccepted
+  const misfit = misfitOfField(aggregate.kind, field, value, rules, layersOf(aggregate))
+  return misfit && failure("INVALID_VALUE", `The ${misfit.at} ${field} ${misfit.message}.`)
+}
+
+/** The start: each value becomes the store's override, and only the changed fields are published. */
+export const startDrop = (
+  changes: ReadonlyArray<PlannedChange>,
+  publishable: ReadonlySet<StoreId>,
+  locked: Locked,
+  rules: KeyRules
+): PlannedStep => {
+  const effects = changes.flatMap((change, ordinal): ReadonlyArray<DropEffect> => {
+    const { entity_id: entityId, field, store_id, value } = change
+    const onStores = locked.aggregates.get(entityId)?.storeIds ?? []
+    const storeIds = store_id === null ? onStores.filter((id) => publishable.has(id)) : [store_id]
+    return storeIds.map((storeId) => {
+      const base = { ordinal, entityId, storeId, field, value, publicationId: null }
+      const error = startError(change, storeId, locked, rules)
+      if (error !== undefined) return { ...base, overrideBefore: null, acceptedBefore: "", outcome: "failed", error }
+      const version = versionOn(locked, entityId, storeId)
+      return {
+        ...base,
+        overrideBefore: version?.overrides[field] ?? null,
+        acceptedBefore: valueOf(version?.accepted?.attributes ?? {}, field),
+        outcome: null,
+        error: null
+      }
+    })
+  })
+  const started = effects.filter(({ outcome }) => outcome === null)
+  return {
+    effects,
+    changes: started.map(({ entityId, field, storeId, value }) => {
+      const kind = locked.aggregates.get(entityId)?.kind
+      const types = kind === undefined ? {} : typesFor(rules, kind, [field])
+      return CatalogChange.SetOverrides({ entityId, storeId, values: { [field]: value }, types })
+    }),
+    publishes: toPublishes(started)
+  }
+}
+
+/** Whether the store's override is still the value of the drop. */
+const isUntouched = (locked: Locked, { entityId, field, storeId, value }: DropEffect) =>
+  versionOn(locked, entityId, storeId)?.overrides[field]?.value === value
+
+const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffect) =>
+  CatalogChange.SetOverrides({
+    entityId,
+    storeId,
+    values: { [field]: overrideBefore?.value ?? null },
+    ...(overrideBefore === null ? {} : { types: { [field]: overrideBefore.type } })
+  })
+
+/** The end: applied changes return to their earlier values. Fields that somebody edited meanwhile are left alone. */
+export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: Locked): PlannedStep => {
+  const applied = effects.filter(({ outcome }) => outcome === "applied")
+  const untouched = applied.filter((effect) => isUntouched(locked, effect))
+  const edited = applied.filter((effect) => !isUntouched(locked, effect))
+  return {
+    effects: [
+      ...untouched.map((effect) => ({ ...effect, outcome: null })),
+      ...edited.map((effect) => ({ ...effect, outcome: "skipped" as const }))
+    ],
+    changes: untouched.map(restoreOverride),
+    publishes: toPublishes(untouched.map((effect) => ({ ...effect, value: effect.acceptedBefore })))
+  }
+}
+
+/** Restores the drafts of failed changes, so that the next publish does not send them. Edited fields are left alone. */
+export const withdrawFailed = (effects: ReadonlyArray<DropEffect>, locked: Locked): ReadonlyArray<CatalogChange> =>
+  effects.filter((effect) => effect.outcome === "failed" && isUntouched(locked, effect)).map(restoreOverride)
+
+const worstFirst = ["failed", "skipped", "applied", "reverted"] as const
+
+/** The outcome of each change: the worst of its stores. A change that reached no store has failed. */
+export const outcomesOf = (count: number, effects: ReadonlyArray<DropEffect>): ReadonlyArray<ChangeOutcome> =>
+  Array.from({ length: count }, (_, ordinal) => {
+    const own = effects.filter((effect) => effect.ordinal === ordinal)
+    if (own.length === 0) return { ordinal, outcome: "failed" as const, error: onNoStore }
+    if (own.some(({ outcome }) => outcome === null)) return { ordinal, outcome: null, error: null }
+    return {
+      ordinal,
+      outcome: worstFirst.find((each) => own.some(({ outcome }) => outcome === each)) ?? null,
+      error: own.find(({ outcome }) => outcome === "failed")?.error ?? null
+    }
+  })

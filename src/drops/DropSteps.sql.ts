@@ -1,0 +1,151 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Effect, Option, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import type { Actor } from "../model/Actor.ts"
+import { AccountId, ApiKeyId, ConnectionId, DropId, UserId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { DropChange, DropStatus } from "./Drop.ts"
+import { DropEffect, DueStep } from "./DropStep.ts"
+import type { DropsRepo } from "./DropsRepo.ts"
+
+type Repo = Context.Tag.Service<DropsRepo>
+
+const StoredActor = Schema.Union(
+  Schema.TaggedStruct("Key", { accountId: AccountId, keyId: ApiKeyId }),
+  Schema.TaggedStruct("Connection", { accountId: AccountId, connectionId: ConnectionId }),
+  Schema.TaggedStruct("User", { accountId: AccountId, userId: UserId }),
+  Schema.TaggedStruct("Cli", { accountId: AccountId })
+)
+/** The type makes a new kind of actor fail to compile until it can be stored. */
+const ActorJson: Schema.Schema<Actor, typeof StoredActor.Encoded> = StoredActor
+
+const Held = Schema.Struct({
+  actor: ActorJson,
+  status: DropStatus,
+  endsAt: Schema.NullOr(Timestamp),
+  changes: Schema.Array(DropChange.pipe(Schema.pick("entity_id", "entity_type", "store_id", "field", "value"))),
+  effects: Schema.Array(DropEffect)
+})
+
+/** No earlier drop that writes one of the fields of `d` has still to end. */
+const isFree = (sql: SqlClient) => sql`
+  NOT EXISTS (
+    SELECT FROM drop_change c
+    JOIN drop_change b ON b.account_id = c.account_id AND b.entity_id = c.entity_id AND b.field = c.field
+      AND b.drop_id <> c.drop_id AND (b.store_id IS NULL OR c.store_id IS NULL OR b.store_id = c.store_id)
+    JOIN drop before ON before.account_id = b.account_id AND before.id = b.drop_id
+    WHERE c.account_id = d.account_id AND c.drop_id = d.id
+      AND before.next_step IN ('start', 'settle_start', 'end') AND before.ends_at <= d.starts_at
+  )`
+
+/** Statements that find and lock due steps. */
+export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
+  const due = SqlSchema.findAll({
+    Request: Schema.Struct({ limit: Schema.Int, except: Schema.Array(DropId) }),
+    Result: DueStep,
+    execute: ({ except, limit }) => sql`
+      SELECT k.account_id AS "accountId", k.id, k.step
+      FROM (
+        (SELECT d.account_id, d.id, 'end' AS step, d.ends_at AS at FROM drop d
+         JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
+         WHERE d.next_step = 'end' AND d.ends_at <= app_now() AND d.id <> ALL(${except}::uuid[])
+         ORDER BY d.ends_at LIMIT ${limit})
+        UNION ALL
+        (SELECT d.account_id, d.id, 'start', d.starts_at FROM drop d
+         JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
+         WHERE d.next_step = 'start' AND d.starts_at <= app_now() AND d.id <> ALL(${except}::uuid[]) AND ${isFree(sql)}
+         ORDER BY d.starts_at LIMIT ${limit})
+        UNION ALL
+        (SELECT d.account_id, d.id, d.next_step, coalesce(d.ends_at, d.starts_at) FROM drop d
+         JOIN import_lock l ON l.account_id = d.account_id AND l.run_id IS NULL
+         WHERE d.next_step IN ('settle_start', 'settle_end') AND d.id <> ALL(${except}::uuid[])
+           AND NOT EXISTS (
+             SELECT FROM drop_effect f
+             JOIN publication p ON p.account_id = f.account_id AND p.id = f.publication_id
+             WHERE f.account_id = d.account_id AND f.drop_id = d.id AND f.outcome IS NULL AND p.state = 'pending'
+           )
+         LIMIT ${limit})
+      ) k
+      ORDER BY k.at, k.id
+      LIMIT ${limit}`
+  })
+
+  const lock = SqlSchema.findOne({
+    Request: DueStep,
+    Result: Held,
+    execute: ({ accountId, id, step }) => sql`
+      WITH held AS MATERIALIZED (
+        SELECT d.account_id, d.id, d.actor, d.status, d.ends_at
+        FROM drop d
+        WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
+          AND CASE d.next_step
+            WHEN 'start' THEN d.starts_at <= app_now() AND ${isFree(sql)}
+            WHEN 'end' THEN d.ends_at <= app_now()
+            ELSE true
+          END
+        FOR UPDATE OF d SKIP LOCKED
+      )
+      SELECT h.actor, h.status, rfc3339(h.ends_at) AS "endsAt",
+             (
+               SELECT json_agg(json_build_object(
+                        'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
+                        'value', c.value
+                      ) ORDER BY c.ordinal)
+               FROM drop_change c
+               JOIN entity e ON e.account_id = c.account_id AND e.id = c.entity_id
+               WHERE c.account_id = h.account_id AND c.drop_id = h.id
+             ) AS changes,
+             (
+               SELECT coalesce(json_agg(json_build_object(
+                        'ordinal', f.ordinal, 'entityId', c.entity_id, 'storeId', f.store_id, 'field', c.field,
+                        'value', c.value, 'overrideBefore', f.override_before, 'acceptedBefore', f.accepted_before,
+                        'publicationId', f.publication_id, 'outcome', f.outcome, 'error', f.error
+                      ) ORDER BY f.ordinal, f.store_id), '[]')
+               FROM drop_effect f
+               JOIN drop_change c ON c.account_id = f.account_id AND c.drop_id = f.drop_id AND c.ordinal = f.ordinal
+               WHERE f.account_id = h.account_id AND f.drop_id = h.id
+             ) AS effects
+      FROM held h`
+  })
+
+  return {
+    due: (limit, except) => orDie(due({ limit, except })),
+    hold: (step) =>
+      Effect.gen(function* () {
+        const held = yield* lock(step)
+        if (Option.isNone(held) || (step.step !== "start" && step.step !== "end")) return held
+        const claimed = yield* sql`
+          INSERT INTO drop_claim (account_id, drop_id, step)
+          VALUES (${step.accountId}, ${step.id}, ${step.step})
+          ON CONFLICT DO NOTHING
+          RETURNING step`
+        return claimed.length === 0 ? Option.none() : held
+      }).pipe(orDie)
+  }
+}
+
+/** Statements that save the result of a step. */
+export const makeStepWrites = (sql: SqlClient): Pick<Repo, "move"> => ({
+  move: ({ accountId, id }, { effects, next, outcomes, status }) =>
+    Effect.gen(function* () {
+      yield* sql`
+        INSERT INTO drop_effect (account_id, drop_id, ordinal, store_id, override_before, accepted_before,
+                                 publication_id, outcome, error)
+        SELECT ${accountId}::uuid, ${id}::uuid, n.ordinal, n."storeId", nullif(n."overrideBefore", 'null'),
+               n."acceptedBefore", n."publicationId", n.outcome, nullif(n.error, 'null')
+        FROM jsonb_to_recordset(${JSON.stringify(effects)}::jsonb) AS n (
+          ordinal integer, "storeId" uuid, "overrideBefore" jsonb, "acceptedBefore" text, "publicationId" uuid,
+          outcome text, error jsonb
+        )
+        ON CONFLICT (account_id, drop_id, ordinal, store_id) DO UPDATE
+        SET accepted_before = excluded.accepted_before, publication_id = excluded.publication_id,
+            outcome = excluded.outcome, error = excluded.error`
+      yield* sql`
+        UPDATE drop_change c SET outcome = n.outcome, error = nullif(n.error, 'null')
+        FROM jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb) AS n (ordinal integer, outcome text, error jsonb)
+        WHERE c.account_id = ${accountId} AND c.drop_id = ${id} AND c.ordinal = n.ordinal`
+      yield* sql`
+        UPDATE drop SET status = ${status}, next_step = ${next} WHERE account_id = ${accountId} AND id = ${id}`
+    }).pipe(orDie)
+})
