@@ -1,8 +1,30 @@
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 import { amount } from "./test/support/Volume.ts"
 
 const report = process.env.CATALOG_TEST_REPORT
+
+/** The files that take longest, for most of which they wait: begun first, so that none of them runs alone at the end. */
+const longest = [
+  "faults/Stalls",
+  "faults/Drops",
+  "readme/Readme",
+  "faults/ImportCrash",
+  "database/Plans",
+  "cli/Commands",
+  "cli/InterruptedImports"
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
+      return found === -1 ? longest.length : found
+    }
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other))
+  }
+}
 
 export default defineConfig({
   // The package as its users import it, from the sources: dist may be older.
@@ -10,8 +32,9 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/Build.ts",
-    // Races and budgets are measured against the clock: a third file at a time would starve them on two cores.
-    maxWorkers: 2,
+    // One more than the cores of the smallest machine: the longest files wait most of their time.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: amount(300_000, 1_800_000),
     hookTimeout: amount(300_000, 1_800_000),
     reporters: report === undefined ? ["default"] : ["default", "json"],
