@@ -53,7 +53,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
       const catalog = yield* CatalogRepo
       const repo = yield* DropsRepo
       const schedule = yield* makeSchedule
-      const runDue = yield* makeRunDue
+      const { runDue } = yield* makeRunDue
 
       return {
         create: Effect.fn("Drops.create")(function* (drop, requestedId) {
@@ -148,7 +148,7 @@ const makeRunDue = Effect.gen(function* () {
   const repo = yield* DropsRepo
   const carryOut: (due: DueStep) => Effect.Effect<boolean> = yield* makeDropExecution
 
-  return Effect.gen(function* () {
+  const runDue = Effect.gen(function* () {
     let count = 0
     // Drops that another process holds or that failed: skipped until the next poll.
     const skipped = new Set<DropId>()
@@ -161,6 +161,7 @@ const makeRunDue = Effect.gen(function* () {
       }
     }
   })
+  return { runDue }
 })
 
 /** Starts the worker of a server in the background. */

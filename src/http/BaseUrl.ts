@@ -1,20 +1,20 @@
 import { HttpServer } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
 
-/** A host as an address names it: every interface is reached by localhost, IPv6 stands in brackets. */
+/** The host part of a URL: localhost for every interface, brackets around IPv6. */
 const hostOf = (hostname: string) =>
   hostname === "0.0.0.0" || hostname === "::" ? "localhost" : hostname.includes(":") ? `[${hostname}]` : hostname
 
-/** The address that is listened on, as a browser takes it. */
+/** The URL of the address that the server listens on. */
 export const listeningOn = (address: HttpServer.Address): string =>
   address._tag === "TcpAddress" ? `http://${hostOf(address.hostname)}:${address.port}` : address.path
 
 /**
- * The public address of the service, without a trailing slash: the issuer of the authorization server, the beginning of every
- * link that leaves the service. From the configuration, never from a request's headers.
+ * The public address of the service, without a trailing slash. It is the issuer of tokens, and links to the service begin with
+ * it. It comes from the settings, never from the headers of a request.
  */
 export class BaseUrl extends Context.Tag("catalog/BaseUrl")<BaseUrl, string>() {
-  /** As configured, else the address that is listened on. */
+  /** As configured. Default: the address that the server listens on. */
   static readonly layer = (configured: Option.Option<string>) =>
     Layer.effect(
       BaseUrl,
@@ -24,7 +24,7 @@ export class BaseUrl extends Context.Tag("catalog/BaseUrl")<BaseUrl, string>() {
 
 const loopback = ["localhost", "127.0.0.1", "[::1]"]
 
-/** The origins that are this service's own: that of its address; on a machine's own address, by each of its names. */
+/** The origins of this service: that of its address and, on a loopback address, each name of the loopback. */
 export const ownOrigins = (baseUrl: string): ReadonlySet<string> => {
   const { hostname, origin, port, protocol } = new URL(baseUrl)
   return new Set([

@@ -10,26 +10,26 @@ export interface BodyBounds {
 
 interface Body {
   owner: string
-  /** Adds to what is held; false: over a bound, and nothing is held of this body any more. */
+  /** Counts more bytes of this body. False: they exceed a bound, and none of the body is counted any more. */
   readonly hold: (bytes: number) => boolean
 }
 
-/** The bodies that are being read or worked on, by request. Beside the context, as `Caller` is. */
+/** The bodies that are being read or processed, by request. */
 const bodies = new WeakMap<IncomingMessage, Body>()
 
-/** Counts a body for a credential, before anything of it is read. */
+/** Counts a body for a credential. Called before the body is read. */
 export const chargeTo = (request: IncomingMessage, credentialId: string): void => {
   const body = bodies.get(request)
   if (body !== undefined) body.owner = credentialId
 }
 
-/** Whether there is room for so many more bytes of a body. */
+/** Counts bytes of a body. False: they exceed a bound. */
 export const holdBytes = (request: IncomingMessage, bytes: number): boolean => bodies.get(request)?.hold(bytes) ?? true
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-/** Bounds the bodies of a server's requests: what is read of one is held until its request is answered. */
+/** Bounds the bodies of a server's requests. The bytes of a body count until its request is answered. */
 export const boundBodies = (server: Server, { bytes: most, bytesPerCredential }: BodyBounds): void => {
   let held = 0
   const heldByOwner = new Map<string, number>()
@@ -56,7 +56,7 @@ export const boundBodies = (server: Server, { bytes: most, bytesPerCredential }:
         if (isOver) return false
         if (held + bytes > most || (heldByOwner.get(body.owner) ?? 0) + bytes > bytesPerCredential) {
           release()
-          // The rest of the body is not kept: after the answer the connection is of no use.
+          // The rest of the body is not read, so the connection cannot carry another request.
           response.shouldKeepAlive = false
           return false
         }

@@ -7,25 +7,25 @@ import { Unavailable, ValidationFailed } from "../model/Errors.ts"
 import { JsonScan } from "../model/JsonScan.ts"
 import { holdBytes } from "./BodiesInFlight.ts"
 
-/** Deepest nesting of arrays and objects in a body. */
+/** How deep arrays and objects in a body may be nested. */
 export const depthLimit = 32
 
-/** Most members of one object. The widest that a definition knows has 20. */
+/** How many members one object may have. The largest object of a definition has 20. */
 export const memberLimit = 500
 
-/** Most arrays, objects and members of a body. The largest that a definition takes, 500 operations, has some 3,000. */
+/** How many arrays, objects and members a body may have. The largest valid body, 500 operations, has about 3,000. */
 export const partLimit = 10_000
 
 const refuse = (message: string) => ValidationFailed.at("body", message)
 
-/** Why JSON of this shape is not even parsed: to parse it, and to say what is wrong with it, would hold up all other requests. */
+/** Why JSON of this shape is refused before it is parsed: parsing and describing it would delay all other requests. */
 export const shapeMisfit = ({ deepest, parts, widest }: JsonScan): string | undefined => {
   if (deepest > depthLimit) return `is nested deeper than ${depthLimit} levels`
   if (widest > memberLimit) return `has an object of more than ${memberLimit} members`
   return parts > partLimit ? `has more than ${partLimit} arrays, objects and members` : undefined
 }
 
-/** Text that PostgreSQL would refuse or that UTF-8 cannot carry: found in the value, where escapes are resolved. */
+/** Why a value has text that PostgreSQL refuses or UTF-8 cannot encode. Looks at the parsed value, where escapes are resolved. */
 const findBadText = (value: unknown): string | undefined => {
   if (typeof value === "string") {
     if (value.includes("\u0000")) return "text must not contain U+0000"
@@ -40,7 +40,7 @@ const findBadText = (value: unknown): string | undefined => {
   return undefined
 }
 
-/** Takes members that are null out of a value: they are absent. */
+/** Removes members that are null from a value: null means absent. */
 const dropNulls = (value: unknown): void => {
   if (typeof value !== "object" || value === null) return
   if (Array.isArray(value)) {
@@ -53,7 +53,7 @@ const dropNulls = (value: unknown): void => {
   }
 }
 
-/** Of this type, in UTF-8, unless it says otherwise of itself. */
+/** Whether the headers name this type, in UTF-8 and without a content encoding. */
 export const isOfType = (headers: Headers.Headers, expected: string) => {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";")
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="))
@@ -74,19 +74,19 @@ export const decodeUtf8 = (bytes: Uint8Array) =>
     catch: () => refuse("is not UTF-8")
   })
 
-/** Bodies up to this size are read as they come in. */
+/** Bodies up to this size are read without pauses. */
 const pacedFrom = 65_536
 
-/** Lets other connections have their turn: Node would read up to 2 MiB of one before it looks at the next. */
+/** Lets other connections take turns. Node would read up to 2 MiB of one connection before the next one. */
 const takeTurns = (source: IncomingMessage) => {
   source.pause()
   setImmediate(() => source.resume())
 }
 
 /**
- * The bytes of a body, none kept beyond the limit. What follows is read and dropped while the connection lasts: a client
- * that is still sending would not see an answer otherwise. (A stream of the library would end the connection unanswered.)
- * `inspect` sees each piece as it comes in, and the length so far: what it returns ends the reading.
+ * The bytes of a body. Bytes beyond the limit are read and dropped, because a client that is still sending does not read the
+ * answer. (A stream of the library would end the connection without an answer.) `inspect` gets each chunk and the length so
+ * far; if it returns an error, reading ends with that.
  */
 export const readBytes = <E = never>(
   source: IncomingMessage,
@@ -121,7 +121,7 @@ export const readBytes = <E = never>(
 
 type Unreadable = PayloadTooLarge | Unavailable | UnsupportedMediaType | ValidationFailed
 
-/** The bytes of a body of this type: declared size, size as it comes in and type are checked in this order. */
+/** The bytes of a body of this type. Checks the declared size, the size while reading and the type, in this order. */
 const readOfType = (
   request: HttpServerRequest.HttpServerRequest,
   type: string,
@@ -135,8 +135,8 @@ const readOfType = (
   })
 
 /**
- * A request's body as a JSON value without members that are null: size, type, UTF-8, shape, syntax and text are checked in
- * this order, and the first that does not hold is the answer.
+ * A request's body as a JSON value without members that are null. Checks size, type, UTF-8, shape, syntax and text in this
+ * order, and fails with the first problem.
  */
 export const readJson = (
   request: HttpServerRequest.HttpServerRequest,
@@ -158,7 +158,7 @@ export const readJson = (
     return value
   })
 
-/** A percent sign that starts no escape, or escapes that are no UTF-8, would be read as something else. */
+/** Whether every percent sign begins an escape, and the escapes are UTF-8. Other text would be read as something else. */
 const isDecodable = (text: string) => Option.isSome(Option.liftThrowable(decodeURIComponent)(text.replaceAll("+", " ")))
 
 /** A request's body as the text of a form, in the same order. */
@@ -171,7 +171,7 @@ export const readForm = (
     return isDecodable(text) ? text : yield* refuse("is not percent-encoded UTF-8")
   })
 
-/** A request's body as a form that brings files, in the same order. All of it is held in memory. */
+/** A request's body as a form with files, in the same order. All of it is held in memory. */
 export const readFormData = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number
@@ -183,7 +183,7 @@ export const readFormData = (
     })
   )
 
-/** The request whose `json` is a value that was read already: everything else is passed on. */
+/** A request whose `json` is the value that was already read. */
 export const withJson = (
   request: HttpServerRequest.HttpServerRequest,
   value: unknown

@@ -10,5 +10,5 @@ const caller = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => 
     : Effect.succeed(actor)
 })
 
-/** The gate has looked the credential up, before the route was known: here its bearer becomes the actor. */
+/** Gives handlers the actor of the credential that the gate looked up. */
 export const AuthenticationLive = Layer.succeed(Authentication, { ApiKey: () => caller })

@@ -2,13 +2,13 @@ import { isIPv6 } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 
-/** Some proxies add the port that was spoken from, with which every connection would be an address of its own. */
+/** An address without its port: some proxies add the port, and then every connection would have another address. */
 const withoutPort = (address: string): string => {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/.exec(address) ?? []
   return bracketed ?? plain ?? address
 }
 
-/** An IPv6 host has a network of its own, of 64 bits, in which it may choose its address. */
+/** An IPv6 host has its own network of 64 bits and may choose any address in it. */
 export const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
@@ -24,12 +24,12 @@ export const networkOf = (address: string): string => {
 }
 
 /**
- * Where a request came from, as far as is known: the address of the connection or, behind so many proxies that are believed, what
- * the outermost of them saw. An IPv6 address counts as its network of 64 bits.
+ * Where a request came from: the address of the connection or, behind trusted proxies, the address that the outermost of them
+ * saw. An IPv6 address counts as its network of 64 bits.
  */
 export const addressOf = (request: HttpServerRequest.HttpServerRequest, trustedProxies: number): string => {
   const socket = toIncomingMessage(request).socket.remoteAddress ?? "unknown"
-  // Each proxy adds, at the end, who spoke to it; what stands before that, anybody may have written.
+  // Each proxy appends the address of its client. Anybody may have written the entries before those.
   const forwarded = (request.headers["x-forwarded-for"] ?? "")
     .split(",")
     .map((each) => withoutPort(each.trim()))

@@ -1,9 +1,9 @@
 import type { Standing } from "../budgets/RateBudget.ts"
 
-/** On every answer of the API: it belongs to one credential, and is asked for again with its tag. */
+/** Headers of every answer of the API: a cache must not share it, and must revalidate it. */
 export const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorization" } as const
 
-/** The rate headers of every answer: the key's window, or a full one while no key is concerned. */
+/** The rate headers of every answer: the window of the key, or a full window if the request has no key. */
 export const rateHeaders = (standing: Standing) => ({
   "x-ratelimit-limit": String(standing.limit),
   "x-ratelimit-remaining": String(standing.remaining),

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto"
 
-/** The strong tag of a body: equal bodies have equal tags, whoever asks. */
+/** The strong ETag of a body. Equal bodies have equal tags for every caller. */
 export const etagOf = (body: Uint8Array): string => `"${hash("sha1", body, "base64url")}"`
 
 const tags = /(?:W\/)?("[^"]*")/g

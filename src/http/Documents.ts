@@ -20,7 +20,7 @@ const openApi = HttpApiBuilder.Router.use((router) =>
   router.get(openApiPath, HttpServerResponse.unsafeJson(OpenApi.fromApi(RestApi)))
 )
 
-/** Nothing of it asks its maker's hosts: no fonts, no analytics, no sharing there. */
+/** The page asks no host of its vendor: no fonts, no analytics, no sharing. */
 const scalar = {
   withDefaultFonts: false,
   telemetry: false,
@@ -29,21 +29,21 @@ const scalar = {
   defaultOpenAllTags: true
 }
 
-/** The page that shows the document; it holds its script and the document. */
+/** The page that shows the document. Its script and the document are inside it. */
 const page = HttpLayerRouter.toHttpEffect(
   HttpApiScalar.layerHttpLayerRouter({ api: RestApi, path: documentationPath, scalar })
 )
 
 const scripts = /<script>([\s\S]*?)<\/script>/g
 
-/** The browser is told to run the page's own scripts only, and to ask nobody but this service. */
+/** The Content-Security-Policy of the page: only its own scripts run, and they ask only this service. */
 const policyOf = (html: string) => {
   const own = [...html.matchAll(scripts)].map(([, script = ""]) => `'sha256-${hash("sha256", script, "base64")}'`)
   return [
     "default-src 'none'",
-    // It compiles the validators of the document that it shows.
+    // The page compiles the validators of the document.
     `script-src ${own.join(" ")} 'unsafe-eval'`,
-    // Written into the page by its script.
+    // The script adds its styles to the page.
     "style-src 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self' data:",

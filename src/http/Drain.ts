@@ -6,7 +6,7 @@ import { Clock, type Duration, Effect, Schedule } from "effect"
 export interface DrainPatience {
   /** How long it still accepts connections, so that a balancer can see that it is not ready. */
   readonly delay: Duration.Duration
-  /** How long connections may stay idle after that: a request that is on its way is answered. */
+  /** How long connections may stay idle after that, so that requests on their way are answered. */
   readonly grace: Duration.Duration
   /** For the answers to requests in flight. */
   readonly drain: Duration.Duration
@@ -21,8 +21,8 @@ const newestResponse = Symbol("newest response")
 type Connection = Socket & { [newestResponse]?: ServerResponse }
 
 /**
- * Watches a server's requests. The effect stops the server without failing one: every answer from then on closes its
- * connection, idle connections are closed last.
+ * Watches a server's requests. The effect stops the server and fails no request: every answer from then on closes its
+ * connection, and idle connections are closed last.
  */
 export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience): Effect.Effect<void> => {
   const connections = new Set<Connection>()
@@ -51,7 +51,7 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
       if (response !== undefined && isUnanswered(response)) response.shouldKeepAlive = false
   })
 
-  /** Done when the last connection is closed. Node's own way would close idle connections at once. */
+  /** Done when the last connection is closed. Node's own `close` would close idle connections at once. */
   const closeListener = Effect.async<void>((resume) => {
     server.once("close", () => resume(Effect.void))
     NetServer.prototype.close.call(server)
@@ -63,7 +63,7 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
     return [...connections].some(({ [newestResponse]: response }) => isUnanswered(response))
   }).pipe(Effect.repeat({ while: (isWaiting) => isWaiting, schedule: Schedule.spaced("10 millis") }), Effect.asVoid)
 
-  // Finalizers are not interruptible: without this a bound would wait for what it bounds.
+  // Finalizers are not interruptible: without this a timeout would wait for the effect.
   const within = (bound: Duration.Duration) => (effect: Effect.Effect<void>) =>
     Effect.timeoutOption(Effect.interruptible(effect), bound)
 
@@ -77,7 +77,7 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
         server.close()
       })
     ),
-    // How long it takes is real time, whatever a test makes of the clock.
+    // In real time, even if a test replaced the clock.
     Effect.withClock(Clock.make()),
     Effect.asVoid
   )

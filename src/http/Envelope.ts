@@ -7,7 +7,7 @@ import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
 import type { Refuse } from "./Passage.ts"
 
-/** Headers that belong to one error and no other answer. */
+/** Headers that only this error has. */
 export const headersOf = (error: ApiError): Record<string, string> => {
   switch (error._tag) {
     case "Unauthorized":
@@ -24,7 +24,7 @@ export const headersOf = (error: ApiError): Record<string, string> => {
   }
 }
 
-/** The answer to an error: the only place where one is put on the wire. */
+/** The answer to an error. The only place where an error becomes a status. */
 export const errorResponse = (error: ApiError, requestId: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.unsafeJson(envelopeOf(error, requestId), {
     status: errorCodes[error._tag].status,
@@ -34,14 +34,14 @@ export const errorResponse = (error: ApiError, requestId: string): HttpServerRes
 const isApiError = (error: unknown): error is ApiError =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
 
-/** The places of a request that do not fit its definition. */
+/** Lists the parts of a request that do not fit its definition. */
 type Misfits = () => ReadonlyArray<Issue>
 
 const noMisfits: Misfits = () => []
 
 /**
- * The answer to a typed failure: one that is declared, or one that the router raises. The router fails alike for a request
- * that does not fit and for an answer of ours that does not: the latter is a defect.
+ * The error of a typed failure, declared or raised by the router. The router fails in the same way for a request and for an
+ * answer that does not fit its definition: the latter is a defect.
  */
 const failureOf = (error: unknown, misfits: Misfits): ApiError => {
   if (isApiError(error)) return error
@@ -53,8 +53,8 @@ const failureOf = (error: unknown, misfits: Misfits): ApiError => {
 }
 
 /**
- * The answer to a defect. Only the database crosses every signature as one (`SqlErrors.orDie`): it is unreachable, or holds
- * no such text. Whatever else died is a fault of ours, even where it is tagged like an error of the API.
+ * The error of a defect. Errors of the database become defects (`SqlErrors.orDie`): it is unreachable, or cannot store a text.
+ * Every other defect is a fault of the service, even if it has the tag of an error of the API.
  */
 const defectOf = (defect: unknown): Unavailable | ValidationFailed | InternalError => {
   if (defect instanceof Unavailable) return defect
@@ -70,7 +70,7 @@ const defectOf = (defect: unknown): Unavailable | ValidationFailed | InternalErr
   }
 }
 
-/** The error that a request ended in. A fault of ours is never hidden by a failure beside it. */
+/** The error that a request ended with. A defect comes before a failure beside it. */
 export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): ApiError => {
   const defects = Arr.map(Chunk.toReadonlyArray(Cause.defects(cause)), defectOf)
   return (
@@ -83,8 +83,8 @@ export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): Ap
 }
 
 /**
- * Answers whatever a request ended in. A defect is logged once, whole, under the request's id. `refuse`: how a surface beside
- * the API says it; `misfits`: asked where the request could not be decoded.
+ * The answer to a request that failed. Logs a defect once, with its cause and the request's id. `refuse`: how a surface beside
+ * the API words it. `misfits`: called if the request could not be decoded.
  */
 export const answerFailure =
   (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits) =>

@@ -22,18 +22,18 @@ import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
 import { makeTimeLimit } from "./TimeLimit.ts"
 
-/** Exactly one token after the scheme, whose case does not matter. */
+/** The scheme in any case, then exactly one token. */
 const bearer = /^bearer +([^\s,]+)$/i
 
 const tokenOf = (header: string | undefined) => (header === undefined ? undefined : bearer.exec(header)?.[1])
 
-/** What the gate itself knows of a request. */
+/** What only the gate knows of a request. */
 interface GatePassage extends Passage {
-  /** What the route decodes: its body, or its target with the parameters; undefined until it is read. */
+  /** What the route decodes: the body, or the target with its parameters. Undefined until it is read. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
-  /** Whose answer it is, its target, and the account's version before it is read; set where it may be remembered. */
+  /** Set if the answer may be remembered: its account, its target, and the account's version before it was read. */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
-  /** The answer, where it is a 200 that is known whole. */
+  /** The answer, if it is a 200 whose body is in memory. */
   known: KnownAnswer | undefined
 }
 
@@ -50,25 +50,25 @@ const misfitsOf = ({ decoding }: GatePassage): ReadonlyArray<Issue> => {
     : (route.misfits?.(input) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
 }
 
-/** What holds for every method of a path. */
+/** Any route of a path, for what all its methods share. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
 
-/** Whether somebody typed an address or followed a link; programs that use the API are answered in its envelope. */
+/** Whether a person opened an address or followed a link. Programs that use the API get its envelope. */
 const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest) =>
   (method === "GET" || method === "HEAD") &&
   headers.accept?.includes("text/html") === true &&
   !/^\/(?:api|mcp)(?:[/?]|$)/.test(originalUrl)
 
-/** An answer of the API with the headers that every one has. */
+/** An answer of the API with its common headers. */
 const withHeaders = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
   HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
 
-/** Tells the library that a request is answered: from memory, or on Node's response. */
+/** Tells the library that the gate has sent or will send the answer. */
 const sent = HttpServerResponse.empty({ status: 200 })
 
-/** What every answer passes on its way out. */
+/** The steps of every answer on its way out. */
 const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
-  /** Keeps a 200 in mind: for this request's own way out and, where it may be, for those after it. */
+  /** Remembers a 200: for this request's own way out and, if allowed, for later requests. */
   const note = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
     const { reading } = passage
     if (passage.known !== undefined) return
@@ -95,11 +95,11 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
 }
 
 /**
- * What every request passes, in this order: its head, the credential (if one is sent), that credential's budget, route and
- * method, the credential (if one is required), scope, body. What stops it is answered in the envelope; every answer leaves
- * with the rate headers, its request id and, where it is a 200, its ETag. A surface beside the API answers in its own words.
+ * Checks every request, in this order: its head, the credential (if one is sent), the budget of the credential, route and
+ * method, the credential (if one is required), scope, body. A refusal is an error envelope. Every answer has the rate headers,
+ * its request id and, if it is a 200, its ETag. A surface beside the API words its own refusals.
  *
- * Written as few flat steps: it runs for every request, and each step of a generator costs one of its microseconds.
+ * Written as a few flat steps: it runs for every request, and each step of a generator costs about a microsecond.
  */
 export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
   Effect.gen(function* () {

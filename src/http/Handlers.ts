@@ -6,12 +6,12 @@ import { RestApi } from "../api/RestApi.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { Programs } from "../programs/Programs.ts"
 
-/** The handlers of a group, where names are known at run time only. */
+/** The handlers of a group whose endpoint names are known only at run time. */
 interface AnyHandlers {
   readonly handle: (name: string, handler: AnyProgram) => AnyHandlers
 }
 
-/** JSON text is sent as bytes, because the tag, the length and the socket would each encode it again. */
+/** JSON text is encoded once: the tag, the length and the socket all need its bytes. */
 const send = (answer: unknown) =>
   answer instanceof JsonText
     ? HttpServerResponse.raw(Buffer.from(answer.text), { contentType: "application/json" })
@@ -28,7 +28,7 @@ const layerOf = <Name extends HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof Res
         return added.handle(endpoint, (request) => Effect.map(program(request), send))
       }, handlers)
     })
-  // The types of the library follow each call of `handle`; `ProgramsOf` has checked all of them at once.
+  // The types of the library follow each call of `handle`. `ProgramsOf` checked all programs at once.
   return HttpApiBuilder.group(RestApi, name, build as never) as Layer.Layer<
     HttpApiGroup.ApiGroup<"catalog", Name>,
     never,

@@ -5,13 +5,13 @@ import { openRoute } from "./RouteTable.ts"
 
 export const healthRoutes = [openRoute("/healthz"), openRoute("/readyz")]
 
-/** Whether requests are welcome. */
+/** Whether the service can take requests. */
 export class Readiness extends Context.Tag("catalog/Readiness")<
   Readiness,
   {
     /** Unavailable: the database does not answer, its schema is not current, or the service is shutting down. */
     readonly check: Effect.Effect<void, Unavailable>
-    /** From here on never ready again: the service is shutting down. */
+    /** Makes the service not ready for good: it is shutting down. */
     readonly close: Effect.Effect<void>
   }
 >() {
@@ -23,7 +23,7 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
         const closing = yield* Ref.make(false)
         const last = yield* Ref.make<string | undefined>(undefined)
         const context = yield* Effect.context<R>()
-        /** Once for each change, however often it is asked. */
+        /** Logs each change once. */
         const note = (reason: string | undefined) =>
           Effect.flatMap(Ref.getAndSet(last, reason), (before) => {
             if (before === reason) return Effect.void
@@ -41,7 +41,7 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
     )
 }
 
-/** /healthz: the process answers. /readyz: it can serve, 503 while it cannot. */
+/** /healthz: the process answers. /readyz: it can serve requests; 503 if it cannot. */
 export const Health = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
     const readiness = yield* Readiness

@@ -29,11 +29,11 @@ const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
 const Api = HttpApiBuilder.api(RestApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))
 
-/** The gate sees unknown routes and defects only from here. */
+/** A middleware of the whole API: only there the gate sees unknown routes and defects. */
 const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>
   HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress))
 
-/** What the gate and the routes beside the API are made with. Their fibers do not ask for it. */
+/** Services that the gate and the routes beside the API need when they are made, but not for each request. */
 type GateServices = ApiKeys | RateBudget | Readiness
 
 const serve = <R>(
@@ -53,7 +53,7 @@ const serve = <R>(
     )
   )
 
-/** The services that the router and the programs of the API are made with. The router copies them at each request. */
+/** Services that the router and the handlers need. The router copies them at each request. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve<never>>>>) => typeof context =
   Context.pick(
     Workload,
@@ -74,7 +74,7 @@ export const serveWith = <R>(surface: Surface<R>) =>
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
         Effect.provideService(Workload, "request"),
         Effect.provideServiceEffect(HttpServer.HttpServer, Effect.map(HttpServer.HttpServer, withLeanFibers)),
-        // Made here: a service that a test puts over the usual one is the handlers' too.
+        // Made here, so that the handlers use a service that a test replaces.
         Effect.provideServiceEffect(Programs, Programs.make),
         sampleSpans(spanPercent)
       )
@@ -86,11 +86,11 @@ export const HttpLive = serveWith(nothingBeside)
 
 /** How long a server waits for its clients. */
 export interface Patience extends DrainPatience {
-  /** For a whole head. */
+  /** For the whole head of a request. */
   readonly head: Duration.Duration
   /** For a whole request. */
   readonly request: Duration.Duration
-  /** Between two looks at the connections: how late either of the above may be noticed. */
+  /** Time between two checks of the connections: how late a missed time may be noticed. */
   readonly check: Duration.Duration
 }
 
@@ -105,9 +105,9 @@ export const defaultPatience: Patience = {
 
 const makeServer = (patience: Patience) => {
   const server = createServer({
-    // A missing Host is answered by us, in the envelope.
+    // The gate answers a missing Host, with the envelope.
     requireHostHeader: false,
-    // Two Authorization headers must not read as one.
+    // Node would keep only the first of two Authorization headers.
     joinDuplicateHeaders: true,
     maxHeaderSize: nodeHeaderLimit,
     headersTimeout: Duration.toMillis(patience.head),
@@ -115,12 +115,12 @@ const makeServer = (patience: Patience) => {
     connectionsCheckingInterval: Duration.toMillis(patience.check),
     keepAliveTimeout: 65_000
   })
-  // The size of a head is limited, not how many headers it has: Node would drop those above 2,000.
+  // The size of a head is limited, not the number of headers: Node would drop headers beyond 2,000.
   server.maxHeadersCount = 0
   return server
 }
 
-/** The server listens a moment before it has its handlers: what comes in meanwhile waits for them. */
+/** Holds requests that come in before the handlers are there: the server listens a moment earlier. */
 const holdUntilServed = (server: Server) => {
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   const hold = (request: IncomingMessage, response: ServerResponse) => early.push([request, response])
@@ -168,7 +168,7 @@ export const layer = <R = never>({
       holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(
-          // While somebody listens for it, Node takes a request that offers an upgrade (to h2c, say) out of HTTP.
+          // With a listener, Node would not handle a request that offers an upgrade (for example to h2c) as HTTP.
           Effect.sync(() => server.removeAllListeners("upgrade")),
           Effect.addFinalizer(() => Effect.zipRight(readiness.close, drain))
         )

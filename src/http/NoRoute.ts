@@ -2,10 +2,10 @@ import { Data } from "effect"
 import { distance, editsBetween } from "../model/EditDistance.ts"
 import { NotFound } from "../model/Errors.ts"
 
-/** Most characters of a path that an answer repeats, and that is compared with the routes. */
+/** How many characters of a path are repeated in an answer. A longer path is not compared with the routes. */
 const longestPath = 200
 
-/** No route has this method and path. An absent record of a route that is there stays a plain `NotFound`. */
+/** No route has this method and path. An absent record of an existing route is a plain `NotFound`. */
 class NoRoute extends Data.TaggedError("NotFound")<{
   readonly asked: string
   /** The path of the nearest route. */
@@ -18,7 +18,7 @@ class NoRoute extends Data.TaggedError("NotFound")<{
 
 const isParameter = (segment: string) => segment.startsWith(":")
 
-/** The same of a path and a route's, case aside; a parameter stands for any one segment. */
+/** Edit distance of a path and the path of a route, ignoring case. A parameter matches any one segment. */
 const editsToRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
   distance(
     asked,
@@ -27,18 +27,18 @@ const editsToRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>
     (segment, other) => (isParameter(other) ? (segment === "" ? 4 : 0) : editsBetween(segment, other))
   )
 
-/** Whether a path is a route's with anything at all as its parameters: they name no record. */
+/** Whether a path is that of a route with any text as its parameters. */
 const isOfRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
   asked.length === route.length &&
   route.every((segment, index) => (isParameter(segment) ? asked[index] !== "" : asked[index] === segment))
 
-/** Why no route answers a method on a path, with the route whose path is nearest where one is near. */
+/** Why no route answers a method on a path. Names the nearest path of a route, if one is near. */
 export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) => {
   const known = routes.map(({ method, path }) => ({
     method,
     segments: path.split("/"),
     shown: path.replaceAll(/:(\w+)/g, "{$1}"),
-    // What is farther was hardly meant.
+    // A path farther away was hardly meant.
     mostEdits: Math.max(2, path.length / 8)
   }))
   return (method: string, path: string): NotFound => {

@@ -9,18 +9,18 @@ import { ValidationFailed } from "../model/Errors.ts"
 import { rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
 
-/** What Node's parser holds at most of a head: above our own limit, so that most heads reach our own answer. */
+/** The head limit of Node's parser. It is above our own limit, so that the gate answers most heads that are too large. */
 export const nodeHeaderLimit = 8 * headLimit
 
-/** How long a connection that we end stays open for its client to read the answer: closed with input unread, it is reset. */
+/** How long a connection that we end stays open, so that its client can read the answer. Closing with unread input resets it. */
 const lingerMillis = 1_000
 
 const notHttp = ValidationFailed.at("", "the request is not well-formed HTTP/1.1")
 
-/** Follows a target, and no word of a header (but for one that ends so on purpose). */
+/** What follows a target. A header contains it only on purpose. */
 const endOfTarget = " HTTP/1.1\r\n"
 
-/** What made a head too large, by what comes after those bytes; text: what to put before the next ones, which will tell. */
+/** What made a head too large, judged by the bytes after the long word. Text: not known yet; prepend it to the next bytes. */
 const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
   const end = text.search(/[ \r\n]/)
   if (end === -1) return ""
@@ -32,7 +32,7 @@ const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
 }
 
 interface ClientError extends NodeJS.ErrnoException {
-  /** The bytes that came in last, at most 64 KiB. */
+  /** The last bytes that came in, at most 64 KiB. */
   readonly rawPacket?: Uint8Array
   /** How many of them were read before the error. */
   readonly bytesParsed?: number
@@ -79,7 +79,7 @@ const exchanges = Symbol("exchanges")
 
 type Connection = Socket & { [exchanges]?: Array<Exchange> }
 
-/** It is unanswered, or its body is still coming in. */
+/** Whether an exchange is unanswered or its body is still coming in. */
 const isPending = ({ request, response }: Exchange) => !response.closed || !(request.complete || request.closed)
 
 /** Ends a connection, with a last answer or none. */
@@ -90,25 +90,25 @@ const hangUp = (socket: Socket, answer = "") => {
 }
 
 /**
- * What Node itself answers (a head that is no HTTP, too large or too late, an expectation) passes no middleware: here it
- * gets the envelope and the headers of every other answer. Returns what refuses a connection before it is read.
+ * Answers what Node would answer itself: a head that is not HTTP, too large or too late, and an expectation. Such an answer gets
+ * the envelope and the headers of every other answer. Returns a function that refuses a connection before it is read.
  */
 export const answerNodeErrors = (
   server: Server,
   untouched: () => Standing
 ): ((socket: Socket, error: ApiError) => void) => {
   const refused = new WeakSet<Socket>()
-  /** Of each connection whose head is too large, and nobody knows yet by what: what is read on from. */
+  /** For each connection whose head is too large for a reason not known yet: the text to prepend to its next bytes. */
   const overflowing = new WeakMap<Socket, string>()
 
   /**
-   * What made a head too large; undefined until more of it has come in. Node says neither what it was reading nor what came
-   * before the packet, and the bytes fall into packets as they like: so the end of the word that was too long decides.
+   * What made a head too large. Undefined until more of it has come in. Node tells neither what it was reading nor what came
+   * before the packet, and packets may end anywhere: so the bytes after the long word decide.
    */
   const overflow = (socket: Socket, { bytesParsed = 0, rawPacket }: ClientError) => {
     const packet = Buffer.from(rawPacket ?? []).toString("latin1")
     const before = overflowing.get(socket)
-    // The head began in an earlier packet: the limit is that of two. A target has neither blanks nor lines in it.
+    // The head began in an earlier packet. A target contains neither blanks nor line ends.
     const isHeader = before === undefined && /[ \r\n]/.test(packet.slice(0, bytesParsed))
     const found = isHeader
       ? new HeadersTooLarge({ limitBytes: headLimit })
@@ -131,7 +131,7 @@ export const answerNodeErrors = (
     hangUp(socket, `${head.join("\r\n")}\r\n\r\n${body}`)
   }
 
-  /** Answers in turn: after every request that came before, and not at all where the request has its answer already. */
+  /** Answers in turn, after all earlier requests of the connection. Sends nothing if the request has its answer already. */
   const refuse = (socket: Connection, error: ApiError): void => {
     const oldest = socket[exchanges]?.find(isPending)
     if (oldest === undefined) endWith(socket, error)
@@ -140,7 +140,7 @@ export const answerNodeErrors = (
     else endWith(socket, error)
   }
 
-  // What Node calls after an answer that ends the connection: it would not linger.
+  // Node calls this after an answer that ends the connection, and would close it without waiting for the client.
   server.on("connection", (socket: Connection) => {
     socket.destroySoon = () => hangUp(socket)
     socket[exchanges] = []
@@ -152,7 +152,7 @@ export const answerNodeErrors = (
   })
   server.on("clientError", (error: ClientError, socket: Socket) => {
     if (error.code === "ECONNRESET") socket.destroy()
-    // Whatever else comes in after what was refused is an error again.
+    // All later input of a refused connection is an error again.
     if (refused.has(socket)) return
     const found = error.code === "HPE_HEADER_OVERFLOW" ? overflow(socket, error) : errorOf(error)
     if (found === undefined) return
@@ -163,7 +163,7 @@ export const answerNodeErrors = (
     const { body, headers, status } = answerOf(new ExpectationFailed(), untouched())
     response.writeHead(status, headers).end(body)
   })
-  // Without a listener, CONNECT is hung up on without an answer.
+  // Without a listener, Node closes the connection of a CONNECT without an answer.
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     socket.on("error", () => socket.destroy()).resume()
     refuse(socket, notOriginForm)

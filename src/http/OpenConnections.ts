@@ -6,31 +6,31 @@ import { networkOf } from "./ClientAddress.ts"
 export interface ConnectionBounds {
   /** In the process. */
   readonly connections: number
-  /** From one address; infinite behind proxies, whose address is that of all clients. */
+  /** From one address. Infinite behind proxies, because all connections come from theirs. */
   readonly connectionsPerAddress: number
-  /** A connection that takes nothing of an answer for so long is closed. */
+  /** A connection whose client reads nothing of an answer for this long is closed. */
   readonly writeStallMillis: number
 }
 
-/** Refused connections that are waited for to read why; beyond these, one is closed without a word. */
+/** How many refused connections may stay open to read why. Further ones are closed without an answer. */
 const maxRefused = 256
 
-/** Refusals may be as many as packets: they are told of at most so often. */
+/** How often refusals are logged at most: there may be as many as packets. */
 const noteMillis = 60_000
 
-/** What becomes of a connection over a bound. */
+/** What happens to a connection over a bound. */
 export interface Refusing {
-  /** Says why and ends it. */
+  /** Answers why, and ends it. */
   readonly refuse: (socket: Socket) => void
-  /** Told of the first, and then at most once a minute: which setting it was over, and how many were refused so far. */
+  /** Called for the first refusal, then at most once a minute, with the setting and the number refused so far. */
   readonly note: (setting: "MAX_CONNECTIONS" | "MAX_CONNECTIONS_PER_ADDRESS", total: number) => void
 }
 
-/** Node's own counters, which its `Socket` uses to the same end and does not publish: how far a single large write has come. */
+/** Counters of Node's handle, which `Socket` uses but does not publish: how far a single large write has come. */
 interface Handle {
   /** Bytes handed to the system's queue so far. */
   readonly bytesWritten?: number
-  /** Of these, the bytes that it has not taken yet. */
+  /** Those of them that the system has not taken yet. */
   readonly writeQueueSize?: number
 }
 
@@ -40,8 +40,8 @@ const sentBy = (socket: Socket) => {
 }
 
 /**
- * Bounds a server's connections: those over a bound are refused before anything of them is read, those that leave an answer
- * unread are closed. To be called before anything else listens for connections.
+ * Bounds a server's connections. Connections over a bound are refused before they are read; connections that leave an answer
+ * unread are closed. Must be called before anything else listens for connections.
  */
 export const boundConnections = (
   server: Server,
@@ -49,7 +49,7 @@ export const boundConnections = (
   { note, refuse }: Refusing
 ): void => {
   const byAddress = new Map<string, number>()
-  /** The open connections; of those with something to send how much was sent, and since when no more. */
+  /** The open connections. For those with something to send: how much was sent, and since when nothing more. */
   const open = new Map<Socket, { sent: number; since: number } | undefined>()
   let refused = 0
   let total = 0

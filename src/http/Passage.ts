@@ -16,7 +16,7 @@ export interface Passage {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly id: string
   readonly bounds: RequestBounds
-  /** Its time limit, and what ends it then. */
+  /** Its time limit, and the watch that ends it then. */
   bound: BoundName
   watching: Watch | undefined
   /** How its surface says that something failed; undefined: in the envelope of the API. */
@@ -27,7 +27,7 @@ export interface Passage {
   standing: Standing | undefined
 }
 
-/** A property, because an entry in a WeakMap costs more, and a context of its own for each request much more. */
+/** A property: an entry in a WeakMap costs more, and a context for each request much more. */
 const passage = Symbol("passage")
 
 type Carrier = IncomingMessage & { [passage]?: Passage }

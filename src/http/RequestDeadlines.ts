@@ -6,7 +6,7 @@ export type RequestBounds = Readonly<Record<BoundName, number>>
 
 export const defaultRequestBounds: RequestBounds = { usual: 10_000, batch: 60_000, scan: 660_000 }
 
-/** Set where the server is put together. */
+/** Provided by `App.ts` from the settings. */
 export class RequestDeadlines extends Context.Reference<RequestDeadlines>()("catalog/RequestDeadlines", {
   defaultValue: (): RequestBounds => defaultRequestBounds
 }) {}

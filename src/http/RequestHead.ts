@@ -8,7 +8,7 @@ import { ValidationFailed } from "../model/Errors.ts"
 export const targetLimit = 8_192
 export const headLimit = 16_384
 
-/** A percent sign that starts no escape, or escapes that are no UTF-8. */
+/** Whether a percent sign begins no escape, or escapes are not UTF-8. */
 const isDecodable = (text: string) => {
   if (!text.includes("%")) return true
   try {
@@ -25,7 +25,7 @@ export const splitTarget = (target: string): { readonly path: string; readonly q
   return mark === -1 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
-/** Whether a parameter of a query has no value, or white space alone. The query is decodable. */
+/** Whether a parameter of a decodable query has no value, or only white space. */
 const isBlank = (parameter: string) => {
   const mark = parameter.indexOf("=")
   if (mark === -1 || mark === parameter.length - 1) return true
@@ -33,7 +33,7 @@ const isBlank = (parameter: string) => {
   return /^[+%]/.test(value) && decodeURIComponent(value.replaceAll("+", " ")).trim() === ""
 }
 
-/** A target without its blank parameters: those are absent. */
+/** A target without its blank parameters: blank means absent. */
 export const withoutBlanks = (target: string): string => {
   const { path, query } = splitTarget(target)
   if (query === "") return target
@@ -44,7 +44,7 @@ export const withoutBlanks = (target: string): string => {
 
 const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i
 
-/** An absolute target is its path here, and its authority stands for what Host says (RFC 9112, 3.2.2). */
+/** Replaces an absolute target by its path, and Host by its authority (RFC 9112, 3.2.2). */
 export const toOriginForm = (request: IncomingMessage): void => {
   if (request.url?.startsWith("/") !== false) return
   const [, authority, rest = "/"] = absoluteForm.exec(request.url) ?? []
@@ -58,7 +58,7 @@ export const notOriginForm = ValidationFailed.at(
   "The request target must be a path, or an absolute http or https address."
 )
 
-/** What must hold of a request before anything of it is believed; undefined when it does. */
+/** Why the head of a request is refused. Undefined: it is fine. */
 export const misfitOf = (
   request: HttpServerRequest.HttpServerRequest
 ): ValidationFailed | UriTooLong | HeadersTooLarge | undefined => {
@@ -74,7 +74,7 @@ export const misfitOf = (
   }
   if (headBytes > headLimit) return new HeadersTooLarge({ limitBytes: headLimit })
   if (!target.startsWith("/")) return notOriginForm
-  // HTTP/1.0 knew no Host.
+  // HTTP/1.0 has no Host.
   if (hosts === 0 && httpVersion !== "1.0") return ValidationFailed.at("Host", "is missing")
   if (hosts > 1) return ValidationFailed.at("Host", "is given more than once")
   if (!isDecodable(splitTarget(target).query))

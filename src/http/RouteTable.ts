@@ -15,23 +15,23 @@ export interface Route {
   readonly method: string
   /** Path pattern: a segment that starts with `:` stands for any one segment. */
   readonly path: string
-  /** Whether a credential is looked at, spent from, and required. */
+  /** Whether a credential is required, looked up and charged. */
   readonly authenticated: boolean
-  /** The scope a credential must have; undefined: any will do. */
+  /** The scope that a credential must have. Undefined: any. */
   readonly scope: AnyScope | undefined
-  /** Largest body the route takes, in bytes; undefined: it reads none. */
+  /** Largest body that the route takes, in bytes. Undefined: it reads none. */
   readonly bodyLimitBytes: number | undefined
-  /** How it says that something failed, on a surface beside the API; undefined: in the envelope. One for all of a path. */
+  /** How a surface beside the API words its refusals, the same for all methods of a path. Undefined: the envelope. */
   readonly refuse?: Refuse
-  /** Whether its answers may change while the account's version stands: they are never given from memory. */
+  /** Whether its answers may change while the account's version stays the same. They are never given from memory. */
   readonly isLive: boolean
-  /** What is wrong with the body, or where it reads none with the parameters, in words; undefined: it takes neither. */
+  /** What is wrong with the body, or with the parameters if the route reads no body. Undefined: it takes neither. */
   readonly misfits?: ((given: unknown) => ReadonlyArray<Issue>) | undefined
   /** How long its requests may take; undefined: the usual time. */
   readonly bound?: BoundName | undefined
 }
 
-/** The routes of one path by method. HEAD is there where GET is. */
+/** The routes of one path by method. A path with GET has HEAD too. */
 export type Methods = ReadonlyMap<string, Route>
 
 export interface RouteTable {
@@ -73,7 +73,7 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
   return routes
 }
 
-/** A route beside the API: documents and health, answered before credentials are looked at. */
+/** A route beside the API, for documents and health. It needs no credential. */
 export const openRoute = (path: string): Route => ({
   method: "GET",
   path,
@@ -92,7 +92,7 @@ const node = (): Node => ({ children: new Map(), methods: new Map() })
 
 const anySegment = ":"
 
-/** Whether a segment may stand for a parameter: it holds something, and decodes to UTF-8. */
+/** Whether a segment may be a parameter: it is not empty, and decodes to UTF-8. */
 const isValue = (segment: string) => {
   if (segment === "") return false
   if (!segment.includes("%")) return true
@@ -104,7 +104,7 @@ const isValue = (segment: string) => {
   }
 }
 
-/** Paths match exactly: case, slashes and escapes as they are defined. */
+/** Paths match exactly, including case, slashes and escapes. */
 export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
   const root = node()
   for (const route of routes) {
@@ -119,7 +119,7 @@ export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
     if (route.method === "GET") place.methods.set("HEAD", route)
   }
   const find: RouteTable["find"] = (rawPath) => {
-    // The router behind us would cut the path at these.
+    // The router would cut the path at these.
     if (rawPath.includes(";") || rawPath.includes("#")) return undefined
     let place: Node | undefined = root
     for (const segment of rawPath.split("/")) {

@@ -12,15 +12,15 @@ import type { Refuse } from "./Passage.ts"
 import type { Route } from "./RouteTable.ts"
 
 /**
- * What is served beside the API: pages, the authorization server. Its requests pass the same gate (head, route, method,
- * defects logged once under the request's id), and its answers leave with X-Request-Id; but it has no credential, budget, tag
- * or envelope of the API's: it says itself what failed.
+ * What is served beside the API: pages, the authorization server, the connector. Its requests pass the same gate (head, route,
+ * method, time limit, defects logged once) and its answers have X-Request-Id. It looks for its own credentials, has no ETag,
+ * and words its own refusals.
  */
 export interface Surface<R = never> {
   readonly routes: ReadonlyArray<Route>
   /** Adds the routes to the router. */
   readonly layer: Layer.Layer<never, never, R>
-  /** How a browser is told that an address leads nowhere; in the envelope where no surface says it. */
+  /** How a browser is told that an address does not exist. Undefined: in the envelope. */
   readonly refuseAddress?: Refuse | undefined
 }
 
@@ -34,8 +34,8 @@ export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1
 })
 
 /**
- * A route of a surface, and how it says that something failed: the same for all methods of a path. `bound`: how long its
- * requests may take, where that is not the usual time.
+ * A route of a surface. `refuse` words its refusals, the same for all methods of a path. `bound`: its time limit. Default: the
+ * usual one.
  */
 export type SurfaceRoute = readonly [
   method: HttpMethod.HttpMethod,
@@ -44,12 +44,12 @@ export type SurfaceRoute = readonly [
   bound?: BoundName
 ]
 
-/** What answers a route. What it fails with is said as the route says it. */
+/** Answers a route. The `refuse` of the route words its failures. */
 export type Handler = (
   request: HttpServerRequest.HttpServerRequest
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError>
 
-/** A surface of these routes; `make`: what answers each of them, made once. */
+/** A surface of these routes. `make` makes their handlers, once. */
 export const surfaceOf = <Name extends string, R>(
   routes: Readonly<Record<Name, SurfaceRoute>>,
   make: Effect.Effect<Readonly<Record<Name, Handler>>, never, R>

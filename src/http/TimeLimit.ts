@@ -7,12 +7,12 @@ import { bytesOf } from "./fast/KnownAnswer.ts"
 import type { Passage } from "./Passage.ts"
 import { splitTarget } from "./RequestHead.ts"
 
-/** How the API refuses a request that carries this. */
+/** How the API words the refusal of a request that is late. */
 type RefuseLate = (passage: Passage, error: Unavailable) => HttpServerResponse.HttpServerResponse
 
 /**
- * Answers a request that is late with 503, on Node's own response: whatever holds its fiber up does not hold up the answer. The
- * fiber is interrupted. Node bounds a body that is still coming in.
+ * Answers a request that is late with 503, on Node's response, so that a fiber that hangs cannot delay the answer. Then it
+ * interrupts the fiber. Node bounds the time of a body that is still coming in.
  */
 export const makeTimeLimit = (refuseLate: RefuseLate) =>
   Effect.map(Effect.runtime(), (runtime) => {
@@ -22,7 +22,7 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
         const response = toServerResponse(request)
         if (response.writableEnded || response.destroyed) return
         const incoming = toIncomingMessage(request)
-        // False while its reader takes turns with others; null: nobody reads it.
+        // False: its reader takes turns with others. Null: nobody reads it.
         if (!incoming.complete && incoming.readableFlowing !== null) return limit(passage, fiber)
         const late = new Unavailable()
         const refused =

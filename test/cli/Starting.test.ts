@@ -51,8 +51,12 @@ describe.skipIf(!serverAnswers)("a start", () => {
     it.scoped("waits for a database server that starts, and logs the wait", () =>
       Effect.gen(function* () {
         const { listen, url } = yield* aStartingServer
-        const begun = serveCatalog({ DATABASE_URL: url, LOG_FORMAT: "logfmt" })
-        yield* Effect.promise(() => sleep(2_000))
+        const seen: Array<{ readonly stderr: string }> = []
+        const begun = serveCatalog({ DATABASE_URL: url, LOG_FORMAT: "logfmt" }, (output) => seen.push(output))
+        // The server listens only after the service was refused.
+        yield* Effect.promise(async () => {
+          while (seen[0]?.stderr.includes("ECONNREFUSED") !== true) await sleep(20)
+        })
         yield* listen
         const { baseUrl, output, stop } = yield* Effect.acquireRelease(
           Effect.promise(() => begun),
@@ -129,7 +133,7 @@ describe.skipIf(!serverAnswers)("a start", () => {
           client.query("INSERT INTO catalog_migration (migration_id, name) VALUES (9999, 'of_tomorrow')")
         )
         const reason =
-          "The database schema is newer than this version of the service (9999_of_tomorrow): run the version that made it."
+          "The database schema is newer than this version of the service (9999_of_tomorrow): run the version that created it."
         for (let times = 0; times < 2; times++) {
           const { statusCode, text } = yield* ready
           assert.strictEqual(statusCode, 503)
