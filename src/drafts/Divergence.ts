@@ -107,7 +107,7 @@ const languageOf = (locale: string): string | undefined => {
   return language === "und" ? undefined : language
 }
 
-/** Undefined: unknown. XXX is ISO 4217 for "no currency". */
+/** The code in upper case. Undefined: it is not a code, or it is the code of ISO 4217 for "no currency". */
 const currencyOf = (currency: string): string | undefined =>
   /^[A-Za-z]{3}$/.test(currency) && currency.toUpperCase() !== "XXX" ? currency.toUpperCase() : undefined
 

@@ -17,14 +17,18 @@ export const rpc = {
 /** The methods that the connector serves. */
 export const allowedMethods = ["POST", "OPTIONS"]
 
+/** A row of the table of errors. */
+interface ErrorRow {
+  readonly status: number
+  readonly code: string
+}
+
 /** An error in the envelope: the answer while no message has been read. */
-export const enveloped = (status: number, code: string, message: string, requestId: string, headers: Headers = {}) =>
+export const enveloped = ({ code, status }: ErrorRow, message: string, requestId: string, headers: Headers = {}) =>
   HttpServerResponse.unsafeJson({ error: { code, message, request_id: requestId } }, { status, headers })
 
-export const envelopeOf = (error: ApiError, requestId: string) => {
-  const { code, status } = errorCodes[error._tag]
-  return enveloped(status, code, error.message, requestId, headersOf(error))
-}
+export const envelopeOf = (error: ApiError, requestId: string) =>
+  enveloped(errorCodes[error._tag], error.message, requestId, headersOf(error))
 
 /** The answer to any other method. */
 export const notServed = (requestId: string) => envelopeOf(new MethodNotAllowed({ allow: allowedMethods }), requestId)
@@ -33,8 +37,9 @@ export type MessageId = string | number | null
 
 /** An error that answers a message. */
 export const answered = (
-  status: number,
-  error: { readonly rpc: number; readonly code: string; readonly message: string },
+  { code, status }: ErrorRow,
+  rpcCode: number,
+  message: string,
   id: MessageId,
   requestId: string,
   headers: Headers = {}
@@ -43,7 +48,7 @@ export const answered = (
     {
       jsonrpc: "2.0",
       id,
-      error: { code: error.rpc, message: error.message, data: { code: error.code, request_id: requestId } }
+      error: { code: rpcCode, message, data: { code, request_id: requestId } }
     },
     { status, headers }
   )

@@ -18,7 +18,7 @@ const shownIn = (part: unknown): unknown => {
   return isObject(part) ? Record.map(part, shownIn) : part
 }
 
-/** The issues in what the SDK says of a message that its schemas refuse, alone or after a few words. */
+/** Finds the JSON list of issues in an error message of the SDK, which may begin with a few words. */
 const listOfIssues = /^(?:Invalid \S+ request: )?(\[.*\])$/s
 
 const decodeIssues = Schema.decodeUnknownOption(

@@ -58,10 +58,7 @@ const refused = (
   id: MessageId,
   requestId: string,
   headers: Headers = {}
-) => {
-  const { code, status } = errorCodes[tag]
-  return answered(status, { rpc: rpc.refused, code, message }, id, requestId, headers)
-}
+) => answered(errorCodes[tag], rpc.refused, message, id, requestId, headers)
 
 /** How the connector is set up. */
 export interface McpSettings {
@@ -76,8 +73,7 @@ const makeChallenges = (baseUrl: string) => {
   return {
     unauthorized: (requestId: string, sent: boolean) =>
       enveloped(
-        errorCodes.Unauthorized.status,
-        errorCodes.Unauthorized.code,
+        errorCodes.Unauthorized,
         sent
           ? "The access token is unknown, expired or revoked, or it is for something else (an API key opens the REST API alone): connect again."
           : "An access token of a connection is required: send it as `Authorization: Bearer pim_at_...`.",

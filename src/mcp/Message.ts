@@ -36,34 +36,26 @@ const namesBoth = (accept: string | undefined) => {
 /** A message that is no call of a tool is larger than those may be. */
 const tooLarge = (requestId: string) =>
   enveloped(
-    errorCodes.PayloadTooLarge.status,
-    errorCodes.PayloadTooLarge.code,
+    errorCodes.PayloadTooLarge,
     `The body is larger than ${messageLimitBytes} bytes: only ${callMethod} takes more, up to ${callLimitBytes} bytes.`,
     requestId,
     { connection: "close" }
   )
 
 const invalid = (code: number, message: string, requestId: string) =>
-  answered(
-    errorCodes.ValidationFailed.status,
-    { rpc: code, code: errorCodes.ValidationFailed.code, message },
-    null,
-    requestId
-  )
+  answered(errorCodes.ValidationFailed, code, message, null, requestId)
 
 /** Why the headers of a message do not fit; undefined: they do. */
 const headersMisfit = ({ headers }: HttpServerRequest.HttpServerRequest, requestId: string) => {
   if (!isOfType(headers, "application/json"))
     return enveloped(
-      errorCodes.UnsupportedMediaType.status,
-      errorCodes.UnsupportedMediaType.code,
+      errorCodes.UnsupportedMediaType,
       "Send one JSON-RPC message as UTF-8 JSON with `Content-Type: application/json`.",
       requestId
     )
   if (!namesBoth(headers.accept))
     return enveloped(
-      connectorCodes.NotAcceptable.status,
-      connectorCodes.NotAcceptable.code,
+      connectorCodes.NotAcceptable,
       "Send `Accept: application/json, text/event-stream`: the protocol answers in either.",
       requestId
     )

@@ -29,8 +29,7 @@ export const makeOrigins = (baseUrl: string, allowedOrigins: ReadonlyArray<strin
   return {
     /** Why a request is refused for its Host or its Origin; undefined: it is not. */
     refuse: ({ headers }: HttpServerRequest.HttpServerRequest, requestId: string) => {
-      const foreign = (message: string) =>
-        enveloped(connectorCodes.ForeignPage.status, connectorCodes.ForeignPage.code, message, requestId)
+      const foreign = (message: string) => enveloped(connectorCodes.ForeignPage, message, requestId)
       if (!hosts.has((headers.host ?? "").toLowerCase()))
         return foreign("The Host header names another service than this one.")
       if (headers.origin !== undefined && !origins.has(headers.origin))

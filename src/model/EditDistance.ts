@@ -1,6 +1,6 @@
 /**
  * Edit distance of two sequences. `insertion`: the cost of an item that only one of them has; `substitution`: the cost of
- * replacing an item. A distance greater than `limit` is returned as any number greater than it.
+ * replacing an item. If the distance exceeds `limit`, the result is some number greater than `limit`.
  */
 export const distance = <Item>(
   left: ArrayLike<Item>,
@@ -31,7 +31,7 @@ export const distance = <Item>(
   return above.at(-1) ?? 0
 }
 
-/** Number of edits between two words. More than `limit` are returned as any number greater than it. */
+/** Number of edits between two words. If it exceeds `limit`, the result is some number greater than `limit`. */
 export const editsBetween = (left: string, right: string, limit = Number.POSITIVE_INFINITY): number =>
   Math.abs(left.length - right.length) > limit
     ? Math.abs(left.length - right.length)

@@ -890,7 +890,7 @@ for (const engine of engines)
               phase: "discarded",
               error: "Nobody accepted or discarded it within 7 days."
             })
-            // The items of the first one, and the conflict of the second: for whoever looks at it still.
+            // Both imports ended less than 7 days ago: their items and conflicts are kept for people who open them.
             yield* age("6 days 23 hours")
             yield* imports.forgetStaged
             assert.deepStrictEqual(yield* left, [{ items: 2, conflicts: 1, records: 0 }])
