@@ -21,6 +21,7 @@ import { ConnectionsRepo } from "./connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "./connections/OAuthRepo.ts"
 import { Registrations } from "./connections/Registrations.ts"
 import { pages } from "./console/Console.ts"
+import { paths } from "./console/Paths.ts"
 import * as Database from "./database/Database.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import { LeasesRepo } from "./database/LeasesRepo.ts"
@@ -200,18 +201,21 @@ export const surfaceOf = (
     "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "signInFailuresPerAddress" | "trustedProxies"
   >
 ) =>
-  Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
-    const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
-    return {
-      routes,
-      refuseAddress,
-      layer: layer.pipe(
-        Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
-        Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
-        Layer.provide(BaseUrl.layer(config.baseUrl))
-      )
-    } satisfies Surface<unknown>
-  })
+  Effect.map(
+    makeMcpSurface({ allowedOrigins: config.allowedOrigins, connectionsPath: paths.connections }),
+    (connector) => {
+      const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
+      return {
+        routes,
+        refuseAddress,
+        layer: layer.pipe(
+          Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
+          Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
+          Layer.provide(BaseUrl.layer(config.baseUrl))
+        )
+      } satisfies Surface<unknown>
+    }
+  )
 
 /** Every surface, over the services. */
 export const serverOf = (config: AppConfig) =>

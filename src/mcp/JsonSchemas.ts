@@ -82,6 +82,31 @@ export const jsonSchemaOf = (ast: SchemaAST.AST, say?: (description: string) => 
   return plain(schema, definitions as unknown as Schemas, say) as ObjectSchema
 }
 
+/** The members that an outline keeps of a schema, with their types alone. */
+const outlineOf = (schema: JsonSchema, levels: number): JsonSchema => {
+  const { anyOf, items, properties, type } = schema
+  return {
+    ...(type !== undefined && { type }),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map((member) => outlineOf(member, levels)) }),
+    ...(levels > 0 &&
+      isRecord(properties) && {
+        properties: mapValues(properties as Schemas, (member) =>
+          outlineOf(member, member.type === "array" ? levels : levels - 1)
+        )
+      }),
+    ...(isRecord(items) && { items: outlineOf(items, levels - 1) })
+  }
+}
+
+/**
+ * The shape of an answer as the list of tools shows it: members and their types, `levels` objects deep. Agents read the details
+ * in the answers; the whole schema would double the size of the list.
+ */
+export const outline = (schema: ObjectSchema, levels: 1 | 2): ObjectSchema => ({
+  ...(outlineOf(schema, levels) as ObjectSchema),
+  required: schema.required
+})
+
 /** The part of a schema that a path leads to. */
 const partAt = (schema: JsonSchema, path: ReadonlyArray<PropertyKey>): JsonSchema | undefined =>
   path.reduce<JsonSchema | undefined>((part, step) => {

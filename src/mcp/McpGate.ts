@@ -64,6 +64,8 @@ const refused = (
 export interface McpSettings {
   /** Origins of browsers' pages that may use it, beside its own. */
   readonly allowedOrigins: ReadonlyArray<string>
+  /** The page of connections, where a person sees and undoes what an agent changed. */
+  readonly connectionsPath: string
 }
 
 /** What says where and how a client gets an access token, in `WWW-Authenticate`. */
@@ -130,12 +132,12 @@ interface Passed {
  * content type, what it accepts, shape, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is
  * answered in the envelope, afterwards as a JSON-RPC error.
  */
-const makeGate = ({ allowedOrigins }: McpSettings) =>
+const makeGate = ({ allowedOrigins, connectionsPath }: McpSettings) =>
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl
     const connections = yield* Connections
     const budget = yield* RateBudget
-    const ask = makeAsk(yield* makeMcpServer(baseUrl))
+    const ask = makeAsk(yield* makeMcpServer(baseUrl, connectionsPath))
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
 

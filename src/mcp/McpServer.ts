@@ -1,10 +1,24 @@
 import { randomUUID } from "node:crypto"
 import { OpenApi } from "@effect/platform"
-import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server, type Tool } from "@modelcontextprotocol/server"
-import { Context, Effect, Option, Runtime, Schema } from "effect"
+import {
+  type CallToolRequest,
+  type CompleteRequest,
+  createMcpHandler,
+  type GetPromptRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceRequest,
+  Server,
+  type ServerContext,
+  type Tool
+} from "@modelcontextprotocol/server"
+import { Context, Effect, Either, Option, Runtime, Schema } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
+import { Stores } from "../stores/Stores.ts"
 import { type Called, makeCalls, tools, toolsByName } from "./Calls.ts"
+import { completePrompt, completionOf, listedPrompts, promptOf } from "./Prompts.ts"
+import { completeResource, listedResources, listedTemplates, makeResources } from "./Resources.ts"
 import { shown } from "./Vocabulary.ts"
 
 /** Who calls, and the id of the request: what the gate found out, on its way through the SDK. */
@@ -25,8 +39,14 @@ export interface Answer {
 
 const version = Option.getOrElse(Context.getOption(RestApi.annotations, OpenApi.Version), () => "1")
 
-/** How long a client may keep what is the same for everybody. */
-const listForMillis = 3_600_000
+/** How long a client may keep the lists, which are the same for everybody. */
+const cacheHint = { ttlMs: 3_600_000, cacheScope: "public" } as const
+const cacheHints = {
+  "tools/list": cacheHint,
+  "prompts/list": cacheHint,
+  "resources/list": cacheHint,
+  "resources/templates/list": cacheHint
+}
 
 const instructions = [
   "A product catalog. A master is a product, variant, collection or media file; a channel is a linked store; a projection is what one channel publishes of a master.",
@@ -64,14 +84,19 @@ const withAnswer = (message: string, json: string) =>
     .replace(`"${standInText}"`, () => JSON.stringify(json))
     .replace(JSON.stringify(standIn.structuredContent), () => json)
 
+const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+
 const stringOr = Option.liftPredicate(Schema.is(Schema.String))
 
 /** The SDK over the tools: a fresh server for every request, no state between two. */
-export const makeMcpServer = (baseUrl: string) =>
+export const makeMcpServer = (baseUrl: string, connectionsPath: string) =>
   Effect.gen(function* () {
     const call = yield* makeCalls
+    const resources = yield* makeResources
+    const stores = yield* Stores
     const runtime = yield* Effect.runtime()
     const errorKey = `${baseUrl}/error`
+    const connectionsPage = `${baseUrl}${connectionsPath}`
 
     const resultOf = (called: Called, requestId: string) =>
       called._tag === "Answered"
@@ -82,31 +107,66 @@ export const makeMcpServer = (baseUrl: string) =>
             _meta: { [errorKey]: { code: called.code, request_id: requestId } }
           }
 
-    const serverFor = ({ actor, answered, args, requestId }: Call) => {
+    const promise = Runtime.runPromise(runtime)
+
+    const callTool = async (
+      { actor, answered, args, requestId }: Call,
+      { params }: CallToolRequest,
+      { mcpReq }: ServerContext
+    ) => {
+      const name = Option.getOrElse(stringOr(params.name), () => "")
+      const derived = toolsByName.get(name)
+      if (derived === undefined) throw invalidParams(`Unknown tool: ${shown(name)}. tools/list names all.`)
+      const called = await promise(
+        Effect.provideService(call(derived, args ?? {}, requestId), CurrentActor, actor),
+        mcpReq
+      )
+      if (called._tag === "Answered") answered(called.json)
+      return resultOf(called, requestId)
+    }
+
+    const getPrompt = async ({ actor }: Call, { params }: GetPromptRequest, { mcpReq }: ServerContext) => {
+      const all = await promise(Effect.provideService(stores.list, CurrentActor, actor), mcpReq)
+      return Either.getOrThrowWith(
+        promptOf(params.name, params.arguments ?? {}, { stores: all, connectionsPage }),
+        invalidParams
+      )
+    }
+
+    const readResource = async (
+      { actor }: Call,
+      { params: { uri } }: ReadResourceRequest,
+      { mcpReq }: ServerContext
+    ) => {
+      const read = resources.read(uri)
+      if (read === undefined) throw invalidParams(`Unknown resource: ${shown(uri, 200)}. resources/list names all.`)
+      const text = await promise(Effect.provideService(read, CurrentActor, actor), mcpReq)
+      return { contents: [{ uri, mimeType: "application/json", text }] }
+    }
+
+    const complete = async (
+      { actor }: Call,
+      { params: { argument, ref } }: CompleteRequest,
+      { mcpReq }: ServerContext
+    ) => {
+      if (ref.type === "ref/resource") return completionOf(completeResource(ref.uri, argument.name, argument.value))
+      const all = await promise(Effect.provideService(stores.list, CurrentActor, actor), mcpReq)
+      return completionOf(completePrompt(ref.name, argument.name, argument.value, all))
+    }
+
+    const serverFor = (caller: Call) => {
       const server = new Server(
         { name: "catalog", title: "Catalog", version },
-        {
-          capabilities: { tools: {} },
-          instructions,
-          cacheHints: { "tools/list": { ttlMs: listForMillis, cacheScope: "public" } }
-        }
+        { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} }, instructions, cacheHints }
       )
       server.setRequestHandler("tools/list", () => listed)
-      server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
-        const name = Option.getOrElse(stringOr(params.name), () => "")
-        const derived = toolsByName.get(name)
-        if (derived === undefined)
-          throw new ProtocolError(
-            ProtocolErrorCode.InvalidParams,
-            `Unknown tool: ${shown(name)}. tools/list names all.`
-          )
-        const called = await Runtime.runPromise(runtime)(
-          Effect.provideService(call(derived, args ?? {}, requestId), CurrentActor, actor),
-          { signal: mcpReq.signal }
-        )
-        if (called._tag === "Answered") answered(called.json)
-        return resultOf(called, requestId)
-      })
+      server.setRequestHandler("tools/call", (message, context) => callTool(caller, message, context))
+      server.setRequestHandler("prompts/list", () => listedPrompts)
+      server.setRequestHandler("prompts/get", (message, context) => getPrompt(caller, message, context))
+      server.setRequestHandler("resources/list", () => listedResources)
+      server.setRequestHandler("resources/templates/list", () => listedTemplates)
+      server.setRequestHandler("resources/read", (message, context) => readResource(caller, message, context))
+      server.setRequestHandler("completion/complete", (message, context) => complete(caller, message, context))
       return server
     }
 

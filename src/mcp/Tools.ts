@@ -6,7 +6,7 @@ import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/T
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { FieldsArgument, RowsArgument } from "./Arguments.ts"
-import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema } from "./JsonSchemas.ts"
+import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, outline } from "./JsonSchemas.ts"
 import {
   fromConnector,
   isObject,
@@ -62,6 +62,8 @@ export interface DerivedTool {
   readonly encode: (answer: unknown) => Record<string, unknown>
   /** What the service says of a request, in the connector's words. */
   readonly say: (issues: ReadonlyArray<Issue>) => ReadonlyArray<Issue>
+  /** The schema of its answers, whole; the list of tools shows an outline of it. */
+  readonly output: ObjectSchema
   /** The schemas that are renamed: of each part of the request, and of the answer. */
   readonly inputs: ReadonlyArray<SchemaAST.AST>
   readonly success: SchemaAST.AST
@@ -224,6 +226,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
     ),
     additionalProperties: false as const
   }
+  const output = outputOf(derivedOutput, tool)
   const map = toConnector(success)
   const encode = Schema.encodeUnknownSync(Schema.make<unknown>(success))
   const say = (issues: ReadonlyArray<Issue>) =>
@@ -307,13 +310,15 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       title: tool.title,
       description: describe(tool.description),
       inputSchema,
-      outputSchema: outputOf(derivedOutput, tool),
+      // The argument `fields` names the members of a row already.
+      outputSchema: outline(output, tool.answer.fields === "members" ? 1 : 2),
       annotations: tool.hints
     },
     decode,
     encode: (answer) =>
       map(answer instanceof JsonText ? JSON.parse(answer.text) : encode(answer)) as Record<string, unknown>,
     say,
+    output,
     inputs: asts,
     success
   }

@@ -139,10 +139,14 @@ export class KeyRules {
     return fits(this.find(kind, key) ?? { type }, value)
   }
 
+  /** The rules of a kind by key: built-in keys first, then metafields. */
+  ofKind(kind: EntityKind): ReadonlyMap<string, KeyRule> {
+    return new Map([...builtInRules[kind], ...(this.metafields.get(kind) ?? [])])
+  }
+
   /** Every rule by kind and key, as the database takes them. */
   toJson(): string {
-    const rules = (kind: EntityKind) =>
-      Object.fromEntries([...builtInRules[kind], ...(this.metafields.get(kind) ?? [])])
+    const rules = (kind: EntityKind) => Object.fromEntries(this.ofKind(kind))
     return JSON.stringify({
       product: rules("product"),
       variant: rules("variant"),

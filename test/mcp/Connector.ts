@@ -170,7 +170,7 @@ export const message = (
         headers: {
           "mcp-protocol-version": modern,
           "mcp-method": method,
-          ...(typeof params.name === "string" && { "mcp-name": params.name })
+          ...(typeof (params.name ?? params.uri) === "string" && { "mcp-name": String(params.name ?? params.uri) })
         }
       }
     : {

@@ -1,6 +1,8 @@
 import { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Option, Schema } from "effect"
+import { Tiktoken } from "js-tiktoken/lite"
+import o200k from "js-tiktoken/ranks/o200k_base"
 import { ConnectorApi } from "../../src/api/ConnectorApi.ts"
 import { RestApi } from "../../src/api/RestApi.ts"
 import { inConnector, readOnly, Tool } from "../../src/api/Tool.ts"
@@ -173,11 +175,14 @@ describe("the tools", () => {
             assert.notMatch(String(description), new RegExp(`\\b${rest}\\b`), `${each.name} ${path}`)
   })
 
-  it("fit: the whole list 64 KB, its arguments 32 KB", () => {
-    const whole = bytes({ tools: listed })
-    const inputs = bytes(listed.map(({ inputSchema }) => inputSchema))
-    // What a message has around it.
-    assert.isAtMost(whole, 64 * 1024 - 500)
-    assert.isAtMost(inputs, 32 * 1024)
+  it("fit: the whole list 12,000 tokens and 52 KB, its arguments 32 KB", () => {
+    const whole = { tools: listed }
+    const inputs = listed.map(({ inputSchema }) => inputSchema)
+    // The message has an envelope around the list.
+    assert.isAtMost(bytes(whole), 52 * 1024 - 500)
+    assert.isAtMost(bytes(inputs), 32 * 1024)
+    const tokens = new Tiktoken(o200k).encode(JSON.stringify(whole)).length
+    assert.isAtMost(tokens, 12_000)
+    assert.isAbove(tokens, 5_000, "the tokens were counted")
   })
 })

@@ -1,0 +1,134 @@
+import type { Resource, ResourceTemplateType } from "@modelcontextprotocol/server"
+import { Effect, Record } from "effect"
+import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { DataHealth } from "../health/DataHealth.ts"
+import { CurrentActor } from "../model/Actor.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { isWritable, type KeyRules } from "../model/KeyRules.ts"
+import { Operations } from "../storedata/Operations.ts"
+import { Stores } from "../stores/Stores.ts"
+import { cutRows } from "./Answers.ts"
+
+const attributesUri = (kind: string) => `catalog://attributes/${kind}`
+
+const mimeType = "application/json"
+
+/** Maximum characters of one value in a row. */
+const maxValueCharacters = 4_000
+
+/** `minLength` in the connector's spelling: `min_length`. */
+const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** Rows as JSON, cut to what an agent can read; what was left out is counted. */
+const rowsJson = (rows: ReadonlyArray<unknown>, rest: string): string => {
+  const cut = cutRows({ data: rows }, ["data"], { from: 0, limit: rows.length, longest: maxValueCharacters })
+  return cut.written(cut.more ? { more: `${rows.length - cut.taken} more: ${rest}` } : {})
+}
+
+const everyDefinition = "list_metafield_definitions_v1 lists every metafield"
+
+const attributeRows = (rules: KeyRules, kind: EntityKind) =>
+  Array.from(rules.ofKind(kind), ([key, rule]) => ({
+    key,
+    writable: isWritable(kind, key),
+    ...Record.mapKeys({ ...rule }, snakeCase)
+  }))
+
+/** The account's data that agents look up before they write, each as one JSON document. */
+export const makeResources = Effect.gen(function* () {
+  const definitions = yield* MetafieldDefinitions
+  const health = yield* DataHealth
+  const operations = yield* Operations
+  const stores = yield* Stores
+
+  const rules = Effect.flatMap(CurrentActor, ({ accountId }) => definitions.rules(accountId))
+
+  const readers: Readonly<Record<string, Effect.Effect<string, never, CurrentActor>>> = {
+    ...Object.fromEntries(
+      EntityKind.literals.map((kind) => [
+        attributesUri(kind),
+        Effect.map(rules, (known) => rowsJson(attributeRows(known, kind), everyDefinition))
+      ])
+    ),
+    "catalog://metafield-definitions": Effect.map(operations.metafieldDefinitions(null), (all) =>
+      rowsJson(
+        all.map(({ description, key, name, namespace, owner_type, type, validations }) => ({
+          owner_type,
+          key: `${namespace}.${key}`,
+          name,
+          description,
+          type,
+          validations
+        })),
+        everyDefinition
+      )
+    ),
+    "catalog://channels": Effect.map(stores.list, (all) =>
+      rowsJson(
+        all.map(({ id, last_imported_at: _, status: __, ...store }) => ({ channel_id: id, ...store })),
+        "the merchant sees every store on the page of stores"
+      )
+    ),
+    "catalog://completeness-rules": Effect.map(health.rules, ({ collection, media, product, variant }) =>
+      JSON.stringify({ product, variant, collection, media })
+    )
+  }
+
+  return {
+    /** The JSON document of a resource. Undefined: no resource has this URI. */
+    read: (uri: string) => (Object.hasOwn(readers, uri) ? readers[uri] : undefined)
+  }
+})
+
+/** The resources as `resources/list` shows them. */
+export const listedResources: { resources: Array<Resource> } = {
+  resources: [
+    ...EntityKind.literals.map((kind) => ({
+      uri: attributesUri(kind),
+      name: `${kind}_attributes`,
+      title: `Attribute keys of a ${kind === "media" ? "media file" : kind}`,
+      description: "Built-in keys and metafields: type, bounds, choices, and whether tools may write them.",
+      mimeType
+    })),
+    {
+      uri: "catalog://metafield-definitions",
+      name: "metafield_definitions",
+      title: "Metafield definitions",
+      description: "Definitions of every owner type: key, name, type and validations.",
+      mimeType
+    },
+    {
+      uri: "catalog://channels",
+      name: "channels",
+      title: "Channels",
+      description: "The linked stores: channel_id, domain, name, platform, languages and currency.",
+      mimeType
+    },
+    {
+      uri: "catalog://completeness-rules",
+      name: "completeness_rules",
+      title: "Rules of completeness",
+      description: "The required and recommended attribute keys of each kind of master.",
+      mimeType
+    }
+  ]
+}
+
+/** The template of the attribute resources, for clients that complete its variable. */
+export const listedTemplates: { resourceTemplates: Array<ResourceTemplateType> } = {
+  resourceTemplates: [
+    {
+      uriTemplate: attributesUri("{master_type}"),
+      name: "attributes",
+      title: "Attribute keys by kind of master",
+      description: "Built-in keys and metafields of one kind: type, bounds, choices, and whether tools may write them.",
+      mimeType
+    }
+  ]
+}
+
+/** Values of a variable of the template that begin like the text. */
+export const completeResource = (uri: string, argument: string, text: string): ReadonlyArray<string> =>
+  uri === attributesUri("{master_type}") && argument === "master_type"
+    ? EntityKind.literals.filter((kind) => kind.startsWith(text.toLowerCase()))
+    : []
