@@ -22,11 +22,15 @@ export const toolsByName: ReadonlyMap<string, DerivedTool> = new Map(tools.map((
 /** Every tool runs the program of its endpoint: an endpoint without one does not compile. */
 type ToolEndpoint = EndpointNameOf<typeof ConnectorApi> | EndpointNameOf<typeof RestApi>
 
-/** What a call came to. */
-export type Called =
-  /** The JSON of its answer, which is written out once. */
-  | { readonly _tag: "Answered"; readonly json: string }
-  | { readonly _tag: "Refused"; readonly text: string; readonly code: string }
+/** A call that failed: what the agent is told. */
+export interface Refused {
+  readonly _tag: "Refused"
+  readonly text: string
+  readonly code: string
+}
+
+/** The outcome of a call. `json`: the answer, written out once. */
+export type Called = { readonly _tag: "Answered"; readonly json: string } | Refused
 
 const foreignCursor = ValidationFailed.at(
   "cursor",

@@ -16,7 +16,8 @@ import { Context, Effect, Either, Option, Runtime, Schema } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type Called, makeCalls, tools, toolsByName } from "./Calls.ts"
+import { makeCalls, type Refused, tools, toolsByName } from "./Calls.ts"
+import { type PlainCall, plainAnswer, plainCallOf, plainRefusal } from "./PlainCalls.ts"
 import { completePrompt, completionOf, listedPrompts, promptOf } from "./Prompts.ts"
 import { completeResource, listedResources, listedTemplates, makeResources } from "./Resources.ts"
 import { shown } from "./Vocabulary.ts"
@@ -38,6 +39,8 @@ export interface Answer {
 }
 
 const version = Option.getOrElse(Context.getOption(RestApi.annotations, OpenApi.Version), () => "1")
+
+const serverInfo = { name: "catalog", title: "Catalog", version }
 
 /** How long a client may keep the lists, which are the same for everybody. */
 const cacheHint = { ttlMs: 3_600_000, cacheScope: "public" } as const
@@ -98,14 +101,11 @@ export const makeMcpServer = (baseUrl: string, connectionsPath: string) =>
     const errorKey = `${baseUrl}/error`
     const connectionsPage = `${baseUrl}${connectionsPath}`
 
-    const resultOf = (called: Called, requestId: string) =>
-      called._tag === "Answered"
-        ? standIn
-        : {
-            content: [{ type: "text" as const, text: called.text }],
-            isError: true,
-            _meta: { [errorKey]: { code: called.code, request_id: requestId } }
-          }
+    const refusal = ({ code, text }: Refused, requestId: string) => ({
+      content: [{ type: "text" as const, text }],
+      isError: true,
+      _meta: { [errorKey]: { code, request_id: requestId } }
+    })
 
     const promise = Runtime.runPromise(runtime)
 
@@ -121,8 +121,9 @@ export const makeMcpServer = (baseUrl: string, connectionsPath: string) =>
         Effect.provideService(call(derived, args ?? {}, requestId), CurrentActor, actor),
         mcpReq
       )
-      if (called._tag === "Answered") answered(called.json)
-      return resultOf(called, requestId)
+      if (called._tag === "Refused") return refusal(called, requestId)
+      answered(called.json)
+      return standIn
     }
 
     const getPrompt = async ({ actor }: Call, { params }: GetPromptRequest, { mcpReq }: ServerContext) => {
@@ -155,10 +156,11 @@ export const makeMcpServer = (baseUrl: string, connectionsPath: string) =>
     }
 
     const serverFor = (caller: Call) => {
-      const server = new Server(
-        { name: "catalog", title: "Catalog", version },
-        { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} }, instructions, cacheHints }
-      )
+      const server = new Server(serverInfo, {
+        capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
+        instructions,
+        cacheHints
+      })
       server.setRequestHandler("tools/list", () => listed)
       server.setRequestHandler("tools/call", (message, context) => callTool(caller, message, context))
       server.setRequestHandler("prompts/list", () => listedPrompts)
@@ -177,8 +179,7 @@ export const makeMcpServer = (baseUrl: string, connectionsPath: string) =>
       return serverFor(call)
     })
 
-    /** Answers one message that was read already. */
-    return (message: unknown, headers: Headers, caller: Caller): Effect.Effect<Answer> =>
+    const throughSdk = (message: unknown, headers: Headers, caller: Caller): Effect.Effect<Answer> =>
       Effect.promise(async (signal) => {
         let json: string | undefined
         const call: Call = {
@@ -199,4 +200,20 @@ export const makeMcpServer = (baseUrl: string, connectionsPath: string) =>
           text: json === undefined ? text : withAnswer(text, json)
         }
       })
+
+    const answerPlain = ({ id, tool }: PlainCall, { actor, args, requestId }: Caller): Effect.Effect<Answer> =>
+      Effect.map(Effect.provideService(call(tool, args ?? {}, requestId), CurrentActor, actor), (called) => ({
+        status: 200,
+        contentType: "application/json",
+        text:
+          called._tag === "Refused"
+            ? plainRefusal(refusal(called, requestId), serverInfo, id)
+            : plainAnswer(called.json, serverInfo, id)
+      }))
+
+    /** Answers one message that was read already. */
+    return (message: unknown, headers: Headers, caller: Caller): Effect.Effect<Answer> => {
+      const plain = plainCallOf(message, headers)
+      return plain === undefined ? throughSdk(message, headers, caller) : answerPlain(plain, caller)
+    }
   })
