@@ -427,7 +427,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.strictEqual(filled.structuredContent.results.length, 500)
       assert.isAtMost(filled.content[0]?.text.length ?? 0, 160_000)
       for (const result of filled.structuredContent.results)
-        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "field", "ok", "filled"])
+        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "field", "ok", "filled", "draft_revision"])
         else assert.isAtMost(result.error.message.length, 120)
       const reconciled = yield* call("reconcile_value_divergence_v1", {
         master_type: "product",
@@ -437,7 +437,13 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.isAtMost(reconciled.content[0]?.text.length ?? 0, 160_000)
       for (const result of reconciled.structuredContent.results)
         if (result.ok)
-          assert.hasAllKeys(result, ["master_id", "channel_id", "ok", ...("unchanged" in result ? ["unchanged"] : [])])
+          assert.hasAllKeys(result, [
+            "master_id",
+            "channel_id",
+            "ok",
+            "draft_revision",
+            ...("unchanged" in result ? ["unchanged"] : [])
+          ])
       const over = yield* call("fill_completeness_gaps_v1", {
         master_type: "product",
         operations: [...operations, operations[0]]
@@ -496,9 +502,20 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assertAnswer("fill_completeness_gaps_v1", filled)
       assert.deepStrictEqual(filled.structuredContent, {
         filled: 1,
-        results: [{ master_id: product, channel_id: null, field: "vendor", ok: true, filled: true }]
+        results: [
+          {
+            master_id: product,
+            channel_id: null,
+            field: "vendor",
+            ok: true,
+            filled: true,
+            draft_revision: filled.structuredContent.results[0].draft_revision
+          }
+        ]
       })
       const master = yield* call("get_master_v1", { master_id: product })
+      // The revision that a publish needs.
+      assert.strictEqual(filled.structuredContent.results[0].draft_revision, master.structuredContent.draft_revision)
       assert.include(JSON.stringify(master.structuredContent), '"Fell"')
       yield* call("run_data_health_scan_v1", { dimension: "structure" })
       const page = yield* call("list_data_health_issues_v1", { section: "structure-duplicate-sku" })
