@@ -83,7 +83,7 @@ const PublishArgument = Schema.Struct({
     const isOne = masters === undefined && master_id !== undefined && draft_revision !== undefined
     const isBatch =
       masters !== undefined && master_id === undefined && draft_revision === undefined && channel_ids?.length === 1
-    if (!isOne && !isBatch) return { path: [masters === undefined ? "master_id" : "masters"], message: publishForms }
+    if (!isOne && !isBatch) return { path: ["masters"], message: publishForms }
     const ids = masters?.map((each) => each.master_id) ?? []
     const twice = ids.findIndex((id, place) => ids.indexOf(id) < place)
     return twice === -1 ? true : { path: ["masters", twice, "master_id"], message: "is given twice" }

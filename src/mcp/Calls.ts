@@ -4,6 +4,7 @@ import type { ApiError } from "../api/ErrorCodes.ts"
 import { type AnyProgram, type EndpointNameOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { Cursors } from "../catalog/Cursors.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -11,6 +12,7 @@ import { EntityId } from "../model/Ids.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
 import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf } from "./Answers.ts"
+import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
 import { type Asked, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
 import { type FindUnset, makeFindUnset } from "./UnsetKeys.ts"
@@ -43,6 +45,9 @@ const mostTries = 5
  * fails is an answer too; only an interruption is none.
  */
 export const makeCalls = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  const findLock = yield* makeFindLock(baseUrl)
+  const pages = pagesOf(baseUrl)
   const programs = programsByName({
     ...(yield* Programs),
     ...(yield* makeConnectorPrograms)
@@ -113,9 +118,9 @@ export const makeCalls = Effect.gen(function* () {
     }
   }
 
-  const refused = (derived: DerivedTool, args: unknown, error: ApiError): Called => ({
+  const refused = (derived: DerivedTool, args: unknown, error: ApiError, lock = ""): Called => ({
     _tag: "Refused",
-    text: refusalOf(derived, args, error),
+    text: refusalOf(derived, args, error, { pages, lock }),
     code: codeOf(error)
   })
 
@@ -124,6 +129,7 @@ export const makeCalls = Effect.gen(function* () {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause)
     const said = error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
+    if (said._tag === "PimLocked") return Effect.map(findLock, (lock) => refused(derived, args, said, lock))
     const answer = Effect.succeed(refused(derived, args, said))
     return error._tag === "InternalError"
       ? Effect.zipRight(

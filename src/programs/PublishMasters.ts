@@ -7,7 +7,7 @@ import { NotFound, RevisionConflict, ValidationFailed } from "../model/Errors.ts
 import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
 import { Publishing } from "../publishing/Publishing.ts"
-import type { RequestRefusal } from "../publishing/PublishRequests.ts"
+import { noPlatform, type RequestRefusal } from "../publishing/PublishRequests.ts"
 import { Stores } from "../stores/Stores.ts"
 import { PublishProgress } from "./PublishProgress.ts"
 
@@ -230,11 +230,7 @@ const makePublishBatch = Effect.gen(function* () {
       const ask = askOf(isDryRun)
       const store = (yield* stores.list).find(({ id }) => id === storeId)
       if (store === undefined) return yield* new NotFound()
-      if (store.platform === "none")
-        return yield* ValidationFailed.at(
-          "channel_ids",
-          `${store.domain} has no platform: nothing can be published to it`
-        )
+      if (store.platform === "none") return yield* ValidationFailed.at("channel_ids", `${store.domain} ${noPlatform}`)
       const rows: Array<MasterRow> = []
       const requested = new Map<PublicationId, number>()
       const waiting = new Set<EntityId>()
@@ -266,7 +262,9 @@ export const makePublishMasters = Effect.gen(function* () {
   const publishBatch = yield* makePublishBatch
   const publishOne = yield* makePublishOne
 
-  return ({ payload: { channel_ids, draft_revision, dry_run = false, master_id, masters } }: PublishRequest) => {
+  return ({
+    payload: { channel_ids, draft_revision, dry_run = false, master_id, masters }
+  }: PublishRequest): Effect.Effect<PublishAnswer, RequestRefusal, CurrentActor> => {
     const [channel] = channel_ids ?? []
     if (masters !== undefined && channel !== undefined) return publishBatch(masters, channel, dry_run)
     // The request's schema allows no other forms.

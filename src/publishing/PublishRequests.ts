@@ -77,8 +77,10 @@ interface LockedTarget {
   readonly members: ReadonlyMap<EntityId, KnownVersion>
 }
 
-export const refuseWithoutPlatform = ({ domain }: Store) =>
-  ValidationFailed.at("store_id", `${domain} has no platform: nothing can be published to it`)
+/** What the refusal of a store without a platform says of it. */
+export const noPlatform = "has no platform: nothing can be published to it"
+
+export const refuseWithoutPlatform = ({ domain }: Store) => ValidationFailed.at("store_id", `${domain} ${noPlatform}`)
 
 /**
  * Locks the entity of a request with `related` and reads them. None: the gallery has media that `related` misses; locking

@@ -1,6 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Duration, Effect, Layer } from "effect"
-import type { PublishAnswer } from "../../src/api/Answers.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { EntityId, ImportId, nilUuid, StoreId } from "../../src/model/Ids.ts"
@@ -59,8 +58,7 @@ type Shop = Effect.Effect.Success<typeof aShop>
 const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
   Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
 
-const publish = (payload: PublishRequest["payload"]) =>
-  Effect.flatMap(makePublishMasters, (run) => run({ payload }) as Effect.Effect<PublishAnswer, Error>)
+const publish = (payload: PublishRequest["payload"]) => Effect.flatMap(makePublishMasters, (run) => run({ payload }))
 
 const revisionOf = (id: EntityId) =>
   Effect.map(
@@ -100,7 +98,8 @@ const refused = {
   message: "The demo shop was told to refuse: `catalog platform mend` ends that."
 }
 
-const tagOf = (effect: Effect.Effect<unknown, Error>) => Effect.map(Effect.flip(effect), (error) => error.message)
+const refusal = <E extends { readonly message: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
+  Effect.map(Effect.flip(effect), ({ message }) => message)
 
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`the program of publish_master_v1 on ${engine.name}`, () => {
@@ -153,11 +152,11 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual((yield* stateOf([large]))[0], edited[2])
             // Refusals are those of a publish.
             assert.strictEqual(
-              yield* tagOf(publish({ master_id: product, draft_revision: 1, dry_run: true })),
+              yield* refusal(publish({ master_id: product, draft_revision: 1, dry_run: true })),
               `The record has moved on: its draft_revision is ${draft_revision + 1}. Read it again and repeat the write.`
             )
             assert.strictEqual(
-              yield* tagOf(publishNow(product, { channel_ids: [nowhere], dry_run: true })),
+              yield* refusal(publishNow(product, { channel_ids: [nowhere], dry_run: true })),
               "No such record."
             )
           })
@@ -263,10 +262,10 @@ for (const engine of serviceEngines) {
                   { key: "spec.made", value: "", type: text, live: "here" }
                 ]
               )
-              assert.strictEqual(yield* tagOf(projections(product, nowhere)), "No such record.")
-              assert.strictEqual(yield* tagOf(projections(nobody)), "No such record.")
+              assert.strictEqual(yield* refusal(projections(product, nowhere)), "No such record.")
+              assert.strictEqual(yield* refusal(projections(nobody)), "No such record.")
               const theirs = yield* aShop
-              assert.strictEqual(yield* tagOf(projections(theirs.product)), "No such record.")
+              assert.strictEqual(yield* refusal(projections(theirs.product)), "No such record.")
             })
           )
       )
@@ -337,14 +336,14 @@ for (const engine of serviceEngines) {
               ]
             })
             assert.strictEqual(
-              yield* tagOf(publish({ masters, channel_ids: [files.id] })),
+              yield* refusal(publish({ masters, channel_ids: [files.id] })),
               "channel_ids: files.example has no platform: nothing can be published to it"
             )
-            assert.strictEqual(yield* tagOf(publish({ masters, channel_ids: [theirs.store.id] })), "No such record.")
+            assert.strictEqual(yield* refusal(publish({ masters, channel_ids: [theirs.store.id] })), "No such record.")
             const lock = yield* ImportLockRepo
             yield* lock.keep(accountId, ImportId.make(nilUuid))
             assert.strictEqual(
-              yield* tagOf(publish({ masters, channel_ids: [store.id] })),
+              yield* refusal(publish({ masters, channel_ids: [store.id] })),
               "An import is being reconciled; retry after its review is finished."
             )
           })
