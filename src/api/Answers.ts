@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import * as Entity from "../catalog/Entity.ts"
 import { DraftState as DraftStateRecord } from "../drafts/DraftWrite.ts"
+import { Projection as ProjectionRecord } from "../drafts/Projection.ts"
 import * as Drops from "../drops/Drop.ts"
 import * as Health from "../health/Health.ts"
 import * as Remediation from "../health/RemediationRules.ts"
@@ -64,8 +65,8 @@ export const Master = Schema.Struct({
   updated_at: Entity.Product.fields.updated_at
 })
 
-/** One store's values of an entity. */
-export const StoreVersion = Entity.StoreVersion.pipe(
+/** The draft for one store beside what the store has. */
+export const Projection = ProjectionRecord.pipe(
   membersInConnector({ store_id: "channel_id", attributes: { keyed: true } })
 )
 
@@ -204,18 +205,63 @@ export const ReconcileResult = Remediation.ReconcileResult.pipe(
   membersInConnector({ ...result, patched_store_ids: { omit: true } })
 )
 
-/** The result of a publish request per channel. */
+const someMasters = optional(
+  Schema.Struct({
+    count: Schema.Int,
+    /** The first of them. */
+    entity_ids: Schema.Array(EntityId).pipe(inConnector("master_ids"))
+  })
+)
+
+const publishOutcome = {
+  outcome: Schema.Literal(
+    "pending",
+    "published",
+    "failed",
+    "nothing_to_publish",
+    "would_publish",
+    "refused",
+    "conflict",
+    "not_found",
+    "not_on_channel"
+  ),
+  message: optional(Schema.String),
+  /** Of a dry run. `live` null: the store never had the entity. */
+  changes: optional(
+    Schema.Array(Schema.Struct({ key: Schema.String, live: Schema.NullOr(Schema.String), new: Schema.String }))
+  ),
+  /** Of a dry run: what is published together with the entity. */
+  included: someMasters
+}
+
+/** The result of publishing one entity to its stores, or of several to one store. */
 export const PublishAnswer = Schema.Struct({
-  entity_id: EntityId.pipe(inConnector("master_id")),
-  draft_revision: Schema.Int,
-  stores: Schema.Array(
-    Schema.Struct({
-      store_id: StoreId.pipe(inConnector("channel_id")),
-      outcome: Schema.Literal("pending", "nothing_to_publish", "refused"),
-      message: optional(Schema.String)
-    })
-  ).pipe(inConnector("channels"))
-})
+  entity_id: optional(EntityId),
+  draft_revision: optional(Schema.Int),
+  message: optional(Schema.String),
+  stores: optional(
+    Schema.Array(
+      Schema.Struct({
+        store_id: StoreId.pipe(inConnector("channel_id")),
+        store_domain: Schema.String,
+        ...publishOutcome
+      })
+    )
+  ),
+  masters: optional(
+    Schema.Array(
+      Schema.Struct({
+        entity_id: EntityId.pipe(inConnector("master_id")),
+        title: optional(Schema.String),
+        draft_revision: optional(Schema.Int),
+        ...publishOutcome
+      })
+    )
+  ),
+  /** Related entities whose drafts for these stores stay unpublished. */
+  waiting: someMasters
+}).pipe(membersInConnector({ entity_id: "master_id", stores: "channels" }))
+export type PublishAnswer = typeof PublishAnswer.Type
 
 const DropChange = Drops.DropChange.pipe(
   membersInConnector({ entity_id: "master_id", entity_type: "master_type", store_id: "channel_id" })

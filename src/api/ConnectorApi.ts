@@ -13,14 +13,15 @@ import {
   MasterRow,
   MediaRow,
   ProductRow,
+  Projection,
   PublishAnswer,
-  StoreVersion,
   ValueArgument,
   VariantRow
 } from "./Answers.ts"
 import { translations } from "./Operations.ts"
 import { bounded, page } from "./Page.ts"
 import { cursorParams, listParams, optional, uuidArgument } from "./Params.ts"
+import { TimeBound } from "./TimeBound.ts"
 import { draftWrite, liveRead, readOnly, Tool } from "./Tool.ts"
 
 const MasterId = uuidArgument(EntityId, "Id of a master of any kind.")
@@ -48,6 +49,46 @@ const AttributesArgument = Schema.Struct({
     .pipe(Schema.minItems(1), Schema.maxItems(250))
     .annotations({ description: "Each key once; the others stay as they are." })
 })
+
+/** Masters that one call publishes at most. */
+const maxPublished = 50
+
+const publishForms =
+  "give master_id and draft_revision for one master, or masters (1 to 50) with exactly one id in channel_ids"
+
+const draftRevision = Schema.Int.annotations({
+  description: "The revision to publish, as last read or written. Refused if it is not the current one."
+})
+
+const PublishArgument = Schema.Struct({
+  master_id: optional(MasterId),
+  draft_revision: optional(draftRevision),
+  masters: optional(
+    Schema.Array(Schema.Struct({ master_id: MasterId, draft_revision: draftRevision }))
+      .pipe(Schema.minItems(1), Schema.maxItems(maxPublished))
+      .annotations({
+        description: "Several masters of one channel, instead of master_id and draft_revision. Each costs one request."
+      })
+  ),
+  channel_ids: optional(
+    Schema.Array(ChannelId)
+      .pipe(Schema.minItems(1), Schema.maxItems(250))
+      .annotations({ description: "Channels to publish to; left out: all of the master. With `masters` exactly one." })
+  ),
+  dry_run: optional(
+    Schema.Boolean.annotations({ description: "Only answer what would be published, live -> new. Default false." })
+  )
+}).pipe(
+  Schema.filter(({ channel_ids, draft_revision, master_id, masters }) => {
+    const isOne = masters === undefined && master_id !== undefined && draft_revision !== undefined
+    const isBatch =
+      masters !== undefined && master_id === undefined && draft_revision === undefined && channel_ids?.length === 1
+    if (!isOne && !isBatch) return { path: ["masters"], message: publishForms }
+    const ids = masters?.map((each) => each.master_id) ?? []
+    const twice = ids.findIndex((id, place) => ids.indexOf(id) < place)
+    return twice === -1 ? true : { path: ["masters", twice, "master_id"], message: "is given twice" }
+  })
+)
 
 /** Masters are entities of any kind: the caller does not need to know the kind. */
 class MastersGroup extends HttpApiGroup.make("masters")
@@ -84,10 +125,10 @@ class MastersGroup extends HttpApiGroup.make("masters")
       description: {
         does: `One ${kinds} in full: canonical attributes, draft_revision, ids of related masters, publish state on each channel.`,
         rather:
-          "For the values that channels inherit; get_projection_v1 for what one channel publishes, get_master_with_projections_v1 for both.",
+          "For the values that channels inherit; get_projection_v1 for one channel's draft and live values, get_master_with_projections_v1 for both.",
         ids: masterIds,
         never:
-          "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: select them with `fields`."
+          "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: select them with `attributes`; value_offset continues one over 50,000."
       },
       idsFrom: fromMasters,
       answer: { kind: "record", fields: "attributes" }
@@ -98,8 +139,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
       .addSuccess(
         Schema.Struct({
           ...Master.fields,
-          projections: Schema.Array(StoreVersion).annotations({
-            description: "What each channel publishes, by domain."
+          projections: Schema.Array(Projection).annotations({
+            description: "The draft of each channel beside what it has live, by domain."
           })
         })
       )
@@ -109,7 +150,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: `Canonical record and projections of one ${kinds} together: what get_master_v1 gives, and what each channel publishes.`,
+          does: `Canonical record and projections of one ${kinds} together: what get_master_v1 and list_projections_v1 give.`,
           rather:
             "To compare channels with each other or with the canonical values; get_master_v1 alone is shorter, list_projections_v1 leaves the canonical values out.",
           ids: masterIds,
@@ -155,14 +196,14 @@ class MastersGroup extends HttpApiGroup.make("masters")
   )
   .add(
     HttpApiEndpoint.get("listProjections")`/masters/${master}/projections`
-      .addSuccess(bounded(StoreVersion))
+      .addSuccess(bounded(Projection))
       .annotate(Tool, {
         name: "list_projections_v1",
         title: "List a master's projections",
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Projections of one master: on each of its channels, the attributes that the channel publishes and its publish state.",
+          does: "Projections of one master: for each of its channels the draft values, `live` where the store has another value, pending_keys and the last publish with its error.",
           rather:
             "For several channels at once; get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
           ids: masterIds,
@@ -175,14 +216,14 @@ class MastersGroup extends HttpApiGroup.make("masters")
   )
   .add(
     HttpApiEndpoint.get("getProjection")`/masters/${master}/projections/${channel}`
-      .addSuccess(StoreVersion)
+      .addSuccess(Projection)
       .annotate(Tool, {
         name: "get_projection_v1",
         title: "Get a projection",
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "What one channel publishes of one master: canonical attributes with the channel's overrides on top, and the publish state there.",
+          does: "One master on one channel: draft values (canonical with the channel's overrides on top), `live` where the store has another value, pending_keys, the last publish and why it failed.",
           rather: "For a single channel; list_projections_v1 for all of them, get_master_v1 for the canonical values.",
           ids: `${masterIds} ${channelIds}`,
           never: "It never changes anything and never asks the store itself. A channel is a linked store."
@@ -233,17 +274,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
       })
   )
   .add(
-    HttpApiEndpoint.post("publishMaster")`/masters/${master}/publish`
-      .setPayload(
-        Schema.Struct({
-          draft_revision: AttributesUpdate.fields.draft_revision,
-          channel_ids: optional(
-            Schema.Array(ChannelId)
-              .pipe(Schema.minItems(1), Schema.maxItems(250))
-              .annotations({ description: "Channels to publish to; left out: every one with something pending." })
-          )
-        })
-      )
+    HttpApiEndpoint.post("publishMaster", "/masters/publish")
+      .setPayload(PublishArgument)
       .addSuccess(PublishAnswer)
       .annotate(Tool, {
         name: "publish_master_v1",
@@ -251,16 +283,18 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:publish",
         hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
         description: {
-          does: "Requests the publish of one master's draft to its channels and returns for each channel whether it is pending or there was nothing to publish.",
+          does: "Requests the publish of drafts: of one master (master_id, draft_revision) to its channels, or of up to 50 `masters` to one channel. Each is pending, nothing_to_publish or refused with a reason. With dry_run it answers live -> new per channel and does nothing.",
           rather:
-            "To bring a draft to stores; update_master_attributes_v1 and update_projection_attributes_v1 only write drafts.",
-          ids: `${masterIds} get_master_v1 gives channel_id and draft_revision.`,
+            "To bring drafts to stores; update_master_attributes_v1 and update_projection_attributes_v1 only write them.",
+          ids: "get_master_v1 gives channel_id and draft_revision; every write answers the new draft_revision.",
           never:
-            "It never waits for the stores: get_master_v1 shows the outcome. It never publishes another master, except a product's first variants and media. A channel is a linked store."
+            "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except a product's first variants and media: `waiting` names those that need a publish of their own. A channel is a linked store."
         },
         idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
-        answer: { kind: "record" }
+        answer: { kind: "record" },
+        costsPerItemOf: "masters"
       })
+      .annotate(TimeBound, "batch")
   )
   .add(
     HttpApiEndpoint.get("getMasterTranslations")`/masters/${master}/translations`

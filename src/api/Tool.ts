@@ -66,7 +66,7 @@ export interface ToolAnswer {
   readonly limited?: boolean
   /** The output schema, if the endpoint's own schema is a union. */
   readonly shape?: Schema.Schema.AnyNoContext
-  /** What the argument `fields` selects: members of the rows, or attributes by key. Absent: the tool has no `fields`. */
+  /** What can be selected: members of the rows (argument `fields`), or attributes by key (argument `attributes`). */
   readonly fields?: "members" | "attributes"
 }
 
@@ -90,6 +90,8 @@ export interface ToolDefinition {
   /** By argument, the tool to call if its record is not found. */
   readonly idsFrom?: Readonly<Record<string, `${string}_v1`>>
   readonly answer: ToolAnswer
+  /** An argument with a list: a call costs one request per item. Absent: one. */
+  readonly costsPerItemOf?: string
 }
 
 /** Makes an endpoint a tool. */
@@ -105,7 +107,7 @@ export interface InConnector {
   readonly omit?: boolean
   /** Maximum number of items of the list in results. */
   readonly most?: number
-  /** A list of values by key, from which `fields` selects attributes. */
+  /** A list of values by key, from which `attributes` selects. */
   readonly keyed?: boolean
 }
 

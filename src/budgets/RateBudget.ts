@@ -38,7 +38,7 @@ export interface Standing {
 
 export interface Taken {
   readonly standing: Standing
-  /** Set when a budget is used up. The request then spent nothing. */
+  /** Set when a budget has too few requests left. The request then spent nothing. */
   readonly refusal: RateLimited | null
 }
 
@@ -78,12 +78,12 @@ const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key"
   }
 }
 
-const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome): Taken => {
+const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, units = 1): Taken => {
   if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
   // When both windows refuse, the client has to wait for the later end.
-  const isByKey = leftOfKey === 0 && (leftOfAccount > 0 || key.endsAt >= account.endsAt)
+  const isByKey = leftOfKey < units && (leftOfAccount >= units || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
   const window = isByKey ? key : account
   return {
@@ -107,8 +107,8 @@ class Windows {
     return this.open.get(owner) ?? { endsAt: now + windowMillis, spent: 0 }
   }
 
-  spend(owner: string, { endsAt, spent }: Window): Window {
-    const window = { endsAt, spent: spent + 1 }
+  spend(owner: string, { endsAt, spent }: Window, units: number): Window {
+    const window = { endsAt, spent: spent + units }
     this.open.set(owner, window)
     return window
   }
@@ -121,8 +121,11 @@ class Windows {
 export class RateBudget extends Context.Tag("catalog/RateBudget")<
   RateBudget,
   {
-    /** Takes one request from both windows in one step. A refused request spends from neither and begins neither. */
-    readonly take: (spender: Spender) => Effect.Effect<Taken>
+    /**
+     * Takes `units` requests (default 1) from both windows in one step, or none if one of them has fewer left. A refused request
+     * spends from neither and begins neither.
+     */
+    readonly take: (spender: Spender, units?: number) => Effect.Effect<Taken>
     /** Takes one message other than a tool call from the connection's window. */
     readonly takeMessage: (spender: Spender) => Effect.Effect<Taken>
     /** Reads the windows, for the headers of a request that spends nothing. */
@@ -138,15 +141,21 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
 
     const moment = makeMoments()
 
-    const takeAt = (now: Moment, { accountId, credentialId }: Spender): Taken => {
+    const takeAt = (now: Moment, { accountId, credentialId }: Spender, units: number): Taken => {
       const key = keys.find(credentialId, now.millis)
       const account = accounts.find(accountId, now.millis)
-      const admitted = key.spent < sizes.perKey && account.spent < sizes.perAccount
+      const admitted = key.spent + units <= sizes.perKey && account.spent + units <= sizes.perAccount
       return takenOf(
         sizes,
         admitted
-          ? { now, admitted, key: keys.spend(credentialId, key), account: accounts.spend(accountId, account) }
-          : { now, admitted, key, account }
+          ? {
+              now,
+              admitted,
+              key: keys.spend(credentialId, key, units),
+              account: accounts.spend(accountId, account, units)
+            }
+          : { now, admitted, key, account },
+        units
       )
     }
 
@@ -157,13 +166,13 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
       return takenOf(messageSizes, {
         now,
         admitted,
-        key: admitted ? connections.spend(credentialId, key) : key,
+        key: admitted ? connections.spend(credentialId, key, 1) : key,
         account
       })
     }
 
     return {
-      take: (spender) => Effect.map(moment, (now) => takeAt(now, spender)),
+      take: (spender, units = 1) => Effect.map(moment, (now) => takeAt(now, spender, units)),
       takeMessage: (spender) => Effect.map(moment, (now) => takeMessageAt(now, spender)),
       look: ({ accountId, credentialId }) =>
         Effect.map(moment, (now) =>
@@ -206,12 +215,12 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
             )
           return {
             ...inProcess,
-            take: (spender) =>
-              orInProcess(windows.take(spender, "requests"), inProcess.take(spender), (outcome) =>
-                takenOf(sizes, outcome)
+            take: (spender, units = 1) =>
+              orInProcess(windows.take(spender, "requests", units), inProcess.take(spender, units), (outcome) =>
+                takenOf(sizes, outcome, units)
               ),
             takeMessage: (spender) =>
-              orInProcess(windows.take(spender, "messages"), inProcess.takeMessage(spender), (outcome) =>
+              orInProcess(windows.take(spender, "messages", 1), inProcess.takeMessage(spender), (outcome) =>
                 takenOf(messageSizes, outcome)
               ),
             look: (spender) =>

@@ -5,8 +5,8 @@ import { makeRedisConnection, NoRedis, noRedis, type RedisClient } from "./Redis
 
 /**
  * Handles both windows in one atomic step. KEYS: the windows of the credential and of the account. ARGV: their sizes, their
- * length, the time (empty: Redis' own clock, which all processes share), and `spend` or `read`. Returns the fields of
- * `Outcome`.
+ * length, the time (empty: Redis' own clock, which all processes share), and the number of requests to take (0: only read).
+ * Returns the fields of `Outcome`.
  *
  * The script ends a window; expiry, a second later, only deletes the key. A window that would last longer than its length
  * began before Redis' clock was set back: it then ends a full length from now.
@@ -14,6 +14,7 @@ import { makeRedisConnection, NoRedis, noRedis, type RedisClient } from "./Redis
 const windowScript = `
 local length = tonumber(ARGV[3])
 local now = tonumber(ARGV[4])
+local units = tonumber(ARGV[5])
 if not now then
   local time = redis.call("TIME")
   now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -33,18 +34,18 @@ end
 
 local function spend(key, spent, endsAt)
   if spent > 0 then
-    redis.call("HINCRBY", key, "spent", 1)
+    redis.call("HINCRBY", key, "spent", units)
   else
-    redis.call("HSET", key, "spent", 1, "endsAt", string.format("%.0f", endsAt))
+    redis.call("HSET", key, "spent", units, "endsAt", string.format("%.0f", endsAt))
     redis.call("PEXPIRE", key, length + 1000)
   end
-  return spent + 1
+  return spent + units
 end
 
 local key, keyEndsAt = find(KEYS[1])
 local account, accountEndsAt = find(KEYS[2])
 local admitted = 0
-if ARGV[5] == "spend" and key < tonumber(ARGV[1]) and account < tonumber(ARGV[2]) then
+if units > 0 and key + units <= tonumber(ARGV[1]) and account + units <= tonumber(ARGV[2]) then
   admitted = 1
   key = spend(KEYS[1], key, keyEndsAt)
   account = spend(KEYS[2], account, accountEndsAt)
@@ -73,8 +74,10 @@ export interface RedisOptions {
 
 /** Windows that several processes share. */
 export interface RedisWindows {
-  /** Takes one request from both windows in one step. None: Redis does not answer; returned within about 300 ms. */
-  readonly take: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
+  /**
+   * Takes so many requests from both windows in one step, or none. None: Redis does not answer; returned within about 300 ms.
+   */
+  readonly take: (spender: Spender, kind: WindowKind, units: number) => Effect.Effect<Option.Option<Outcome>>
   /** Reads both windows. None as for `take`. */
   readonly read: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
 }
@@ -115,11 +118,12 @@ export const makeRedisWindows = (
     }
     const sizes = { requests: argumentsOf("requests"), messages: argumentsOf("messages") }
 
-    const windows = (action: "spend" | "read") => (spender: Spender, kind: WindowKind) =>
+    const windows = (spender: Spender, kind: WindowKind, units: number) =>
       run((client) => {
-        const script = (time: string) => runScript(client, redisKeysOf(spender, kind), [...sizes[kind], time, action])
+        const script = (time: string) =>
+          runScript(client, redisKeysOf(spender, kind), [...sizes[kind], time, String(units)])
         return timeMillis === undefined ? script("") : Effect.flatMap(timeMillis, (time) => script(String(time)))
       })
 
-    return { take: windows("spend"), read: windows("read") }
+    return { take: windows, read: (spender, kind) => windows(spender, kind, 0) }
   })

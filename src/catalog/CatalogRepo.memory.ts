@@ -116,6 +116,33 @@ export const layerCatalogRepoMemory = Layer.effect(
             })
           }))
         ),
+      projections: (accountId, kind, id, storeId) =>
+        Effect.map(
+          entity(accountId, kind, id),
+          Option.map(({ account, found: { aggregate } }) => ({
+            attributes: aggregate.attributes,
+            members: aggregate.members,
+            versions: aggregate.versions.flatMap((version) => {
+              const linked = account.stores.get(version.storeId)
+              return linked === undefined || (storeId !== undefined && version.storeId !== storeId)
+                ? []
+                : [
+                    {
+                      ...version,
+                      storeDomain: linked.domain,
+                      media: aggregate.gallery
+                        .filter(({ storeIds }) => storeIds.includes(version.storeId))
+                        .map(({ mediaId }) => mediaId),
+                      variants: [...account.entities.values()]
+                        .map((other) => other.aggregate)
+                        .filter(({ parentId, storeIds }) => parentId === id && storeIds.includes(version.storeId))
+                        .sort(byPosition)
+                        .map((variant) => variant.id)
+                    }
+                  ]
+            })
+          }))
+        ),
       onStore: (accountId, kind, id, storeId) =>
         Effect.map(entity(accountId, kind, id), (entry) =>
           Option.flatMap(entry, ({ account, found: { aggregate } }) =>

@@ -7,7 +7,7 @@ import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { makeCatalogDetails } from "./CatalogDetails.sql.ts"
 import { makeCatalogLists } from "./CatalogLists.sql.ts"
 import { makeCatalogLookUps } from "./CatalogLookUps.sql.ts"
-import type { ListFilters, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
+import type { ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
 import type { EntityRecord } from "./Entity.ts"
 
 /** Reads of products, variants, collections and media. */
@@ -52,6 +52,13 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       id: EntityId,
       storeId?: StoreId
     ) => Effect.Effect<Option.Option<VersionsRecord>>
+    /** As `versions`, with all that a publish sends and what the stores accepted last. */
+    readonly projections: (
+      accountId: AccountId,
+      kind: EntityKind,
+      id: EntityId,
+      storeId?: StoreId
+    ) => Effect.Effect<Option.Option<ProjectionsRecord>>
     /** The platform id of an entity on a store, null if it has none yet. None: no such entity, or none on that store. */
     readonly onStore: (
       accountId: AccountId,

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
 import { Attributes } from "../model/Attribute.ts"
-import { type EntityId, StoreId } from "../model/Ids.ts"
-import { PublishStatus } from "../model/PublishState.ts"
-import type { Timestamp } from "../model/Timestamp.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import { PublishError, PublishStatus } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+import { AcceptedValues } from "./Aggregate.ts"
 import type { Needle } from "./SearchText.ts"
 
 /** The filters of a list. An absent one filters nothing. */
@@ -47,17 +48,36 @@ export const joinLists = (
   return { variants: of("variants"), media: of("media"), collections: of("collections"), products: of("products") }
 }
 
+const version = {
+  storeId: StoreId,
+  storeDomain: Schema.String,
+  overrides: Attributes,
+  pendingPublish: Schema.Boolean,
+  lastPublishStatus: PublishStatus
+}
+
 /** The canonical values of an entity, and its version on each store. */
 export const VersionsRecord = Schema.Struct({
   attributes: Attributes,
+  versions: Schema.Array(Schema.Struct(version))
+})
+export type VersionsRecord = typeof VersionsRecord.Type
+
+/** As `VersionsRecord`, with the outcome of the last publish and all that a publish sends. */
+export const ProjectionsRecord = Schema.Struct({
+  attributes: Attributes,
+  /** Products of a collection. */
+  members: Schema.Array(EntityId),
   versions: Schema.Array(
     Schema.Struct({
-      storeId: StoreId,
-      storeDomain: Schema.String,
-      overrides: Attributes,
-      pendingPublish: Schema.Boolean,
-      lastPublishStatus: PublishStatus
+      ...version,
+      accepted: Schema.NullOr(AcceptedValues),
+      publishedAt: Schema.NullOr(Timestamp),
+      lastPublishError: Schema.NullOr(PublishError),
+      /** The gallery, and the variants of a product, on the store. */
+      media: Schema.Array(EntityId),
+      variants: Schema.Array(EntityId)
     })
   )
 })
-export type VersionsRecord = typeof VersionsRecord.Type
+export type ProjectionsRecord = typeof ProjectionsRecord.Type

@@ -44,12 +44,12 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
     ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
     /**
      * As `applyDecided`, for a batch whose parts fail separately: `decide` returns the changes and the outcome of each part.
-     * PimLocked comes before `decide`.
+     * Returns that and the state after the changes. PimLocked comes before `decide`.
      */
     readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
       owners: ReadonlyArray<EntityId>,
       decide: (locked: Locked) => Effect.Effect<R>
-    ) => Effect.Effect<R, PimLocked, CurrentActor>
+    ) => Effect.Effect<{ readonly remedy: R; readonly locked: Locked }, PimLocked, CurrentActor>
     /**
      * As `apply`, for the import that holds the import lock, in its transaction. `select` gets the locked state and returns the
      * changes to apply.
@@ -142,8 +142,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               const locked = yield* drafts.lock(accountId, owners, [])
               const remedy = yield* decide(locked)
               // The changes were decided from the locked state, so a change that is not possible is a defect.
-              yield* Effect.orDie(carryOut(locked, remedy.changes))
-              return remedy
+              return { remedy, locked: yield* Effect.orDie(carryOut(locked, remedy.changes)) }
             })
           )
         }),

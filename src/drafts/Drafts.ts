@@ -18,6 +18,7 @@ import {
 import type { HistoryEntry } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
+import { type Projection, toProjections } from "./Projection.ts"
 
 const maxHistoryEntries = 250
 
@@ -53,6 +54,14 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked, CurrentActor>
     /** The values of a draft. NotFound: the entity does not exist, or is not on the store. */
     readonly get: (id: EntityId, storeId: StoreId | null) => Effect.Effect<Draft, NotFound, CurrentActor>
+    /**
+     * The drafts of an entity for its stores beside what these accepted last, by domain; with `storeId` only that one. NotFound:
+     * the entity does not exist, or is not on that store.
+     */
+    readonly projections: (
+      id: EntityId,
+      storeId?: StoreId
+    ) => Effect.Effect<ReadonlyArray<Projection>, NotFound, CurrentActor>
     /** The newest changes of an entity's draft, newest first. `limit`: 1 to 250. NotFound: no such entity. */
     readonly history: (
       id: EntityId,
@@ -130,6 +139,17 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
             pending_publish: pendingPublish,
             last_publish_status: lastPublishStatus
           }
+        }),
+        projections: Effect.fn("Drafts.projections")(function* (id, storeId) {
+          const { accountId } = yield* CurrentActor
+          const kind = yield* catalog.kindOf(accountId, id)
+          if (Option.isNone(kind)) return yield* new NotFound()
+          const record = yield* catalog.projections(accountId, kind.value, id, storeId)
+          const projections = Option.match(record, {
+            onNone: () => [],
+            onSome: (found) => toProjections(kind.value, found)
+          })
+          return storeId !== undefined && projections.length === 0 ? yield* new NotFound() : projections
         }),
         history: Effect.fn("Drafts.history")(function* (id, limit) {
           const { accountId } = yield* CurrentActor

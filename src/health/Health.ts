@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { DivergenceRules, defaultDivergence } from "../drafts/Divergence.ts"
 import { type Attributes, EntityKind, typeOf } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 /** The dimensions of catalog quality, in the order of answers. */
@@ -292,6 +293,9 @@ export const HealthIssue = Schema.Struct({
   }),
   reasons: Schema.optionalWith(Schema.Array(IssueReason), { exact: true }).annotations({
     description: "In the section structure-invalid-value: the reason for fields whose value fits its type."
+  }),
+  last_publish_error: Schema.optionalWith(PublishError, { exact: true }).annotations({
+    description: `In the section sync-failed: why the publish failed, as the store's platform says it; the message is cut at ${mostShownCharacters} characters.`
   })
 }).annotations({ identifier: "HealthIssue" })
 export type HealthIssue = typeof HealthIssue.Type

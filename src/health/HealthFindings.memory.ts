@@ -1,8 +1,9 @@
 import { Option } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { publishable } from "../drafts/Aggregate.ts"
+import { differencesOf } from "../drafts/Difference.ts"
 import { type Comparison, differingStores, divergentFields, effectiveValue } from "../drafts/Divergence.ts"
-import { type Attributes, type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
+import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import { isEmptyValue } from "../model/Emptiness.ts"
 import { compareFields } from "../model/FieldOrder.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
@@ -63,34 +64,18 @@ export interface Finding {
   readonly locale: string | null
   readonly fields: ReadonlyArray<string>
   readonly values: ReadonlyArray<FieldValue> | null
-  readonly more?: Pick<HealthIssue, "sku" | "duplicates" | "duplicates_count" | "reasons">
+  readonly more?: Pick<HealthIssue, "sku" | "duplicates" | "duplicates_count" | "reasons" | "last_publish_error">
 }
 
 const sortedFields = (kind: EntityKind, fields: Iterable<string>) => [...new Set(fields)].sort(compareFields(kind))
-
-const sameIds = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []) =>
-  left.length === right.length && left.every((id, index) => id === right[index])
-
-const differingKeys = (left: Attributes, right: Attributes) =>
-  [...Object.keys(left), ...Object.keys(right)].filter(
-    (key) => left[key]?.value !== right[key]?.value || left[key]?.type !== right[key]?.type
-  )
 
 /** The fields whose draft differs from the value that the store accepted. If it accepted nothing: all fields with a value. */
 export const unpublishedFields = (
   aggregate: Aggregate,
   version: VersionState,
   variants: ReadonlyArray<Aggregate>
-): ReadonlyArray<string> => {
-  const now = publishable(aggregate, version, variants)
-  const accepted = version.accepted ?? { attributes: {} }
-  return sortedFields(aggregate.kind, [
-    ...differingKeys(now.attributes, accepted.attributes),
-    ...(sameIds(now.variants, accepted.variants) ? [] : ["variant_ids"]),
-    ...(sameIds(now.media, accepted.media) ? [] : ["media_ids"]),
-    ...(sameIds(now.members, accepted.members) ? [] : ["members"])
-  ])
-}
+): ReadonlyArray<string> =>
+  differencesOf(aggregate.kind, version.accepted, publishable(aggregate, version, variants)).map(({ key }) => key)
 
 /** Zero, in any decimal notation. */
 const isZero = (value: string): boolean => /^-?0+(?:\.0+)?$/.test(value)
@@ -194,7 +179,16 @@ const rowsOf: Readonly<
       ]
       const fields = sections.length === 0 ? [] : unpublishedFields(aggregate, version, variantsOf(aggregate.id))
       // A row may have no fields: an edit after a failed publish can restore the accepted values.
-      return sections.map((section) => ({ section, storeId: version.storeId, fields, locale: null, values: null }))
+      const error = version.lastPublishError
+      return sections.map((section) => ({
+        section,
+        storeId: version.storeId,
+        fields,
+        locale: null,
+        values: null,
+        ...(section === "sync-failed" &&
+          error !== null && { more: { last_publish_error: { code: error.code, message: cut(error.message) } } })
+      }))
     }),
   completeness: (aggregate, { rules }) =>
     aggregate.versions.flatMap((version) => {

@@ -76,7 +76,7 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
         return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
       })
 
-      const carryOut = <Result>(
+      const carryOut = <Result extends { readonly entity_id: EntityId; readonly ok: boolean }>(
         kind: EntityKind,
         operations: ReadonlyArray<{ readonly entity_id: EntityId; readonly field: string }>,
         decision: Effect.Effect<(rules: KeyRules) => (locked: Locked) => Remedy<Result>, never, CurrentActor>
@@ -86,19 +86,21 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
           const { accountId } = yield* CurrentActor
           const keys = [...new Set(operations.map(({ field }) => field))]
           const owners = [...new Set(operations.map(({ entity_id }) => entity_id))]
-          const { results } = yield* transaction.run(
+          const { locked, remedy } = yield* transaction.run(
             Effect.gen(function* () {
               yield* faults.at("batchBegun")
               const decide = yield* decision
-              const remedy = yield* changes.applyRemedy(owners, (locked) =>
+              const written = yield* changes.applyRemedy(owners, (locked) =>
                 Effect.map(definitions.rulesFor(accountId, kind, keys), (rules) => decide(rules)(locked))
               )
               yield* faults.at("batchWritten")
-              return remedy
+              return written
             })
           )
           yield* faults.at("batchCommitted")
-          return results
+          return remedy.results.map((result) =>
+            result.ok ? { ...result, draft_revision: locked.revisions.get(result.entity_id) ?? 0 } : result
+          )
         })
 
       return {

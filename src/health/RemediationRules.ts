@@ -65,6 +65,10 @@ type OperationError = typeof OperationError.Type
 
 const error = Schema.optionalWith(OperationError, { exact: true }).annotations({ description: "Set if `ok` is false." })
 
+const draftRevision = Schema.optionalWith(Schema.Int, { exact: true }).annotations({
+  description: "Set if `ok` is true: the revision of the entity's draft after the batch."
+})
+
 export const FillResult = Schema.Struct({
   entity_id: EntityId,
   store_id: Schema.NullOr(StoreId).annotations({ description: "As in the operation; null: the canonical value." }),
@@ -73,6 +77,7 @@ export const FillResult = Schema.Struct({
   filled: Schema.Boolean.annotations({
     description: "Whether it wrote the value. False with `ok` true: the field was no longer empty."
   }),
+  draft_revision: draftRevision,
   error
 }).annotations({ identifier: "FillResult" })
 export type FillResult = typeof FillResult.Type
@@ -90,6 +95,7 @@ export const ReconcileResult = Schema.Struct({
   unchanged: Schema.optionalWith(Schema.Literal(true), { exact: true }).annotations({
     description: "Set if `ok` is true and nothing was written, because the stores already agree."
   }),
+  draft_revision: draftRevision,
   error
 }).annotations({ identifier: "ReconcileResult" })
 export type ReconcileResult = typeof ReconcileResult.Type

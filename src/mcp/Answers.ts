@@ -44,6 +44,9 @@ const beginning = (text: string, length: number) => {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length)
 }
 
+/** Members with a value of the attribute that `key` names. */
+const valueMembers: ReadonlyArray<string> = ["value", "live", "new"]
+
 /** A value within its caps. `cut` takes the name of what was cut: of a value its key, of anything else its member. */
 const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
   if (typeof value === "string") {
@@ -60,7 +63,7 @@ const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unk
   return Object.fromEntries(
     Object.entries(value).map(([member, item]) => [
       member,
-      within(item, caps, member === "value" && key !== undefined ? key : member, cut)
+      within(item, caps, valueMembers.includes(member) && key !== undefined ? key : member, cut)
     ])
   )
 }
@@ -100,6 +103,40 @@ export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedVa
 
 /** The JSON of one record, whole or with what was cut of it. */
 export const cutRecord = (record: Json, longest: number): string => fitted(record, mostCharacters, longest).text
+
+/** What stands around a value that is given in parts leaves the rest of an answer for it. */
+const maxAround = 10_000
+/** Parts in which a value is given, in characters. Two of the last fit an answer, whatever JSON makes of them. */
+const partSizes = [longestAskedValue, 20_000, 8_000, 4_000]
+
+/**
+ * The JSON of a record of which one attribute was asked for: the part of its values from a character on that fits, and in
+ * `next_value_offset` where the next part begins. Characters are code points, so that none is cut in two.
+ */
+export const cutValue = (record: Json, key: string, offset: number): string => {
+  const whole = JSON.stringify(record)
+  if (offset === 0 && whole.length <= mostCharacters) return whole
+  const { attributes, ...others } = record
+  const asked = (Array.isArray(attributes) ? attributes : []).find((each) => isObject(each) && each.key === key)
+  if (!isObject(asked)) return cutRecord(record, longestAskedValue)
+  const values = Object.entries(asked).flatMap(([member, value]) =>
+    valueMembers.includes(member) && typeof value === "string" ? [[member, [...value]] as const] : []
+  )
+  const length = Math.max(...values.map(([, characters]) => characters.length))
+  const around = fitted(others, maxAround, longestValue).record
+  let smallest = ""
+  for (const size of partSizes) {
+    const end = offset + size
+    const parts = values.map(([member, characters]) => [member, characters.slice(offset, end).join("")])
+    smallest = JSON.stringify({
+      ...around,
+      attributes: [{ ...asked, ...Object.fromEntries(parts) }],
+      ...(end < length && { next_value_offset: end })
+    })
+    if (smallest.length <= mostCharacters) break
+  }
+  return smallest
+}
 
 /** The JSON of rows of which none may be left out: all are cut until they fit together. */
 export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): string => {

@@ -3,6 +3,9 @@ import { mostRows, numberArgument } from "../api/Tool.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
+/** No value is longer. */
+const maxOffset = 10_000_000
+
 /** Where and how far a tool reads that pages through a list by itself. */
 export const RowsArgument = (limited: boolean): Schema.Struct.Fields => ({
   ...(limited && {
@@ -18,24 +21,33 @@ export const RowsArgument = (limited: boolean): Schema.Struct.Fields => ({
   )
 })
 
-/** What to give of each row, or which attributes. */
-export const FieldsArgument = (members: ReadonlyArray<string> | undefined): Schema.Struct.Fields => ({
+/** Which members of a row to give. */
+export const FieldsArgument = (members: ReadonlyArray<string>): Schema.Struct.Fields => ({
   fields: optional(
     Schema.Array(
-      members === undefined
-        ? Schema.String
-        : Schema.String.pipe(
-            Schema.filter((name) => members.includes(name) || `must be one of ${members.join(", ")}`, {
-              jsonSchema: { enum: members }
-            })
-          )
+      Schema.String.pipe(
+        Schema.filter((name) => members.includes(name) || `must be one of ${members.join(", ")}`, {
+          jsonSchema: { enum: members }
+        })
+      )
     )
       .pipe(Schema.minItems(1), Schema.maxItems(50))
-      .annotations({
-        description:
-          members === undefined
-            ? "Attribute keys to give, each then up to 50,000 characters."
-            : "Members of a row to give."
-      })
+      .annotations({ description: "Members of a row to give." })
   )
+})
+
+/** Which attributes to give, and of the only one of a record, from which character on. */
+export const AttributesArgument = (isRecord: boolean): Schema.Struct.Fields => ({
+  attributes: optional(
+    Schema.Array(Schema.String)
+      .pipe(Schema.minItems(1), Schema.maxItems(50))
+      .annotations({ description: "Attribute keys to give, each then up to 50,000 characters." })
+  ),
+  ...(isRecord && {
+    value_offset: optional(
+      Schema.Int.pipe(Schema.between(0, maxOffset)).annotations({
+        description: "With one key in `attributes`: the character to begin at, `next_value_offset` of the last call."
+      })
+    )
+  })
 })

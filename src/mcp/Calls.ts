@@ -4,15 +4,19 @@ import type { ApiError } from "../api/ErrorCodes.ts"
 import { type AnyProgram, type EndpointNameOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { Cursors } from "../catalog/Cursors.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { ValidationFailed } from "../model/Errors.ts"
+import { type NotFound, ValidationFailed } from "../model/Errors.ts"
+import { EntityId } from "../model/Ids.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
-import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, longestOf } from "./Answers.ts"
+import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf } from "./Answers.ts"
+import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
 import { type Asked, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
-import { chooseKeyed, shown } from "./Vocabulary.ts"
+import { type FindUnset, makeFindUnset } from "./UnsetKeys.ts"
+import { chooseKeyed } from "./Vocabulary.ts"
 
 /** Every tool, in the order in which they are listed: those with a REST twin and those of the connector's own. */
 export const tools: ReadonlyArray<DerivedTool> = [...toolsOf(ConnectorApi), ...toolsOf(RestApi)]
@@ -45,11 +49,15 @@ const mostTries = 5
  * fails is an answer too; only an interruption is none.
  */
 export const makeCalls = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  const findLock = yield* makeFindLock(baseUrl)
+  const pages = pagesOf(baseUrl)
   const programs = programsByName({
     ...(yield* Programs),
     ...(yield* makeConnectorPrograms)
   } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
+  const findUnset = yield* makeFindUnset
 
   const run = (derived: DerivedTool, request: ToolRequest) =>
     Effect.map(
@@ -58,22 +66,22 @@ export const makeCalls = Effect.gen(function* () {
     )
 
   /** A page of the program's own, asked for again with as many rows as fit where it is too long. */
-  const walk = (derived: DerivedTool, { fields, limit, request }: Asked, choose: Chosen) =>
+  const walk = (derived: DerivedTool, { limit, request, ...asked }: Asked, choose: Chosen) =>
     Effect.gen(function* () {
       const rows = derived.tool.answer.rows ?? []
-      let asked = limit
+      let rowsAsked = limit
       for (let tries = 1; ; tries++) {
         const page = yield* choose(
-          yield* run(derived, { ...request, urlParams: { ...request.urlParams, limit: asked } })
+          yield* run(derived, { ...request, urlParams: { ...request.urlParams, limit: rowsAsked } })
         )
-        const cut = cutRows(page, rows, { from: 0, limit: asked, longest: longestOf(fields !== undefined) })
+        const cut = cutRows(page, rows, { from: 0, limit: rowsAsked, longest: longestOf(isSelective(asked)) })
         if (!cut.more || tries >= mostTries) return cut.written()
-        asked = cut.taken
+        rowsAsked = cut.taken
       }
     })
 
   /** A whole list of the program's, from the cursor on. */
-  const part = (derived: DerivedTool, { cursor, fields, limit, request }: Asked, choose: Chosen) =>
+  const part = (derived: DerivedTool, { cursor, limit, request, ...asked }: Asked, choose: Chosen) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       const { answer, name } = derived.tool
@@ -83,7 +91,7 @@ export const makeCalls = Effect.gen(function* () {
       const cut = cutRows(yield* choose(yield* run(derived, request)), answer.rows ?? [], {
         from: from.value,
         limit: answer.limited === false ? Number.POSITIVE_INFINITY : limit,
-        longest: longestOf(fields !== undefined)
+        longest: longestOf(isSelective(asked))
       })
       return cut.written({ next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null })
     })
@@ -93,7 +101,8 @@ export const makeCalls = Effect.gen(function* () {
     asked: Asked,
     choose: Chosen
   ): Effect.Effect<string, unknown, CurrentActor> => {
-    const longest = longestOf(asked.fields !== undefined)
+    const longest = longestOf(isSelective(asked))
+    const [key, ...otherKeys] = asked.attributes ?? []
     const whole = Effect.flatMap(run(derived, asked.request), choose)
     switch (derived.tool.answer.kind) {
       case "walk":
@@ -105,13 +114,17 @@ export const makeCalls = Effect.gen(function* () {
       case "batch":
         return Effect.map(whole, cutBatch)
       case "record":
-        return Effect.map(whole, (answer) => cutRecord(answer, longest))
+        return Effect.map(whole, (answer) =>
+          key !== undefined && otherKeys.length === 0
+            ? cutValue(answer, key, asked.valueOffset)
+            : cutRecord(answer, longest)
+        )
     }
   }
 
-  const refused = (derived: DerivedTool, args: unknown, error: ApiError): Called => ({
+  const refused = (derived: DerivedTool, args: unknown, error: ApiError, lock = ""): Called => ({
     _tag: "Refused",
-    text: refusalOf(derived, args, error),
+    text: refusalOf(derived, args, error, { pages, lock }),
     code: codeOf(error)
   })
 
@@ -120,6 +133,7 @@ export const makeCalls = Effect.gen(function* () {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause)
     const said = error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
+    if (said._tag === "PimLocked") return Effect.map(findLock, (lock) => refused(derived, args, said, lock))
     const answer = Effect.succeed(refused(derived, args, said))
     return error._tag === "InternalError"
       ? Effect.zipRight(
@@ -137,7 +151,7 @@ export const makeCalls = Effect.gen(function* () {
       Either.match(derived.decode(args), {
         onLeft: (misfit) => Effect.succeed(refused(derived, args, misfit)),
         onRight: (asked) =>
-          answerOf(derived, asked, chosenBy(derived, asked)).pipe(
+          answerOf(derived, asked, chosenBy(derived, asked, findUnset)).pipe(
             Effect.map((json): Called => ({ _tag: "Answered", json })),
             Effect.catchAllCause(failed(derived, args, requestId))
           )
@@ -147,7 +161,11 @@ export const makeCalls = Effect.gen(function* () {
 
 type Chosen = (
   answer: Readonly<Record<string, unknown>>
-) => Effect.Effect<Readonly<Record<string, unknown>>, ValidationFailed>
+) => Effect.Effect<Readonly<Record<string, unknown>>, ValidationFailed | NotFound, CurrentActor>
+
+/** Whether a call says what it wants of an answer: that is then given at greater length. */
+const isSelective = ({ attributes, fields }: Pick<Asked, "attributes" | "fields">) =>
+  attributes !== undefined || fields !== undefined
 
 const choosers = new WeakMap<DerivedTool, ReturnType<typeof chooseKeyed>>()
 
@@ -159,27 +177,21 @@ const chooserOf = (derived: DerivedTool) => {
   return made
 }
 
-/** Names that are not known repeated at most: what is known must be said after them. */
-const mostRepeated = 3
-
-const someOf = (names: ReadonlyArray<string>) =>
-  [
-    ...names.slice(0, mostRepeated).map((name) => shown(name) || '""'),
-    ...(names.length > mostRepeated ? [`${names.length - mostRepeated} more of these`] : [])
-  ].join(", ")
-
-/** What the argument `fields` leaves of an answer. An attribute that is nowhere in it is refused: it may be misspelt. */
+/** Leaves of an answer what `fields` and `attributes` ask for. Keys without a value are named in `unset_keys`. */
 const chosenBy =
-  (derived: DerivedTool, { fields }: Asked): Chosen =>
+  (derived: DerivedTool, { attributes, fields, request }: Asked, findUnset: FindUnset): Chosen =>
   (answer) => {
     const { answer: shape } = derived.tool
-    if (fields === undefined) return Effect.succeed(answer)
-    if (shape.fields === "members")
+    if (fields !== undefined)
       return Effect.succeed(chooseMembers(answer, shape.rows ?? [], [...(shape.keys ?? []), ...fields]))
+    if (attributes === undefined) return Effect.succeed(answer)
     const seen = new Set<string>()
-    const chosen = chooserOf(derived)(answer, new Set(fields), seen) as Readonly<Record<string, unknown>>
-    const missing = fields.filter((field) => !seen.has(field))
-    return missing.length === 0 || seen.size === 0
+    const chosen = chooserOf(derived)(answer, new Set(attributes), seen) as Readonly<Record<string, unknown>>
+    const missing = attributes.filter((key) => !seen.has(key))
+    return missing.length === 0
       ? Effect.succeed(chosen)
-      : ValidationFailed.at("fields", `there is no ${someOf(missing)} here; there are ${[...seen].join(", ")}`)
+      : Effect.map(findUnset(EntityId.make(String(request.path?.master_id)), missing), (unset_keys) => ({
+          ...chosen,
+          unset_keys
+        }))
   }

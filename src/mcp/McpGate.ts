@@ -16,6 +16,7 @@ import { extendTime, passageOf, type Refuse } from "../http/Passage.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
 import type { RateLimited } from "../model/Errors.ts"
 import { toolsByName } from "./Calls.ts"
+import { costOf } from "./Cost.ts"
 import {
   allowedMethods,
   answered,
@@ -48,8 +49,12 @@ const tooLow = (tool: string, needed: Tier, granted: Tier) =>
 const overMessages = ({ retryAfterSeconds }: RateLimited) =>
   `This connection has sent ${messagesPerConnection} messages other than ${callMethod} within a minute; retry in ${retryAfterSeconds} s.`
 
-const overBudget = ({ retryAfterSeconds, scope }: RateLimited) =>
-  `The request budget of ${scope === "key" ? "this connection" : "all keys and connections of the account together"} is used up; retry in ${retryAfterSeconds} s.`
+const overBudget = ({ retryAfterSeconds, scope }: RateLimited, units: number) => {
+  const owner = scope === "key" ? "this connection" : "all keys and connections of the account together"
+  return units === 1
+    ? `The request budget of ${owner} is used up; retry in ${retryAfterSeconds} s.`
+    : `This call takes ${units} requests, and the budget of ${owner} has fewer left; retry in ${retryAfterSeconds} s, or with fewer at once. Nothing was done.`
+}
 
 /** A refusal that answers a message. */
 const refused = (
@@ -158,10 +163,11 @@ const makeGate = ({ allowedOrigins, connectionsPath }: McpSettings) =>
         const message = yield* Effect.either(readMessage(request, requestId))
         const name = message._tag === "Left" ? undefined : calledBy(message.right)
         const tool = name === undefined ? undefined : toolsByName.get(name)
+        const units = tool === undefined || message._tag === "Left" ? 1 : costOf(tool, message.right)
         // A body that is no message costs as much as one.
         const { refusal, standing: after } = yield* name === undefined
           ? budget.takeMessage(spender)
-          : budget.take(spender)
+          : budget.take(spender, units)
         const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
         const id = message._tag === "Left" ? null : idOf(message.right)
         const passage = passageOf(request)
@@ -172,7 +178,7 @@ const makeGate = ({ allowedOrigins, connectionsPath }: McpSettings) =>
             ...origins.readable(request)
           })
         if (refusal !== null) {
-          const words = name === undefined ? overMessages(refusal) : overBudget(refusal)
+          const words = name === undefined ? overMessages(refusal) : overBudget(refusal, units)
           const wait = { "retry-after": String(refusal.retryAfterSeconds) }
           return { response: refused("RateLimited", words, id, requestId, wait), standing }
         }

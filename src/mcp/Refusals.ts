@@ -1,5 +1,7 @@
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import type { Issue } from "../model/Errors.ts"
+import { noPlatform } from "../publishing/PublishRequests.ts"
+import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, shown } from "./Vocabulary.ts"
 
@@ -53,14 +55,33 @@ const accountOf = (issues: ReadonlyArray<Issue>) => {
   return `${told.join("; ")}${rest === 0 ? "" : `; and ${rest} more`}`
 }
 
+/** What a refusal tells beside its error. `lock`: of `PimLocked`, which import it is. */
+export interface Surroundings {
+  readonly pages: Pages
+  readonly lock: string
+}
+
+/** What a person can do about it. */
+const remedyOf = (issues: ReadonlyArray<Issue>, { stores }: Pages) =>
+  issues.some(({ message }) => message.includes(noPlatform)) ? `A person connects a store on ${stores}.` : ""
+
 /** What an agent is told when a call fails: what failed, on which value, and which tool to call next. */
-export const refusalOf = (derived: DerivedTool, args: unknown, error: ApiError): string => {
+export const refusalOf = (
+  derived: DerivedTool,
+  args: unknown,
+  error: ApiError,
+  { lock, pages }: Surroundings
+): string => {
   const { name } = derived.tool
   switch (error._tag) {
     case "NotFound":
       return absent(derived, args)
     case "ValidationFailed":
-      return `Invalid: ${accountOf(error.issues)}. Nothing was changed. Correct this and call ${name} again.`
+      return sentence([
+        `Invalid: ${accountOf(error.issues)}. Nothing was changed.`,
+        remedyOf(error.issues, pages),
+        `Correct this and call ${name} again.`
+      ])
     case "RevisionConflict": {
       const given = isObject(args) ? args.draft_revision : undefined
       return sentence([
@@ -69,7 +90,9 @@ export const refusalOf = (derived: DerivedTool, args: unknown, error: ApiError):
       ])
     }
     case "PimLocked":
-      return `Locked: an import is under review or being applied, and drafts wait for the merchant's decision. Nothing was changed. Call ${name} again when the review is finished; get_master_v1 reads meanwhile.`
+      return `Locked: ${lock}. Nothing was changed. Call ${name} again when that is done; get_master_v1 reads meanwhile.`
+    case "LiveReadFailed":
+      return `Failed: ${shown(error.message, longestAccount)} A person sees to the store on ${pages.stores}. Call ${name} again later.`
     case "InternalError":
       return `Failed: something went wrong on our side. Call ${name} again later; the request id in _meta names what we logged.`
     default:

@@ -5,7 +5,7 @@ import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/Tool.ts"
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
-import { FieldsArgument, RowsArgument } from "./Arguments.ts"
+import { AttributesArgument, FieldsArgument, RowsArgument } from "./Arguments.ts"
 import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, outline } from "./JsonSchemas.ts"
 import {
   fromConnector,
@@ -35,7 +35,12 @@ export interface Asked {
   readonly limit: number
   /** Where a page begins whose tool has a cursor of its own. */
   readonly cursor: string | undefined
+  /** Members of rows to give. */
   readonly fields: ReadonlyArray<string> | undefined
+  /** Keys of attributes to give. */
+  readonly attributes: ReadonlyArray<string> | undefined
+  /** The character at which the value of the only key begins. */
+  readonly valueOffset: number
 }
 
 /** A tool as a list of tools shows it. */
@@ -103,7 +108,12 @@ const literalOf = (ast: SchemaAST.AST): SchemaAST.TypeLiteral => {
 
 /** The arguments that the connector adds to those of an endpoint. */
 const ownArguments = ({ answer }: ToolDefinition, members: ReadonlyArray<string>): SchemaAST.AST | undefined => {
-  const fields = answer.fields === undefined ? {} : FieldsArgument(answer.fields === "members" ? members : undefined)
+  const fields =
+    answer.fields === undefined
+      ? {}
+      : answer.fields === "members"
+        ? FieldsArgument(members)
+        : AttributesArgument(answer.kind === "record")
   const rows = answer.kind === "bounded" ? RowsArgument(answer.limited !== false) : {}
   const all = { ...rows, ...fields }
   return Object.keys(all).length === 0 ? undefined : Schema.Struct(all).ast
@@ -123,6 +133,8 @@ const membersOfRows = (output: ObjectSchema, rows: ReadonlyArray<string>) => [
 ]
 
 const truncatedKeys: JsonSchema = { type: "array", items: { type: "string" } }
+
+const unsetKeys: JsonSchema = { type: "array", items: { type: "string" } }
 
 const nextCursor: JsonSchema = { type: ["string", "null"] }
 
@@ -156,6 +168,8 @@ const outputOf = (derived: ObjectSchema, { answer }: ToolDefinition): ObjectSche
       ...derived.properties,
       ...lists,
       ...((answer.kind === "record" || paged) && !("data" in derived.properties) && { truncated_keys: truncatedKeys }),
+      ...(answer.fields === "attributes" && { unset_keys: unsetKeys }),
+      ...(answer.fields === "attributes" && answer.kind === "record" && { next_value_offset: { type: "integer" } }),
       ...(derived.properties.next_cursor !== undefined || paged ? { next_cursor: nextCursor } : {})
     },
     required: paged ? [...new Set([...derived.required, "next_cursor"])] : derived.required
@@ -204,6 +218,13 @@ const translator = (words: ReadonlyMap<string, string>) => {
   if (known.length === 0) return (text: string) => text
   const pattern = new RegExp(`(?<![\\w.])(?:${known.join("|")})(?![\\w])`, "g")
   return (text: string) => text.replace(pattern, (word) => words.get(word) ?? word)
+}
+
+/** Earlier clients name attributes in `fields`. */
+const withAttributes = (given: unknown): unknown => {
+  if (!isObject(given) || given.fields === undefined || given.attributes !== undefined) return given
+  const { fields, ...others } = given
+  return { ...others, attributes: fields }
 }
 
 /** An endpoint that is offered to agents, as a tool. */
@@ -266,14 +287,15 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   const takers = asts.map(takerOf)
 
   const decode = (given: unknown): Either.Either<Asked, ValidationFailed> => {
+    const sent = tool.answer.fields === "attributes" ? withAttributes(given) : given
     const args: Record<string, unknown> = {
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
-      ...(isObject(given) ? given : {})
+      ...(isObject(sent) ? sent : {})
     }
     const unknown = Object.keys(args).filter((name) => !names.includes(name))
     // What the schema that agents read says is said in its words; REST's own schemas, which judge the rest, speak of
     // parameters. They are not asked of an argument that is no list or too long a one: they would look at a million items.
-    const misshapen = misshapenIn(inputSchema, isObject(given) ? given : {})
+    const misshapen = misshapenIn(inputSchema, isObject(sent) ? sent : {})
     const refused = new Set(misshapen.flatMap(([name, ...inside]) => (inside.length === 0 ? [name] : [])))
     const found = takers.map((take, index) =>
       take(
@@ -292,12 +314,18 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
     // An argument that was refused already is missing from what is decoded after: the first complaint of a place counts.
     if (misfits.length > 0) return Either.left(new ValidationFailed({ issues: unique(misfits.map(issueOf)) }))
     const request: ToolRequest = Object.fromEntries(parts.map(([part], index) => [part, found[index]?.value]))
-    const extra = (own === undefined ? {} : (found.at(-1)?.value ?? {})) as Partial<Asked>
+    const { value_offset = 0, ...extra } = (own === undefined ? {} : (found.at(-1)?.value ?? {})) as Partial<Asked> & {
+      readonly value_offset?: number
+    }
+    if (value_offset > 0 && extra.attributes?.length !== 1)
+      return Either.left(ValidationFailed.at("value_offset", "needs exactly one key in `attributes`"))
     return Either.right({
       request,
       limit: extra.limit ?? Number(request.urlParams?.limit ?? defaultRows),
       cursor: extra.cursor,
-      fields: extra.fields
+      fields: extra.fields,
+      attributes: extra.attributes,
+      valueOffset: value_offset
     })
   }
 

@@ -173,8 +173,13 @@ export class KeyRules {
     return `the allowed keys are ${keys.join(", ")}`
   }
 
-  /** The message for an unknown key, with similar keys. */
+  /** The message for an unknown key of a write, with similar keys. */
   unknown(kind: EntityKind, key: string): string {
+    return `${this.whyUnknown(kind, key)}; ${this.allowed(kind)}; a new metafield needs a definition first`
+  }
+
+  /** Why a key is unknown: it is one of other kinds, or it may be misspelt. */
+  whyUnknown(kind: EntityKind, key: string): string {
     const owners = OwnerType.literals
       .filter((owner) => this.metafields.get(owner)?.has(key) || (isKind(owner) && builtInRules[owner].has(key)))
       .map((owner) => ownerNouns[owner])
@@ -190,8 +195,7 @@ export class KeyRules {
     const noun = nounOf(kind)
     const problem =
       owners.length === 0 ? `is an unknown key of ${noun}` : `is a key of ${owners.join(" and ")}, not of ${noun}`
-    const hint = similar.length === 0 ? "" : ` (did you mean ${similar.join(" or ")}?)`
-    return `${problem}${hint}; ${this.allowed(kind)}; a new metafield needs a definition first`
+    return similar.length === 0 ? problem : `${problem} (did you mean ${similar.join(" or ")}?)`
   }
 }
 

@@ -5,11 +5,11 @@ import { Drafts } from "../drafts/Drafts.ts"
 import type { AttributesUpdate } from "../drafts/DraftWrite.ts"
 import { Drops } from "../drops/Drops.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { NotFound, type PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { Publishing } from "../publishing/Publishing.ts"
 import { Operations } from "../storedata/Operations.ts"
 import { SalesChannels } from "../storedata/SalesChannels.ts"
+import { makePublishMasters } from "./PublishMasters.ts"
 
 interface OneMaster {
   readonly path: { readonly master_id: EntityId }
@@ -21,33 +21,9 @@ interface OneProjection {
 
 const bounded = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
 
-interface PublishedTo {
-  readonly store_id: StoreId
-  readonly outcome: "pending" | "nothing_to_publish" | "refused"
-  readonly message?: string
-}
-
-interface Publish extends OneMaster {
-  readonly payload: { readonly draft_revision: number; readonly channel_ids?: ReadonlyArray<StoreId> | undefined }
-}
-
 /** Refuses a master whose kind does not have the requested data. */
 const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
   ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
-
-/**
- * Why a channel was refused, and how to continue. It leaves out the issues' paths, which are places in a REST body.
- */
-const reasonOf = (error: NotFound | ValidationFailed | PimLocked | RevisionConflict): string => {
-  switch (error._tag) {
-    case "ValidationFailed":
-      return error.issues.map(({ message }) => message).join("; ")
-    case "RevisionConflict":
-      return `the master was changed meanwhile: its draft_revision is ${error.currentRevision}; call get_master_v1, and publish_master_v1 with it for this channel`
-    default:
-      return error.message
-  }
-}
 
 /** The programs of the connector's own endpoints, by endpoint name. They accept entities of any kind. */
 export const makeConnectorPrograms = Effect.gen(function* () {
@@ -56,14 +32,13 @@ export const makeConnectorPrograms = Effect.gen(function* () {
   const drafts = yield* Drafts
   const drops = yield* Drops
   const operations = yield* Operations
-  const publishing = yield* Publishing
+  const publishMasters = yield* makePublishMasters
 
   const detail = (id: EntityId) =>
     Effect.gen(function* () {
       const kind = yield* catalog.kindOf(id)
       return details[kind](yield* catalog.get(kind, id))
     })
-  const versions = (id: EntityId) => Effect.flatMap(catalog.kindOf(id), (kind) => catalog.versions(kind, id))
 
   return {
     listMasters: ({
@@ -75,47 +50,21 @@ export const makeConnectorPrograms = Effect.gen(function* () {
     getMasterWithProjections: ({ path }: OneMaster) =>
       // Reads the revision before the values: a write based on values of a later change is then refused.
       Effect.flatMap(detail(path.master_id), (master) =>
-        Effect.map(versions(path.master_id), (projections) => ({ ...master, projections }))
+        Effect.map(drafts.projections(path.master_id), (projections) => ({ ...master, projections }))
       ),
     getMasterRelated: ({ path, urlParams }: OneMaster & { readonly urlParams: ListQuery }) =>
       catalog.related(path.master_id, urlParams),
-    listProjections: ({ path }: OneMaster) => Effect.map(versions(path.master_id), bounded),
+    listProjections: ({ path }: OneMaster) => Effect.map(drafts.projections(path.master_id), bounded),
     getProjection: ({ path }: OneProjection) =>
-      Effect.flatMap(catalog.kindOf(path.master_id), (kind) => catalog.version(kind, path.master_id, path.channel_id)),
+      Effect.flatMap(drafts.projections(path.master_id, path.channel_id), ([projection]) =>
+        // There is one, or the read would have failed.
+        projection === undefined ? new NotFound() : Effect.succeed(projection)
+      ),
     updateMasterAttributes: ({ path, payload }: OneMaster & { readonly payload: AttributesUpdate }) =>
       drafts.updateAttributes(path.master_id, payload),
     updateProjectionAttributes: ({ path, payload }: OneProjection & { readonly payload: AttributesUpdate }) =>
       drafts.updateVersionAttributes(path.master_id, path.channel_id, payload),
-    publishMaster: ({ path: { master_id }, payload: { channel_ids, draft_revision } }: Publish) =>
-      Effect.gen(function* () {
-        const master = yield* detail(master_id)
-        if (master.draft_revision !== draft_revision)
-          return yield* new RevisionConflict({ entityId: master_id, currentRevision: master.draft_revision })
-        const there = new Set(master.stores.map(({ store_id }) => store_id))
-        if (channel_ids?.some((id) => !there.has(id))) return yield* new NotFound()
-        const pending = master.stores.flatMap(({ pending_publish, store_id }) => (pending_publish ? [store_id] : []))
-        const stores: Array<PublishedTo> = []
-        for (const store_id of new Set(channel_ids ?? pending)) {
-          const asked = yield* Effect.either(publishing.ask(master_id, store_id, draft_revision))
-          if (asked._tag === "Right")
-            stores.push({
-              store_id,
-              outcome: asked.right.outcome === "nothing_to_publish" ? "nothing_to_publish" : "pending"
-            })
-          // Requests for other channels may have succeeded: the result reports both.
-          else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
-            stores.push({ store_id, outcome: "refused", message: reasonOf(asked.left) })
-          else return yield* asked.left
-        }
-        if (stores.length > 0 && stores.every(({ outcome }) => outcome === "refused"))
-          return yield* new ValidationFailed({
-            issues: stores.map(({ message = "", store_id }) => ({
-              path: "channel_ids",
-              message: `${store_id} is refused: ${message}`
-            }))
-          })
-        return { entity_id: master_id, draft_revision, stores }
-      }),
+    publishMaster: publishMasters,
     getMasterTranslations: ({ path: { master_id } }: OneMaster) =>
       Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)

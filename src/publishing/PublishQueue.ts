@@ -3,6 +3,7 @@ import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import { includedIds } from "./PublicationContent.ts"
+import type { PublicationRecord } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { makeAttempt } from "./PublishAttempts.ts"
 import { isExhausted, toExhaustedError, tooSlow } from "./PublishFailures.ts"
@@ -111,12 +112,16 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
       )
   })
 
-/** Waits until none of these publications is open. `report`: receives the number of open ones whenever it changes. */
+/** Waits until none of these publications is open. `report`: is called whenever the number of open ones changes. */
 export const makeWaitForOutcomes = (signal: PublishSignal) =>
   Effect.map(
     PublicationsRepo,
     (repo) =>
-      (accountId: AccountId, ids: ReadonlyArray<PublicationId>, report: (open: number) => Effect.Effect<void>) =>
+      (
+        accountId: AccountId,
+        ids: ReadonlyArray<PublicationId>,
+        report: (open: number, records: ReadonlyArray<PublicationRecord>) => Effect.Effect<void>
+      ) =>
         Effect.scoped(
           Effect.gen(function* () {
             const waitForSignal = yield* signal.subscribe
@@ -124,7 +129,7 @@ export const makeWaitForOutcomes = (signal: PublishSignal) =>
             for (;;) {
               const records = yield* repo.find(accountId, ids)
               const open = records.filter(({ state }) => state === "pending").length
-              if (open !== lastOpen) yield* report(open)
+              if (open !== lastOpen) yield* report(open, records)
               if (open === 0) return records
               lastOpen = open
               yield* waitForSignal

@@ -3,12 +3,13 @@ import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CatalogChange, type Locked } from "../drafts/CatalogChange.ts"
+import { type Difference, differencesOf } from "../drafts/Difference.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { type Attributes, type EntityKind, typeOf } from "../model/Attribute.ts"
+import { type Attributes, type EntityKind, titleOf, typeOf } from "../model/Attribute.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type DropId, type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
@@ -28,10 +29,29 @@ import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 
+/** What every answer tells. `title`: the canonical title. `waiting`: see `findWaiting`. */
+interface AnswerHead {
+  readonly title: string
+  readonly draftRevision: number
+  readonly waiting: ReadonlyArray<EntityId>
+}
+
 /** The answer to a publish request. `joined`: an equal request is still open, and its publication is returned. */
-export type RequestAnswer =
-  | { readonly outcome: "asked" | "joined"; readonly publicationId: PublicationId; readonly draftRevision: number }
-  | { readonly outcome: "nothing_to_publish"; readonly draftRevision: number }
+export type RequestAnswer = AnswerHead &
+  (
+    | { readonly outcome: "asked" | "joined"; readonly publicationId: PublicationId }
+    | { readonly outcome: "nothing_to_publish" }
+  )
+
+/** What a publish request would do now. `joined`: it is requested already. */
+export interface PublishPreview extends AnswerHead {
+  readonly outcome: "would_publish" | "joined" | "nothing_to_publish"
+  /** Whether the store ever accepted the entity. */
+  readonly isLive: boolean
+  readonly differences: ReadonlyArray<Difference>
+  /** Entities that are published together with it. */
+  readonly included: ReadonlyArray<EntityId>
+}
 
 export type RequestRefusal = NotFound | ValidationFailed | PimLocked | RevisionConflict
 
@@ -57,8 +77,10 @@ interface LockedTarget {
   readonly members: ReadonlyMap<EntityId, KnownVersion>
 }
 
-export const refuseWithoutPlatform = ({ domain }: Store) =>
-  ValidationFailed.at("store_id", `${domain} has no platform: nothing can be published to it`)
+/** What the refusal of a store without a platform says of it. */
+export const noPlatform = "has no platform: nothing can be published to it"
+
+export const refuseWithoutPlatform = ({ domain }: Store) => ValidationFailed.at("store_id", `${domain} ${noPlatform}`)
 
 /**
  * Locks the entity of a request with `related` and reads them. None: the gallery has media that `related` misses; locking
@@ -163,65 +185,151 @@ const makeSaveRequest = Effect.gen(function* () {
 const isPublished = (content: PublicationContent, { lastPublishStatus, pendingPublish }: VersionState) =>
   content._tag === "Draft" && lastPublishStatus === "published" && !pendingPublish && includedIds(content).length === 0
 
+/**
+ * Entities next to the one of a request whose drafts for the store stay unpublished: variants of a product, the product of a
+ * variant, and media of the gallery. They need requests of their own.
+ */
+const findWaiting = (
+  { aggregate, locked }: LockedTarget,
+  { storeId }: Target,
+  content: PublicationContent
+): ReadonlyArray<EntityId> => {
+  const included = new Set(includedIds(content))
+  const gallery = new Set(aggregate.gallery.map(({ mediaId }) => mediaId))
+  return [...locked.aggregates.values()]
+    .filter(
+      ({ id, parentId, versions }) =>
+        (parentId === aggregate.id || id === aggregate.parentId || gallery.has(id)) &&
+        !included.has(id) &&
+        versions.some(
+          (version) => version.storeId === storeId && version.pendingPublish && version.lastPublishStatus !== "pending"
+        )
+    )
+    .map(({ id }) => id)
+    .sort()
+}
+
+/** What a request comes to, decided under the locks of its transaction. */
+type Decided = {
+  readonly lockedTarget: LockedTarget
+  readonly content: PublicationContent
+  readonly head: AnswerHead
+} & (
+  | { readonly _tag: "New"; readonly withoutPlatformId: ReadonlyArray<EntityId> }
+  | { readonly _tag: "Open"; readonly publicationId: PublicationId }
+  | { readonly _tag: "Nothing" }
+)
+
+type ToContent = (lockedTarget: LockedTarget) => Either.Either<PublicationContent, NotFound | ValidationFailed>
+
+/** Decides a request and acts on the decision, in one transaction. */
+const makeDecide = Effect.gen(function* () {
+  const importLock = yield* ImportLockRepo
+  const lockTarget = yield* makeLockTarget
+  const repo = yield* PublicationsRepo
+  const transaction = yield* Transaction
+
+  return <A>(
+    target: Target,
+    { draftRevision, isAgain = false }: RequestOptions,
+    toContent: ToContent,
+    act: (decided: Decided) => Effect.Effect<A, NotFound | ValidationFailed, CurrentActor>
+  ) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      const { entityId, storeId } = target
+
+      const actUnderLocks = (related: ReadonlyArray<EntityId>) =>
+        Effect.gen(function* () {
+          const importHolder = yield* importLock.share(accountId)
+          const found = yield* lockTarget(accountId, target, related)
+          if (Option.isNone(found)) return Option.none<A>()
+          const lockedTarget = found.value
+          const { aggregate, locked, members, version } = lockedTarget
+          const content = yield* toContent(lockedTarget)
+          const withoutPlatformId = findProductsWithoutPlatformId(locked, aggregate, storeId, members)
+          if (withoutPlatformId.some((id) => !locked.aggregates.has(id))) return Option.none<A>()
+          if (Option.isSome(importHolder)) return yield* new PimLocked()
+          const currentRevision = locked.revisions.get(entityId) ?? 0
+          if (draftRevision !== undefined && draftRevision !== currentRevision)
+            return yield* new RevisionConflict({ entityId, currentRevision })
+          const head = {
+            title: titleOf(aggregate.kind, aggregate.attributes),
+            draftRevision: currentRevision,
+            waiting: findWaiting(lockedTarget, target, content)
+          }
+          const decided = { lockedTarget, content, head }
+          const open = yield* repo.newest(accountId, entityId, storeId)
+          if (Option.isSome(open) && isSameContent(open.value.content, content))
+            return Option.some(yield* act({ ...decided, _tag: "Open", publicationId: open.value.id }))
+          if (Option.isNone(open) && !isAgain && isPublished(content, version))
+            return Option.some(yield* act({ ...decided, _tag: "Nothing" }))
+          return Option.some(yield* act({ ...decided, _tag: "New", withoutPlatformId }))
+        })
+
+      // Entities to lock are read before the transaction, so that all locks are taken in one order. The request starts
+      // over when one was missing.
+      const answer = yield* Effect.repeat(
+        Effect.flatMap(repo.besides(accountId, entityId, storeId), (related) =>
+          transaction.run(actUnderLocks(related))
+        ),
+        { until: Option.isSome }
+      )
+      return Option.isNone(answer) ? yield* new NotFound() : answer.value
+    })
+})
+
 /** Handles one request in one transaction: the versions become pending and the publication is inserted, or neither. */
 const makeRequest = (signal: PublishSignal) =>
   Effect.gen(function* () {
+    const decide = yield* makeDecide
     const faults = yield* FaultInjector
-    const importLock = yield* ImportLockRepo
-    const lockTarget = yield* makeLockTarget
-    const repo = yield* PublicationsRepo
     const saveRequest = yield* makeSaveRequest
-    const transaction = yield* Transaction
 
-    return (
-      target: Target,
-      { draftRevision, dropId = null, isAgain = false }: RequestOptions,
-      toContent: (lockedTarget: LockedTarget) => Either.Either<PublicationContent, NotFound | ValidationFailed>
-    ) =>
+    return (target: Target, options: RequestOptions, toContent: ToContent) =>
       Effect.gen(function* () {
-        const { accountId } = yield* CurrentActor
-        const { entityId, storeId } = target
-
-        const answerUnderLocks = (related: ReadonlyArray<EntityId>) =>
-          Effect.gen(function* () {
-            const importHolder = yield* importLock.share(accountId)
-            const lockedTarget = yield* lockTarget(accountId, target, related)
-            if (Option.isNone(lockedTarget)) return Option.none<RequestAnswer>()
-            const { aggregate, locked, members, version } = lockedTarget.value
-            const content = yield* toContent(lockedTarget.value)
-            const withoutPlatformId = findProductsWithoutPlatformId(locked, aggregate, storeId, members)
-            if (withoutPlatformId.some((id) => !locked.aggregates.has(id))) return Option.none<RequestAnswer>()
-            if (Option.isSome(importHolder)) return yield* new PimLocked()
-            const currentRevision = locked.revisions.get(entityId) ?? 0
-            if (draftRevision !== undefined && draftRevision !== currentRevision)
-              return yield* new RevisionConflict({ entityId, currentRevision })
-            const open = yield* repo.newest(accountId, entityId, storeId)
-            if (Option.isSome(open) && isSameContent(open.value.content, content))
-              return Option.some<RequestAnswer>({
-                outcome: "joined",
-                publicationId: open.value.id,
-                draftRevision: currentRevision
-              })
-            if (Option.isNone(open) && !isAgain && isPublished(content, version))
-              return Option.some<RequestAnswer>({ outcome: "nothing_to_publish", draftRevision: currentRevision })
-            const publicationId = yield* saveRequest(lockedTarget.value, target, content, withoutPlatformId, dropId)
-            return Option.some<RequestAnswer>({ outcome: "asked", publicationId, draftRevision: currentRevision })
-          })
-
-        // Entities to lock are read before the transaction, so that all locks are taken in one order. The request starts
-        // over when one was missing.
-        const answer = yield* Effect.repeat(
-          Effect.flatMap(repo.besides(accountId, entityId, storeId), (related) =>
-            transaction.run(answerUnderLocks(related))
-          ),
-          { until: Option.isSome }
+        const answer = yield* decide(
+          target,
+          options,
+          toContent,
+          (decided): Effect.Effect<RequestAnswer, NotFound | ValidationFailed, CurrentActor> => {
+            const { content, head, lockedTarget } = decided
+            switch (decided._tag) {
+              case "Open":
+                return Effect.succeed({ ...head, outcome: "joined", publicationId: decided.publicationId })
+              case "Nothing":
+                return Effect.succeed({ ...head, outcome: "nothing_to_publish" })
+              case "New":
+                return Effect.map(
+                  saveRequest(lockedTarget, target, content, decided.withoutPlatformId, options.dropId ?? null),
+                  (publicationId) => ({ ...head, outcome: "asked", publicationId })
+                )
+            }
+          }
         )
-        if (Option.isNone(answer)) return yield* new NotFound()
         yield* faults.at("asked")
         yield* afterCommit(signal.notify)
-        return answer.value
+        return answer
       })
   })
+
+const previewOutcomes = { New: "would_publish", Open: "joined", Nothing: "nothing_to_publish" } as const
+
+const toPreview = ({
+  _tag,
+  content,
+  head,
+  lockedTarget: {
+    aggregate: { kind },
+    version: { accepted }
+  }
+}: Decided): PublishPreview => ({
+  ...head,
+  outcome: previewOutcomes[_tag],
+  isLive: accepted !== null,
+  differences: content.values === null ? [] : differencesOf(kind, accepted, content.values),
+  included: includedIds(content)
+})
 
 /** New values by key, typed as the first of these layers that has the key. */
 const toAttributes = (
@@ -233,12 +341,19 @@ const toAttributes = (
     Object.entries(values).map(([key, value]) => [key, { value: value ?? "", type: typeOf(kind, key, layers) }])
   )
 
+const toDraft =
+  ({ entityId, storeId }: Target): ToContent =>
+  ({ locked, members }) =>
+    pinDraft(locked, entityId, storeId, members)
+
 /** Makes the requests that publish one entity to one store: its draft, or new values over the accepted ones. */
 export const makePublishRequests = (signal: PublishSignal) =>
-  Effect.map(makeRequest(signal), (request) => ({
+  Effect.map(Effect.all([makeRequest(signal), makeDecide]), ([request, decide]) => ({
     requestDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean) =>
-      request({ entityId, storeId }, { draftRevision, isAgain }, ({ locked, members }) =>
-        pinDraft(locked, entityId, storeId, members)
+      request({ entityId, storeId }, { draftRevision, isAgain }, toDraft({ entityId, storeId })),
+    previewDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number) =>
+      decide({ entityId, storeId }, { draftRevision }, toDraft({ entityId, storeId }), (decided) =>
+        Effect.succeed(toPreview(decided))
       ),
     requestValues: (
       entityId: EntityId,

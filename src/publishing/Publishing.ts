@@ -7,11 +7,12 @@ import type { FailedPublication, PendingCount, PublicationRecord, PublishAttempt
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
-import { makePublishRequests, type RequestAnswer, type RequestRefusal } from "./PublishRequests.ts"
+import { makePublishRequests, type PublishPreview, type RequestAnswer, type RequestRefusal } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
 
 export { type AskedPending, firstPlace, PendingPlace } from "./PendingRequests.ts"
 export { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
+export type { PublishPreview } from "./PublishRequests.ts"
 
 /** Maximum number of failures in one list. */
 const maxFailures = 100
@@ -36,6 +37,12 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       draftRevision?: number,
       isAgain?: boolean
     ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
+    /** What `ask` would do now, with the same refusals. Changes nothing. */
+    readonly preview: (
+      entityId: EntityId,
+      storeId: StoreId,
+      draftRevision?: number
+    ) => Effect.Effect<PublishPreview, RequestRefusal, CurrentActor>
     /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
     readonly pending: (storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>, NotFound, CurrentActor>
     /**
@@ -82,6 +89,13 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       ids: ReadonlyArray<PublicationId>,
       report: (open: number) => Effect.Effect<void>
     ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
+    /**
+     * Waits for the outcomes of publications that a worker runs. `report`: as for `settle`, with the publications as they are.
+     */
+    readonly outcomes: (
+      ids: ReadonlyArray<PublicationId>,
+      report: (open: number, records: ReadonlyArray<PublicationRecord>) => Effect.Effect<void>
+    ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
     /** Runs requested publications of all accounts until it is interrupted. */
     readonly work: Effect.Effect<never>
     /**
@@ -106,6 +120,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
 
         return {
           ask: Effect.fn("Publishing.ask")(requests.requestDraft),
+          preview: Effect.fn("Publishing.preview")(requests.previewDraft),
           askValues: Effect.fn("Publishing.askValues")(requests.requestValues),
           pending: Effect.fn("Publishing.pending")(countPending),
           askPending: Effect.fn("Publishing.askPending")(requestBatch),
@@ -126,6 +141,10 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
             // Publications that must run before these are run too: there may be no other worker.
             const all = yield* repo.ahead(accountId, ids)
             return yield* Effect.raceFirst(waitForOutcomes(accountId, ids, report), runQueue(all))
+          }),
+          outcomes: Effect.fn("Publishing.outcomes")(function* (ids, report) {
+            const { accountId } = yield* CurrentActor
+            return yield* waitForOutcomes(accountId, ids, report)
           }),
           work: runQueue(null),
           adopt,

@@ -5,7 +5,7 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { amount } from "../support/Volume.ts"
 import { forget, freshAccount, openRedis, redisAnswers, redisUrl } from "./BudgetRedis.ts"
 
-const take = (spender: Spender) => Effect.flatMap(RateBudget, (budget) => budget.take(spender))
+const take = (spender: Spender, units?: number) => Effect.flatMap(RateBudget, (budget) => budget.take(spender, units))
 
 /** Every request ever taken is kept, and a window is found by looking through them. */
 const naive = ({ perAccount, perKey }: BudgetSizes) => {
@@ -22,16 +22,16 @@ const naive = ({ perAccount, perKey }: BudgetSizes) => {
     }
     return now < start + 60_000 ? { ends: start + 60_000, count } : { ends: now + 60_000, count: 0 }
   }
-  return (now: number, { accountId, credentialId }: Spender): Taken => {
+  return (now: number, { accountId, credentialId }: Spender, units: number): Taken => {
     const key = windowOf(credentialId, now)
     const shared = windowOf(accountId, now)
     const refusing = [
-      ...(key.count < perKey ? [] : [{ scope: "key" as const, ends: key.ends }]),
-      ...(shared.count < perAccount ? [] : [{ scope: "account" as const, ends: shared.ends }])
+      ...(key.count + units <= perKey ? [] : [{ scope: "key" as const, ends: key.ends }]),
+      ...(shared.count + units <= perAccount ? [] : [{ scope: "account" as const, ends: shared.ends }])
     ].sort((left, right) => right.ends - left.ends)
     const [refused] = refusing
-    if (refused === undefined) taken.push({ owner: credentialId, at: now }, { owner: accountId, at: now })
-    const spent = refused === undefined ? 1 : 0
+    const spent = refused === undefined ? units : 0
+    for (let unit = 0; unit < spent; unit++) taken.push({ owner: credentialId, at: now }, { owner: accountId, at: now })
     const remaining = perKey - key.count - spent
     const tighter = perAccount - shared.count - spent < remaining ? "account" : "key"
     return {
@@ -56,7 +56,8 @@ const step = fc.record({
     fc.constantFrom(1, 59_999, 60_000, 60_001)
   ),
   owner: fc.nat(1),
-  key: fc.nat(2)
+  key: fc.nat(2),
+  units: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, fc.integer({ min: 2, max: 4 }))
 })
 
 const engines = [
@@ -118,6 +119,23 @@ for (const { absent, layer, name } of engines)
       }).pipe(Effect.provide(layer({ perKey: 2, perAccount: 3 })))
     )
 
+    it.effect("takes several requests at once or none, also when many ask at the same time", () =>
+      Effect.gen(function* () {
+        const accountId = freshAccount()
+        const one = { credentialId: "a", accountId }
+        const answers = yield* Effect.replicateEffect(take(one, 3), 20, { concurrency: "unbounded" })
+        assert.strictEqual(answers.filter(({ refusal }) => refusal === null).length, 3)
+        const refused = yield* take(one, 2)
+        assert.deepInclude(refused.standing, { limit: 10, remaining: 1, scope: "key" })
+        assert.deepInclude(refused.refusal, { scope: "key", retryAfterSeconds: 60 })
+        // The last request is still there for a call that takes one.
+        assert.strictEqual((yield* take(one)).standing.remaining, 0)
+        const other = { credentialId: "b", accountId }
+        assert.deepInclude((yield* take(other, 5)).refusal, { scope: "account" })
+        assert.deepInclude((yield* take(other, 4)).standing, { remaining: 6, scope: "account" })
+      }).pipe(Effect.provide(layer({ perKey: 10, perAccount: 14 })))
+    )
+
     let taken = { admitted: 0, byKey: 0, byAccount: 0 }
 
     it.effect.prop(
@@ -127,12 +145,12 @@ for (const { absent, layer, name } of engines)
         Effect.gen(function* () {
           const model = naive({ perKey, perAccount })
           const owners: ReadonlyArray<AccountId> = [freshAccount(), freshAccount()]
-          for (const { key, owner, pause } of steps) {
+          for (const { key, owner, pause, units } of steps) {
             if (pause > 0) yield* TestClock.adjust(pause)
             const now = yield* TestClock.currentTimeMillis
             const spender = { credentialId: `${owner}-${key}`, accountId: owners[owner] ?? freshAccount() }
-            const { refusal, standing } = yield* take(spender)
-            const expected = model(now, spender)
+            const { refusal, standing } = yield* take(spender, units)
+            const expected = model(now, spender, units)
             assert.deepStrictEqual(standing, expected.standing)
             assert.strictEqual(refusal === null, expected.refusal === null)
             if (refusal !== null) assert.deepInclude(refusal, { ...expected.refusal })

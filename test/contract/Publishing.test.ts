@@ -279,7 +279,9 @@ for (const engine of serviceEngines) {
             const before = yield* (yield* Drafts).history(product, 250)
             assert.deepStrictEqual(yield* ask(product, store), {
               outcome: "nothing_to_publish",
-              draftRevision: before[0]?.draft_revision ?? 0
+              title: "Tent",
+              draftRevision: before[0]?.draft_revision ?? 0,
+              waiting: []
             })
             assert.deepStrictEqual(yield* (yield* Drafts).history(product, 250), before)
           })

@@ -96,7 +96,8 @@ for (const engine of serviceEngines) {
               operations.map(({ value: _, ...target }, index) => ({
                 ...target,
                 ok: true,
-                filled: [0, 3, 5, 6].includes(index)
+                filled: [0, 3, 5, 6].includes(index),
+                draft_revision: before + 1
               }))
             )
             assert.strictEqual(filled, 4)
@@ -133,6 +134,8 @@ for (const engine of serviceEngines) {
             // Again: there is nothing to fill, and nothing is written.
             const again = yield* fill("product", operations)
             assert.deepStrictEqual([again.filled, again.results.every(({ ok }) => ok)], [0, true])
+            // What was written already still tells the revision that a publish needs.
+            assert.deepStrictEqual(new Set(again.results.map((each) => each.draft_revision)), new Set([before + 1]))
             assert.strictEqual((yield* valuesOn(a, product)).revision, before + 1)
           })
         )
@@ -270,7 +273,12 @@ for (const engine of serviceEngines) {
             for (const [index, [{ value: _, ...target }, error]] of cases.entries())
               assert.deepStrictEqual(results[index], { ...target, ok: false, filled: false, error } as never)
             const { value: _, ...target } = good
-            assert.deepStrictEqual(results[cases.length], { ...target, ok: true, filled: true })
+            assert.deepStrictEqual(results[cases.length], {
+              ...target,
+              ok: true,
+              filled: true,
+              draft_revision: before + 1
+            })
             assert.strictEqual((yield* valuesOn(a, product)).revision, before + 1)
             // Read-only fields of media, and types of other kinds.
             const others = yield* Effect.all([
@@ -310,13 +318,21 @@ for (const engine of serviceEngines) {
             ]
             const { patched, results } = yield* reconcile("product", operations)
             const [first] = byId(stores)
+            const of = (store_id: StoreId, patched_store_ids: ReadonlyArray<StoreId>) => ({
+              entity_id: product,
+              store_id,
+              ok: true,
+              patched_store_ids,
+              ...(patched_store_ids.length === 0 && { unchanged: true as const }),
+              draft_revision: before + 1
+            })
             assert.deepStrictEqual(results, [
-              { entity_id: product, store_id: a.id, ok: true, patched_store_ids: [b.id, c.id] },
-              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [a.id] },
-              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [], unchanged: true },
-              { entity_id: product, store_id: c.id, ok: true, patched_store_ids: [c.id] },
-              { entity_id: product, store_id: b.id, ok: true, patched_store_ids: [], unchanged: true },
-              { entity_id: product, store_id: first ?? nowhere, ok: true, patched_store_ids: [a.id] }
+              of(a.id, [b.id, c.id]),
+              of(b.id, [a.id]),
+              of(first ?? nowhere, []),
+              of(c.id, [c.id]),
+              of(b.id, []),
+              of(first ?? nowhere, [a.id])
             ])
             assert.strictEqual(patched, 5)
             const [onA, onB, onC] = yield* Effect.all([
@@ -391,7 +407,14 @@ for (const engine of serviceEngines) {
               } as never)
             assert.strictEqual(patched, 2)
             assert.deepStrictEqual(results.slice(-1), [
-              { entity_id: homeless, store_id: nil, ok: true, patched_store_ids: [], unchanged: true }
+              {
+                entity_id: homeless,
+                store_id: nil,
+                ok: true,
+                patched_store_ids: [],
+                unchanged: true,
+                draft_revision: (yield* (yield* Drafts).get(homeless, null)).draft_revision
+              }
             ])
             assert.deepStrictEqual(yield* reconcile("product", []), { patched: 0, results: [] })
           })

@@ -127,7 +127,14 @@ layer(MemoryServer)("data health over REST", (it) => {
       const filled = bodyOf(yield* post("/completeness-fills", token, { entity_type: "product", operations }))
       assert.deepStrictEqual(filled, {
         filled: 3,
-        results: operations.map(({ field }) => ({ entity_id: bare, store_id: a, field, ok: true, filled: true }))
+        results: operations.map(({ field }) => ({
+          entity_id: bare,
+          store_id: a,
+          field,
+          ok: true,
+          filled: true,
+          draft_revision: 3
+        }))
       })
       const reconciled = bodyOf(
         yield* post("/divergence-reconciles", token, {
@@ -307,7 +314,7 @@ layer(MemoryServer)("data health over REST", (it) => {
       const reconciled = batch({ ...reconcile, winner_store_id: null, store_id: null })
       assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, reconciled)), {
         patched: 0,
-        results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true }]
+        results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true, draft_revision: 2 }]
       })
       assert.deepStrictEqual(bodyOf(yield* post("/completeness-fills", token, batch())), { filled: 0, results: [] })
       const unknown = { entity_id: bare, store_id: a, field: "de.vendor", value: "Fell" }
@@ -376,7 +383,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           filled: false,
           error
         })),
-        { entity_id: bare, store_id: a, field: "vendor", ok: true, filled: true }
+        { entity_id: bare, store_id: a, field: "vendor", ok: true, filled: true, draft_revision: 3 }
       ])
       const reconciles = [theirs.tent, unused].map((entity_id) => ({ entity_id, field: "title", value: "x" }))
       const { patched, results: others } = bodyOf(

@@ -319,9 +319,9 @@ layer(MemoryServer)("data health of catalogs that others made", (it) => {
       assert.deepStrictEqual(yield* fill("product", operation, operation, { ...operation, entity_id: homeless }), {
         filled: 2,
         results: [
-          { entity_id: tent, store_id: null, field: "vendor", ok: true, filled: true },
-          { entity_id: tent, store_id: null, field: "vendor", ok: true, filled: false },
-          { entity_id: homeless, store_id: null, field: "vendor", ok: true, filled: true }
+          { entity_id: tent, store_id: null, field: "vendor", ok: true, filled: true, draft_revision: 3 },
+          { entity_id: tent, store_id: null, field: "vendor", ok: true, filled: false, draft_revision: 3 },
+          { entity_id: homeless, store_id: null, field: "vendor", ok: true, filled: true, draft_revision: 2 }
         ]
       })
       const { attributes } = bodyOf(yield* ask(`/api/v1/products/${tent}`, { token }))

@@ -7,7 +7,7 @@ import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { tools, toolsByName } from "../../src/mcp/Calls.ts"
 import { ImportId } from "../../src/model/Ids.ts"
-import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, definedAs } from "../../src/testing/index.ts"
 import {
   aConnection,
   ample,
@@ -220,13 +220,20 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         yield* call("list_store_sales_channels_v1", { channel_id: samples.channel }),
         "platform_unavailable"
       )
-      assert.match(failed, /^Failed: .+ Call list_store_sales_channels_v1 again later\.$/)
+      assert.include(
+        failed,
+        ` A person sees to the store on ${base}/stores. Call list_store_sales_channels_v1 again later.`
+      )
+      assert.match(failed, /^Failed: .+ again later\.$/)
 
       yield* (yield* ImportLockRepo).keep(samples.accountId, ImportId.make(unused))
       for (const name of [...toolNames["pim:write"], ...toolNames["pim:publish"]]) {
         if (name === "run_data_health_scan_v1") continue
         const locked = assertRefusal(base, yield* call(name, samples.argsOf(name, master.draft_revision)), "pim_locked")
-        assert.include(locked, `Call ${name} again when the review is finished`)
+        assert.strictEqual(
+          locked,
+          `Locked: an import has locked the account, and has ended meanwhile. Nothing was changed. Call ${name} again when that is done; get_master_v1 reads meanwhile.`
+        )
       }
     })
   )
@@ -348,7 +355,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assertAnswer("get_master_v1", whole)
         assert.strictEqual(valueOf(whole.structuredContent, "description_html"), long.slice(0, 4_000))
         assert.deepStrictEqual(whole.structuredContent.truncated_keys, ["description_html"])
-        const asked = yield* call("get_master_v1", { master_id: product, fields: ["description_html"] })
+        const asked = yield* call("get_master_v1", { master_id: product, attributes: ["description_html"] })
         assertAnswer("get_master_v1", asked)
         assert.deepStrictEqual(asked.structuredContent.attributes, [
           { key: "description_html", value: long, type: "html" }
@@ -356,7 +363,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.isUndefined(asked.structuredContent.truncated_keys)
         const projections = yield* call("list_projections_v1", {
           master_id: product,
-          fields: ["description_html", "care.washing"]
+          attributes: ["description_html", "care.washing"]
         })
         assertAnswer("list_projections_v1", projections)
         assert.strictEqual(projections.structuredContent.data.length, 1)
@@ -364,14 +371,14 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.include(
           assertRefusal(
             base,
-            yield* call("get_master_v1", { master_id: product, fields: ["descripton"] }),
+            yield* call("get_master_v1", { master_id: product, attributes: ["handel"] }),
             "validation_failed"
           ),
-          "fields: there is no descripton here; there are title, handle"
+          "attributes: handel is an unknown key of a product (did you mean handle?)"
         )
         const next = yield* call("list_projections_v1", {
           master_id: product,
-          fields: ["description_html", "care.washing"],
+          attributes: ["description_html", "care.washing"],
           cursor: projections.structuredContent.next_cursor
         })
         assert.deepStrictEqual(
@@ -379,6 +386,122 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           stores.map(({ id }) => id)
         )
       })
+  )
+
+  it.effect(
+    "a key without a value is named; one that is not defined is refused, with near keys and the kinds that have it",
+    () =>
+      Effect.gen(function* () {
+        const base = yield* baseUrlOf
+        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
+        const { product, variant } = yield* Effect.gen(function* () {
+          yield* definedAs("product", { "care.washing": "single_line_text_field" })
+          yield* definedAs("variant", { "care.size": "single_line_text_field" })
+          const product = yield* anEntity("product", { title: "Boots" }, { on: stores })
+          return { product, variant: yield* anEntity("variant", { sku: "B-1" }, { on: stores, of: product }) }
+        }).pipe(actingAs(actor))
+        const { token } = yield* aConnection(accountId)
+        const call = callWith(token)
+        const one = { master_id: product }
+        const channel = { channel_id: stores[0].id }
+        for (const [name, args, list] of [
+          ["get_master_v1", one, undefined],
+          ["get_projection_v1", { ...one, ...channel }, undefined],
+          ["get_master_with_projections_v1", one, "projections"],
+          ["list_projections_v1", one, "data"]
+        ] as const) {
+          const unset = yield* call(name, { ...args, attributes: ["care.washing", "title"] })
+          assertAnswer(name, unset)
+          assert.deepStrictEqual(unset.structuredContent.unset_keys, ["care.washing"], name)
+          const [row] = list === undefined ? [unset.structuredContent] : unset.structuredContent[list]
+          assert.deepStrictEqual(
+            row.attributes.map(({ key }: { key: string }) => key),
+            ["title"]
+          )
+          // As clients of earlier versions ask.
+          const before = yield* call(name, { ...args, fields: ["title"] })
+          assert.notStrictEqual(before.isError, true, before.content[0]?.text)
+          for (const [key, problem] of [
+            ["price", "price is a key of a variant, not of a product"],
+            ["care.size", "care.size is a key of a variant, not of a product"],
+            ["care.washin", "care.washin is an unknown key of a product (did you mean care.washing?)"],
+            ["", '"" is an unknown key of a product']
+          ] as const)
+            assert.strictEqual(
+              assertRefusal(base, yield* call(name, { ...args, attributes: ["title", key] }), "validation_failed"),
+              `Invalid: attributes: ${problem}. Nothing was changed. Correct this and call ${name} again.`
+            )
+        }
+        assert.strictEqual(
+          assertRefusal(
+            base,
+            yield* call("get_master_v1", { master_id: variant, attributes: ["a", "b", "vendor", "c", "d"] }),
+            "validation_failed"
+          ),
+          "Invalid: attributes: a is an unknown key of a variant; attributes: b is an unknown key of a variant; attributes: vendor is a key of a product, not of a variant; attributes: 2 more are unknown. Nothing was changed. Correct this and call get_master_v1 again."
+        )
+      })
+  )
+
+  it.effect("a value of 100,000 characters that may be written can be read, part by part", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
+      const product = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const args = { master_id: product, attributes: ["description_html"] }
+      const channel = { channel_id: stores[0].id }
+      for (const text of [
+        `<p>${"ä".repeat(99_990)}</p>`,
+        `<p>${'"'.repeat(99_990)}</p>`,
+        `<p>x${"👟".repeat(49_990)}</p>`
+      ]) {
+        const { structuredContent: master } = yield* call("get_master_v1", { master_id: product })
+        const written = yield* call("update_master_attributes_v1", {
+          master_id: product,
+          draft_revision: master.draft_revision,
+          attributes: [{ key: "description_html", value: text }]
+        })
+        assert.notStrictEqual(written.isError, true, written.content[0]?.text)
+        for (const [name, more] of [
+          ["get_master_v1", {}],
+          ["get_projection_v1", channel]
+        ] as const) {
+          const parts: Array<string> = []
+          for (let offset: number | undefined = 0; offset !== undefined; ) {
+            const part: Result = yield* call(name, { ...args, ...more, ...(offset > 0 && { value_offset: offset }) })
+            assertAnswer(name, part)
+            const [{ value }] = part.structuredContent.attributes
+            assert.isTrue(value.isWellFormed())
+            parts.push(value)
+            offset = part.structuredContent.next_value_offset
+          }
+          assert.isAtLeast(parts.length, 2)
+          assert.strictEqual(parts.join(""), text)
+        }
+      }
+      for (const attributes of [undefined, ["title", "handle"]])
+        assert.strictEqual(
+          assertRefusal(
+            base,
+            yield* call("get_master_v1", {
+              master_id: product,
+              value_offset: 5,
+              ...(attributes !== undefined && { attributes })
+            }),
+            "validation_failed"
+          ),
+          "Invalid: value_offset: needs exactly one key in `attributes`. Nothing was changed. Correct this and call get_master_v1 again."
+        )
+      assert.strictEqual(
+        assertRefusal(base, yield* call("get_master_v1", { ...args, value_offset: -1 }), "validation_failed"),
+        "Invalid: value_offset: must be a whole number from 0 to 10000000. Nothing was changed. Correct this and call get_master_v1 again."
+      )
+      const behind = yield* call("get_master_v1", { ...args, value_offset: 9_000_000 })
+      assertAnswer("get_master_v1", behind)
+      assert.strictEqual(behind.structuredContent.attributes[0].value, "")
+    })
   )
 
   it.effect("a page of long rows is cut between rows, with a cursor that goes on", () =>
@@ -431,7 +554,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.strictEqual(filled.structuredContent.results.length, 500)
       assert.isAtMost(filled.content[0]?.text.length ?? 0, 160_000)
       for (const result of filled.structuredContent.results)
-        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "field", "ok", "filled"])
+        if (result.ok) assert.hasAllKeys(result, ["master_id", "channel_id", "field", "ok", "filled", "draft_revision"])
         else assert.isAtMost(result.error.message.length, 120)
       const reconciled = yield* call("reconcile_value_divergence_v1", {
         master_type: "product",
@@ -441,7 +564,13 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.isAtMost(reconciled.content[0]?.text.length ?? 0, 160_000)
       for (const result of reconciled.structuredContent.results)
         if (result.ok)
-          assert.hasAllKeys(result, ["master_id", "channel_id", "ok", ...("unchanged" in result ? ["unchanged"] : [])])
+          assert.hasAllKeys(result, [
+            "master_id",
+            "channel_id",
+            "ok",
+            "draft_revision",
+            ...("unchanged" in result ? ["unchanged"] : [])
+          ])
       const over = yield* call("fill_completeness_gaps_v1", {
         master_type: "product",
         operations: [...operations, operations[0]]
@@ -500,9 +629,20 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assertAnswer("fill_completeness_gaps_v1", filled)
       assert.deepStrictEqual(filled.structuredContent, {
         filled: 1,
-        results: [{ master_id: product, channel_id: null, field: "vendor", ok: true, filled: true }]
+        results: [
+          {
+            master_id: product,
+            channel_id: null,
+            field: "vendor",
+            ok: true,
+            filled: true,
+            draft_revision: filled.structuredContent.results[0].draft_revision
+          }
+        ]
       })
       const master = yield* call("get_master_v1", { master_id: product })
+      // The revision that a publish needs.
+      assert.strictEqual(filled.structuredContent.results[0].draft_revision, master.structuredContent.draft_revision)
       assert.include(JSON.stringify(master.structuredContent), '"Fell"')
       yield* call("run_data_health_scan_v1", { dimension: "structure" })
       const page = yield* call("list_data_health_issues_v1", { section: "structure-duplicate-sku" })

@@ -263,7 +263,8 @@ const bodies = {
         store_id: storeId,
         field: "seo_title",
         ok: true,
-        filled: true
+        filled: true,
+        draft_revision: 8
       } satisfies typeof FillResult.Encoded
     ]
   },
@@ -279,7 +280,8 @@ const bodies = {
         entity_id: productId,
         store_id: storeId,
         ok: true,
-        patched_store_ids: [otherStoreId]
+        patched_store_ids: [otherStoreId],
+        draft_revision: 8
       } satisfies typeof ReconcileResult.Encoded
     ]
   },

@@ -1,4 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import { mostShownCharacters } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
 /** Versions whose draft is not published, was never published, or failed to publish. */
@@ -7,7 +8,12 @@ export const makeSyncScan =
   ({ accountId }) =>
     sql`
     SELECT s.section, e.id AS entity_id, e.kind AS entity_type, e.title, v.store_id, NULL::text AS locale, d.fields,
-           NULL::jsonb AS shown
+           CASE WHEN s.section = 'sync-failed' AND jsonb_typeof(v.last_publish_error) = 'object'
+             THEN jsonb_build_object('last_publish_error', jsonb_build_object(
+               'code', v.last_publish_error -> 'code',
+               'message', left(v.last_publish_error ->> 'message', ${mostShownCharacters})
+             ))
+           END AS shown
     FROM ${versions(accountId)} AND l.platform <> 'none'
     JOIN ${definitions} ON definition.kind = e.kind
     CROSS JOIN LATERAL (

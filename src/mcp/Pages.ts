@@ -1,0 +1,34 @@
+import { Effect } from "effect"
+import { pageOf, paths } from "../console/Paths.ts"
+import type { HistoryActor } from "../drafts/History.ts"
+import { holderOf, type ImportRun } from "../imports/Import.ts"
+import { Imports } from "../imports/Imports.ts"
+import { shown } from "./Vocabulary.ts"
+
+/** The addresses of pages on which a person does what an agent cannot. */
+export interface Pages {
+  readonly stores: string
+}
+
+export const pagesOf = (baseUrl: string): Pages => ({ stores: `${baseUrl}${paths.stores}` })
+
+const nameOf = ({ kind, name }: HistoryActor) => (kind === "cli" ? "The command line" : shown(name ?? `A ${kind}`, 200))
+
+const lockOf = (baseUrl: string, { actor, createdAt, id, phase, source, storeDomain }: ImportRun) => {
+  const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${storeDomain}`
+  const page = `${baseUrl}${pageOf(paths.import, id)}`
+  return phase === "applying"
+    ? `${what}, begun at ${createdAt}, is being applied: it ends without a person; its state is on ${page}`
+    : `${nameOf(actor)} began ${what} at ${createdAt}, and drafts wait until a person accepts or discards it on ${page}`
+}
+
+/** Tells which import locks the account of the actor: who began it and when, and the page where a person ends the lock. */
+export const makeFindLock = (baseUrl: string) =>
+  Effect.map(Imports, ({ list }) =>
+    Effect.map(list, (runs) => {
+      const holder = holderOf(runs)
+      return holder === undefined
+        ? "an import has locked the account, and has ended meanwhile"
+        : lockOf(baseUrl, holder)
+    })
+  )

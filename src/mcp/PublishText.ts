@@ -1,0 +1,67 @@
+import type { PublishAnswer } from "../api/Answers.ts"
+
+/** Limits of the text: changes of one row, characters of a value, rows, and characters in all. */
+const maxChanges = 10
+const maxValue = 80
+const maxRows = 50
+const maxText = 6_000
+
+/** A dry run as the program or as the tool answers it: the text needs no ids. */
+type Row = Pick<NonNullable<PublishAnswer["stores"]>[number], "outcome" | "message" | "changes"> & {
+  readonly title?: string | undefined
+  readonly store_domain?: string | undefined
+  readonly included?: { readonly count: number } | undefined
+}
+
+export interface DryRun {
+  readonly message?: string | undefined
+  readonly stores?: ReadonlyArray<Row> | undefined
+  readonly channels?: ReadonlyArray<Row> | undefined
+  readonly masters?: ReadonlyArray<Row> | undefined
+  readonly waiting?: { readonly count: number } | undefined
+}
+
+const cut = (text: string, most: number) => {
+  const characters = [...text]
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
+}
+
+const quoted = (value: string) => (value === "" ? "empty" : `"${cut(value.replace(/\s+/g, " "), maxValue)}"`)
+
+const listOfIds: Readonly<Record<string, string>> = {
+  variant_ids: "order of variants",
+  media_ids: "gallery",
+  members: "products"
+}
+
+const changeLine = ({ key, live, new: value }: NonNullable<Row["changes"]>[number]) => {
+  const relation = listOfIds[key]
+  if (relation !== undefined) return `- ${relation}: changed`
+  return live === null ? `- ${key}: ${quoted(value)}` : `- ${key}: ${quoted(live)} -> ${quoted(value)}`
+}
+
+const rowLines = ({ changes = [], included, message, outcome, store_domain, title }: Row): ReadonlyArray<string> => {
+  const name = title ?? store_domain ?? "A master"
+  const why = message === undefined ? "" : ` (${message})`
+  if (outcome !== "would_publish") return [`${name}: ${outcome.replaceAll("_", " ")}${why}`]
+  const isFirst = changes.some(({ live }) => live === null)
+  const more = changes.length - maxChanges
+  return [
+    `${name}: publish${isFirst ? " for the first time" : ""}${why}`,
+    ...changes.slice(0, maxChanges).map(changeLine),
+    ...(more > 0 ? [`- and ${more} more`] : []),
+    ...(included === undefined ? [] : [`- together with ${included.count} variants or media files`])
+  ]
+}
+
+/** A dry run of publish_master_v1 in short plain text, for a person who is asked whether to publish. */
+export const publishText = ({ channels, masters, message, stores, waiting }: DryRun): string => {
+  const rows = stores ?? channels ?? masters ?? []
+  const lines = [
+    ...(message === undefined ? [] : [message]),
+    ...rows.slice(0, maxRows).flatMap(rowLines),
+    ...(rows.length > maxRows ? [`And ${rows.length - maxRows} more.`] : []),
+    ...(waiting === undefined ? [] : [`Not published: ${waiting.count} related masters with drafts of their own.`])
+  ]
+  return cut(lines.join("\n"), maxText)
+}

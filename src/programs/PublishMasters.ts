@@ -1,0 +1,275 @@
+import { Duration, Effect, Either } from "effect"
+import type { PublishAnswer } from "../api/Answers.ts"
+import { Catalog } from "../catalog/Catalog.ts"
+import { details, type StorePublishState } from "../catalog/Entity.ts"
+import type { CurrentActor } from "../model/Actor.ts"
+import { NotFound, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
+import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
+import { Publishing } from "../publishing/Publishing.ts"
+import { noPlatform, type RequestRefusal } from "../publishing/PublishRequests.ts"
+import { Stores } from "../stores/Stores.ts"
+import { PublishProgress } from "./PublishProgress.ts"
+
+interface OneVersion {
+  readonly master_id: EntityId
+  readonly draft_revision: number
+}
+
+/** Either `master_id` and `draft_revision`, or `masters` and one channel. */
+export interface PublishRequest {
+  readonly payload: {
+    readonly master_id?: EntityId | undefined
+    readonly draft_revision?: number | undefined
+    readonly masters?: ReadonlyArray<OneVersion> | undefined
+    readonly channel_ids?: ReadonlyArray<StoreId> | undefined
+    readonly dry_run?: boolean | undefined
+  }
+}
+
+type ChannelRow = NonNullable<PublishAnswer["stores"]>[number]
+type MasterRow = NonNullable<PublishAnswer["masters"]>[number]
+type Outcome = Pick<ChannelRow, "outcome" | "message" | "changes" | "included">
+
+/** The result of one request. */
+interface Asked {
+  readonly title: string
+  readonly draftRevision: number
+  readonly outcome: Outcome
+  /** null: nothing was requested. */
+  readonly publicationId: PublicationId | null
+  readonly waiting: ReadonlyArray<EntityId>
+}
+
+/** Maximum number of ids that an answer lists beside their count. */
+const maxListed = 20
+
+const listSome = (ids: ReadonlyArray<EntityId>) => ({ count: ids.length, entity_ids: ids.slice(0, maxListed) })
+
+const upToDate: Outcome = { outcome: "nothing_to_publish", message: "the store has this draft already" }
+const requestedAlready: Outcome = { outcome: "pending", message: "it is requested already" }
+
+/** Why a channel was refused, and how to continue. It leaves out the issues' paths, which are places in a REST body. */
+const reasonOf = (error: RequestRefusal): string => {
+  switch (error._tag) {
+    case "ValidationFailed":
+      return error.issues.map(({ message }) => message).join("; ")
+    case "RevisionConflict":
+      return `the master was changed meanwhile: its draft_revision is ${error.currentRevision}; call get_master_v1, and publish_master_v1 with it`
+    default:
+      return error.message
+  }
+}
+
+const makeAsk = Effect.gen(function* () {
+  const publishing = yield* Publishing
+
+  const request = (id: EntityId, storeId: StoreId, revision: number) =>
+    Effect.map(publishing.ask(id, storeId, revision), (answer): Asked => {
+      switch (answer.outcome) {
+        case "nothing_to_publish":
+          return { ...answer, outcome: upToDate, publicationId: null }
+        case "joined":
+          return { ...answer, outcome: requestedAlready }
+        case "asked":
+          return { ...answer, outcome: { outcome: "pending" } }
+      }
+    })
+
+  const preview = (id: EntityId, storeId: StoreId, revision: number) =>
+    Effect.map(
+      publishing.preview(id, storeId, revision),
+      ({ differences, included, isLive, outcome, ...head }): Asked => {
+        const changes = differences.map(({ draft, key, live }) => ({ key, live: isLive ? live : null, new: draft }))
+        const beside = { changes, ...(included.length > 0 && { included: listSome(included) }) }
+        switch (outcome) {
+          case "nothing_to_publish":
+            return { ...head, outcome: upToDate, publicationId: null }
+          case "joined":
+            return { ...head, outcome: { ...requestedAlready, ...beside }, publicationId: null }
+          case "would_publish":
+            return { ...head, outcome: { outcome, ...beside }, publicationId: null }
+        }
+      }
+    )
+
+  return (isDryRun: boolean) => (isDryRun ? preview : request)
+})
+
+/** One master to several of its channels. */
+const makePublishOne = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const askOf = yield* makeAsk
+
+  return ({ draft_revision, master_id }: OneVersion, channels: ReadonlyArray<StoreId> | undefined, isDryRun: boolean) =>
+    Effect.gen(function* () {
+      const ask = askOf(isDryRun)
+      const kind = yield* catalog.kindOf(master_id)
+      const master = details[kind](yield* catalog.get(kind, master_id))
+      if (master.draft_revision !== draft_revision)
+        return yield* new RevisionConflict({ entityId: master_id, currentRevision: master.draft_revision })
+      const on: ReadonlyMap<StoreId, StorePublishState> = new Map(master.stores.map((store) => [store.store_id, store]))
+      if (channels?.some((id) => !on.has(id))) return yield* new NotFound()
+      const stores: Array<ChannelRow> = []
+      const waiting = new Set<EntityId>()
+      for (const store_id of new Set(channels ?? on.keys())) {
+        const state = on.get(store_id)
+        const row = (outcome: Outcome) => stores.push({ store_id, store_domain: state?.store_domain ?? "", ...outcome })
+        const asked = yield* Effect.either(ask(master_id, store_id, draft_revision))
+        if (Either.isRight(asked)) {
+          row(asked.right.outcome)
+          for (const id of asked.right.waiting) waiting.add(id)
+        } else if (asked.left._tag === "ValidationFailed" && channels === undefined && state?.pending_publish === false)
+          // Nobody named a store without a platform that has nothing pending.
+          row(upToDate)
+        // Requests for other channels may have succeeded: the result reports both.
+        else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
+          row({ outcome: "refused", message: reasonOf(asked.left) })
+        else return yield* asked.left
+      }
+      if (stores.length > 0 && stores.every(({ outcome }) => outcome === "refused"))
+        return yield* new ValidationFailed({
+          issues: stores.map(({ message = "", store_id }) => ({
+            path: "channel_ids",
+            message: `${store_id} is refused: ${message}`
+          }))
+        })
+      return {
+        entity_id: master_id,
+        draft_revision,
+        ...(stores.length === 0 && { message: "The master is on no channel: nothing can be published." }),
+        stores,
+        ...(waiting.size > 0 && { waiting: listSome([...waiting].sort()) })
+      } satisfies PublishAnswer
+    })
+})
+
+/** A publication as the outcome of its request. */
+const settledOutcome = ({ error, state }: PublicationRecord): Outcome =>
+  state === "pending"
+    ? { outcome: "pending" }
+    : state === "published"
+      ? { outcome: "published" }
+      : { outcome: "failed", ...(error !== null && { message: `${error.message} (${error.code})` }) }
+
+const lineOf = ({ entity_id, message, outcome, title }: MasterRow) =>
+  `${title === undefined || title === "" ? entity_id : title}: ${outcome.replaceAll("_", " ")}${message === undefined ? "" : ` (${message})`}`
+
+/** Waits for the stores, for as long as the listener wants, and puts the outcomes into the rows. */
+const makeFollow = Effect.gen(function* () {
+  const publishing = yield* Publishing
+
+  return (rows: Array<MasterRow>, requested: ReadonlyMap<PublicationId, number>) =>
+    Effect.gen(function* () {
+      const { report, waitMillis } = yield* PublishProgress
+      const open = new Map(requested)
+      let done = 0
+      const tell = (row: MasterRow) => report(++done, rows.length, lineOf(row))
+      const awaited = new Set(waitMillis > 0 ? requested.values() : [])
+      yield* Effect.forEach(
+        rows.filter((_, place) => !awaited.has(place)),
+        tell
+      )
+      if (waitMillis <= 0 || open.size === 0) return
+      const settle = (records: ReadonlyArray<PublicationRecord>) =>
+        Effect.forEach(
+          records.filter(({ id, state }) => state !== "pending" && open.has(id)),
+          (record) => {
+            const place = open.get(record.id) ?? 0
+            open.delete(record.id)
+            const { message: _, ...row } = rows[place] as MasterRow
+            rows[place] = { ...row, ...settledOutcome(record) }
+            return tell(rows[place])
+          },
+          { discard: true }
+        )
+      yield* Effect.timeoutOption(
+        publishing.outcomes([...requested.keys()], (_, records) => settle(records)),
+        Duration.millis(waitMillis)
+      )
+    })
+})
+
+/** Several masters to one channel. One that fails does not stop the others. */
+const makePublishBatch = Effect.gen(function* () {
+  const askOf = yield* makeAsk
+  const catalog = yield* Catalog
+  const follow = yield* makeFollow
+  const stores = yield* Stores
+
+  /** Tells an entity that is not on the channel from one that does not exist. */
+  const whyAbsent = (id: EntityId): Effect.Effect<Outcome, never, CurrentActor> =>
+    Effect.gen(function* () {
+      const kind = yield* catalog.kindOf(id)
+      const { stores } = yield* catalog.get(kind, id)
+      const there = stores.slice(0, maxListed).map(({ store_domain }) => store_domain)
+      return {
+        outcome: "not_on_channel" as const,
+        message: there.length === 0 ? "it is on no channel" : `its channels are ${there.join(", ")}`
+      }
+    }).pipe(Effect.orElseSucceed((): Outcome => ({ outcome: "not_found", message: "no such master" })))
+
+  const refusedRow = (entity_id: EntityId, error: RequestRefusal): Effect.Effect<MasterRow, never, CurrentActor> => {
+    switch (error._tag) {
+      case "NotFound":
+        return Effect.map(whyAbsent(entity_id), (outcome) => ({ entity_id, ...outcome }))
+      case "RevisionConflict":
+        return Effect.succeed({
+          entity_id,
+          draft_revision: error.currentRevision,
+          outcome: "conflict",
+          message: reasonOf(error)
+        })
+      default:
+        return Effect.succeed({ entity_id, outcome: "refused", message: reasonOf(error) })
+    }
+  }
+
+  return (masters: ReadonlyArray<OneVersion>, storeId: StoreId, isDryRun: boolean) =>
+    Effect.gen(function* () {
+      const ask = askOf(isDryRun)
+      const store = (yield* stores.list).find(({ id }) => id === storeId)
+      if (store === undefined) return yield* new NotFound()
+      if (store.platform === "none") return yield* ValidationFailed.at("channel_ids", `${store.domain} ${noPlatform}`)
+      const rows: Array<MasterRow> = []
+      const requested = new Map<PublicationId, number>()
+      const waiting = new Set<EntityId>()
+      for (const { draft_revision, master_id } of masters) {
+        const asked = yield* Effect.either(ask(master_id, storeId, draft_revision))
+        if (Either.isLeft(asked)) {
+          // The account is locked, and nothing was requested before.
+          if (asked.left._tag === "PimLocked" && requested.size === 0) return yield* asked.left
+          rows.push(yield* refusedRow(master_id, asked.left))
+          continue
+        }
+        const { draftRevision, outcome, publicationId, title } = asked.right
+        if (publicationId !== null) requested.set(publicationId, rows.length)
+        for (const id of asked.right.waiting) waiting.add(id)
+        rows.push({ entity_id: master_id, title, draft_revision: draftRevision, ...outcome })
+      }
+      yield* follow(rows, requested)
+      // Those that this batch publishes do not wait.
+      for (const { master_id } of masters) waiting.delete(master_id)
+      return {
+        masters: rows,
+        ...(waiting.size > 0 && { waiting: listSome([...waiting].sort()) })
+      } satisfies PublishAnswer
+    })
+})
+
+/** The program of publish_master_v1, also for dry runs. */
+export const makePublishMasters = Effect.gen(function* () {
+  const publishBatch = yield* makePublishBatch
+  const publishOne = yield* makePublishOne
+
+  return ({
+    payload: { channel_ids, draft_revision, dry_run = false, master_id, masters }
+  }: PublishRequest): Effect.Effect<PublishAnswer, RequestRefusal, CurrentActor> => {
+    const [channel] = channel_ids ?? []
+    if (masters !== undefined && channel !== undefined) return publishBatch(masters, channel, dry_run)
+    // The request's schema allows no other forms.
+    return master_id === undefined || draft_revision === undefined
+      ? Effect.dieMessage("neither one master nor several")
+      : publishOne({ master_id, draft_revision }, channel_ids, dry_run)
+  }
+})
