@@ -39,7 +39,7 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
     execute: (hash) => sql`
       SELECT c.account_id AS "accountId", c.user_id AS "userId", c.client_id AS "clientId",
              client.name AS "clientName", c.redirect_uri AS "redirectUri", c.tier, c.code_challenge AS "codeChallenge",
-             c.resource, c.used_at IS NOT NULL AS used, c.grant_id AS "grantId",
+             c.resource, c.used_at IS NOT NULL AS used, c.grant_id AS "grantId", c.store_ids AS stores, c.confirm_publish AS "confirmPublish",
              c.expires_at <= app_now() OR u.disabled_at IS NOT NULL AS dead
       FROM oauth_code c
       JOIN oauth_client client ON client.id = c.client_id
@@ -71,12 +71,11 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
       ),
     addCode: (accountId, hash, code) =>
       sql`
-        INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource, expires_at)
+        INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource,
+                                store_ids, confirm_publish, expires_at)
         VALUES (${accountId}, decode(${hash}, 'hex'), ${code.userId}, ${code.clientId}, ${code.redirectUri}, ${code.tier},
-                ${code.codeChallenge}, ${code.resource}, app_now() + make_interval(secs => ${lifeSeconds.code}))`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+                ${code.codeChallenge}, ${code.resource}, ${code.stores === null ? null : [...code.stores]}::uuid[], ${code.confirmPublish},
+                app_now() + make_interval(secs => ${lifeSeconds.code}))`.pipe(Effect.asVoid, orDie),
     lockCode: (hash) => orDie(lockCode(hash)),
     spendCode: (accountId, hash, grantId) =>
       sql`

@@ -128,10 +128,11 @@ const endReplayed = (
 const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type"], issue: Issue) => {
   const begin = (codeHash: string, { accountId, ...code }: StoredCode) =>
     Effect.gen(function* () {
-      const { clientId, clientName, redirectUri, resource, tier, userId } = code
+      const { clientId, clientName, confirmPublish, redirectUri, resource, stores, tier, userId } = code
       const id = yield* mintId(ConnectionId)
       const redirectHost = destinationOf(redirectUri)
-      yield* oauth.addGrant(accountId, { id, userId, clientId, clientName, redirectHost, tier, resource })
+      const bounds = { stores, confirmPublish }
+      yield* oauth.addGrant(accountId, { id, userId, clientId, clientName, redirectHost, tier, resource, ...bounds })
       yield* oauth.spendCode(accountId, codeHash, id)
       return yield* issue(accountId, { grantId: id, parentHash: null, accessTier: tier, refreshTier: tier })
     })

@@ -4,13 +4,18 @@ import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server, type Tool }
 import { Context, Effect, Option, Runtime, Schema } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
+import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type Called, makeCalls, tools, toolsByName } from "./Calls.ts"
+import { mustConfirm, unconfirmed } from "./Confirmation.ts"
 import { shown } from "./Vocabulary.ts"
 
 /** Who calls, and the id of the request: what the gate found out, on its way through the SDK. */
 export interface Caller {
   readonly actor: Actor
+  readonly bounds: ConnectionBounds
   readonly requestId: string
+  /** Why the gate lets this call of a tool do nothing, where the answer is a result. Undefined: the tool runs. */
+  readonly refused: Extract<Called, { _tag: "Refused" }> | undefined
   /** The arguments as they were sent: the SDK's own copy of them leaves out what it does not like. */
   readonly args: unknown
 }
@@ -82,7 +87,7 @@ export const makeMcpServer = (baseUrl: string) =>
             _meta: { [errorKey]: { code: called.code, request_id: requestId } }
           }
 
-    const serverFor = ({ actor, answered, args, requestId }: Call) => {
+    const serverFor = ({ actor, answered, args, bounds, refused, requestId }: Call) => {
       const server = new Server(
         { name: "catalog", title: "Catalog", version },
         {
@@ -100,10 +105,16 @@ export const makeMcpServer = (baseUrl: string) =>
             ProtocolErrorCode.InvalidParams,
             `Unknown tool: ${shown(name)}. tools/list names all.`
           )
-        const called = await Runtime.runPromise(runtime)(
-          Effect.provideService(call(derived, args ?? {}, requestId), CurrentActor, actor),
-          { signal: mcpReq.signal }
-        )
+        const refusal = refused ?? (mustConfirm(derived, bounds) ? unconfirmed(baseUrl, args) : undefined)
+        const called =
+          refusal ??
+          (await Runtime.runPromise(runtime)(
+            call(derived, args ?? {}, requestId).pipe(
+              Effect.provideService(CurrentActor, actor),
+              Effect.provideService(CurrentBounds, bounds)
+            ),
+            { signal: mcpReq.signal }
+          ))
         if (called._tag === "Answered") answered(called.json)
         return resultOf(called, requestId)
       })

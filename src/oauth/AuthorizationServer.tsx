@@ -8,7 +8,7 @@ import { type Destination, ForgedDecision } from "../connections/Consents.ts"
 import { type NotForwarded, OAuthRefused } from "../connections/OAuthErrors.ts"
 import { withParameters } from "../connections/RedirectUri.ts"
 import { Registrations } from "../connections/Registrations.ts"
-import { scopeOf, Tier } from "../connections/Tier.ts"
+import { scopeOf, Tier, tierOfQuery } from "../connections/Tier.ts"
 import { formOf, PageRefused, visitorOf } from "../console/Browser.ts"
 import { html, pageHeaders } from "../console/Html.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
@@ -17,9 +17,10 @@ import { page, queryOf } from "../console/Visits.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
 import { addressOf } from "../http/ClientAddress.ts"
+import { splitTarget } from "../http/RequestHead.ts"
 import { type Handler, type Surface, surfaceOf } from "../http/Surface.ts"
 import { anyOrigin, json, preflight, refused, refuseWith, tooMany } from "./Answers.ts"
-import { ConsentPage, consentFields } from "./ConsentPage.tsx"
+import { ConsentPage, chosenStores, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
 
@@ -75,11 +76,15 @@ export const authorizationServer = ({
       const baseUrl = yield* BaseUrl
       const metadata = (body: unknown) => () =>
         Effect.succeed(json(body, { headers: { "cache-control": "public, max-age=300" } }))
+      const resource: Handler = (request) => {
+        const highest = Option.getOrElse(tierOfQuery(splitTarget(request.originalUrl).query), () => Tier.literals[2])
+        return metadata(resourceMetadata(baseUrl, highest))()
+      }
       const preflighted = () => Effect.succeed(preflight)
       return {
-        resource: metadata(resourceMetadata(baseUrl)),
+        resource,
         resourcePreflight: preflighted,
-        resourceAtRoot: metadata(resourceMetadata(baseUrl)),
+        resourceAtRoot: resource,
         resourceAtRootPreflight: preflighted,
         server: metadata(serverMetadata(baseUrl)),
         serverPreflight: preflighted,
@@ -192,7 +197,13 @@ const makeConsentPages = Effect.gen(function* () {
           authorization.decide(visitor, {
             consent: form.get(consentFields.consent) ?? "",
             formToken: form.get(consentFields.formToken) ?? "",
-            tier: isAllowed ? Option.some(tier) : Option.none()
+            allowed: isAllowed
+              ? Option.some({
+                  tier,
+                  stores: chosenStores(form.names),
+                  confirmPublish: form.get(consentFields.confirmPublish) !== undefined
+                })
+              : Option.none()
           }),
           notForwarded
         )

@@ -5,6 +5,7 @@ import { Drafts } from "../drafts/Drafts.ts"
 import type { AttributesUpdate } from "../drafts/DraftWrite.ts"
 import { Drops } from "../drops/Drops.ts"
 import type { EntityKind } from "../model/Attribute.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, type PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { Publishing } from "../publishing/Publishing.ts"
@@ -93,7 +94,10 @@ export const makeConnectorPrograms = Effect.gen(function* () {
           return yield* new RevisionConflict({ entityId: master_id, currentRevision: master.draft_revision })
         const there = new Set(master.stores.map(({ store_id }) => store_id))
         if (channel_ids?.some((id) => !there.has(id))) return yield* new NotFound()
-        const pending = master.stores.flatMap(({ pending_publish, store_id }) => (pending_publish ? [store_id] : []))
+        const bounds = yield* CurrentBounds
+        const pending = master.stores.flatMap(({ pending_publish, store_id }) =>
+          pending_publish && includes(bounds, store_id) ? [store_id] : []
+        )
         const stores: Array<PublishedTo> = []
         for (const store_id of new Set(channel_ids ?? pending)) {
           const asked = yield* Effect.either(publishing.ask(master_id, store_id, draft_revision))

@@ -1,0 +1,9 @@
+-- The stores that a connection is limited to, and whether a person confirms each of its publishes. store_ids is null for a
+-- connection to all stores of the account, also to those that are linked later. It keeps the ids of unlinked stores.
+ALTER TABLE oauth_code
+  ADD COLUMN store_ids       uuid[] CHECK (cardinality(store_ids) > 0),
+  ADD COLUMN confirm_publish boolean NOT NULL DEFAULT false;
+
+ALTER TABLE oauth_grant
+  ADD COLUMN store_ids       uuid[] CHECK (cardinality(store_ids) > 0),
+  ADD COLUMN confirm_publish boolean NOT NULL DEFAULT false;
