@@ -7,3 +7,7 @@ ALTER TABLE oauth_code
 ALTER TABLE oauth_grant
   ADD COLUMN store_ids       uuid[] CHECK (cardinality(store_ids) > 0),
   ADD COLUMN confirm_publish boolean NOT NULL DEFAULT false;
+
+-- A client that is known by the address of a document about it, instead of by a registration. Its row is what the document
+-- said when it was last read.
+ALTER TABLE oauth_client ADD COLUMN metadata_url text UNIQUE;

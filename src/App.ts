@@ -16,6 +16,7 @@ import { Catalog } from "./catalog/Catalog.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
 import { Authorization } from "./connections/Authorization.ts"
+import { ClientDocuments } from "./connections/ClientDocuments.ts"
 import { Connections } from "./connections/Connections.ts"
 import { ConnectionsRepo } from "./connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "./connections/OAuthRepo.ts"
@@ -197,7 +198,12 @@ export const listeningAt = ({ host, port }: AppConfig): string =>
 export const surfaceOf = (
   config: Pick<
     AppConfig,
-    "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "signInFailuresPerAddress" | "trustedProxies"
+    | "allowedOrigins"
+    | "baseUrl"
+    | "clientMetadataHosts"
+    | "registrationsPerHour"
+    | "signInFailuresPerAddress"
+    | "trustedProxies"
   >
 ) =>
   Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
@@ -206,6 +212,7 @@ export const surfaceOf = (
       routes,
       refuseAddress,
       layer: layer.pipe(
+        Layer.provide(ClientDocuments.layer(config.clientMetadataHosts)),
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
         Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
         Layer.provide(BaseUrl.layer(config.baseUrl))

@@ -7,6 +7,7 @@ import type { Store } from "../model/Store.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { type AuthorizationRequest, type Parameters, readAuthorizationRequest } from "./AuthorizationRequest.ts"
+import { isClientAddress, readClientAddress } from "./ClientAddress.ts"
 import { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
 import type { Client } from "./OAuthRecords.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
@@ -82,8 +83,12 @@ const unknownStore = new NotForwarded({
 const isClientId = Schema.is(ClientId)
 const isConsentId = Schema.is(ConsentId)
 
-export const findClient = (oauth: OAuthRepo["Type"], id: string | undefined) =>
-  id !== undefined && isClientId(id) ? oauth.findClient(id) : Effect.succeedNone
+/** The client of a client id: of a registration, or of a document that the authorization endpoint has read. */
+export const findClient = (oauth: OAuthRepo["Type"], id: string | undefined) => {
+  if (id === undefined) return Effect.succeedNone
+  if (isClientId(id)) return oauth.findClient(id)
+  return isClientAddress(id) && Either.isRight(readClientAddress(id)) ? oauth.findClientAt(id) : Effect.succeedNone
+}
 
 /** From the client's request to the merchant's decision. */
 export const makeConsents = Effect.gen(function* () {

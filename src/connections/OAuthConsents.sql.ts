@@ -9,7 +9,16 @@ import { lifeSeconds } from "./TokenLife.ts"
 
 type Consents = Pick<
   Context.Tag.Service<OAuthRepo>,
-  "addClient" | "addCode" | "addConsent" | "decide" | "findClient" | "lockCode" | "lockConsent" | "spendCode"
+  | "addClient"
+  | "addCode"
+  | "addConsent"
+  | "decide"
+  | "findClient"
+  | "findClientAt"
+  | "keepDocument"
+  | "lockCode"
+  | "lockConsent"
+  | "spendCode"
 >
 
 /** Statements of clients, consents and codes. */
@@ -17,7 +26,16 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
   const findClient = SqlSchema.findOne({
     Request: ClientId,
     Result: Client,
-    execute: (id) => sql`SELECT id, name, redirect_uris AS "redirectUris" FROM oauth_client WHERE id = ${id}`
+    execute: (id) => sql`
+      SELECT id, name, redirect_uris AS "redirectUris", metadata_url AS "metadataUrl" FROM oauth_client WHERE id = ${id}`
+  })
+
+  const findClientAt = SqlSchema.findOne({
+    Request: Schema.String,
+    Result: Client,
+    execute: (metadataUrl) => sql`
+      SELECT id, name, redirect_uris AS "redirectUris", metadata_url AS "metadataUrl" FROM oauth_client
+      WHERE metadata_url = ${metadataUrl}`
   })
 
   const lockConsent = SqlSchema.findOne({
@@ -54,7 +72,18 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
         Effect.asVoid,
         orDie
       ),
+    // Its age begins anew, so that the sweep does not delete it before the consent that follows.
+    keepDocument: (id, metadataUrl, { name, redirectUris }) =>
+      sql`
+        INSERT INTO oauth_client (id, name, redirect_uris, metadata_url)
+        VALUES (${id}, ${name}, ${[...redirectUris]}, ${metadataUrl})
+        ON CONFLICT (metadata_url) DO UPDATE
+        SET name = excluded.name, redirect_uris = excluded.redirect_uris, created_at = app_now()`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
     findClient: (id) => orDie(findClient(id)),
+    findClientAt: (metadataUrl) => orDie(findClientAt(metadataUrl)),
     addConsent: (accountId, id, consent) =>
       sql`
         INSERT INTO oauth_request (account_id, id, user_id, session_hash, form_hash, client_id, redirect_uri, state, tier,

@@ -3,9 +3,11 @@ import { ConnectionBounds } from "../model/ConnectionBounds.ts"
 import { AccountId, ClientId, ConnectionId, UserId } from "../model/Ids.ts"
 import { Tier } from "./Tier.ts"
 
-/** A program that registered itself. */
+/** A program that registered itself, or that publishes a document about itself. */
 export const Client = Schema.Struct({
   id: ClientId,
+  /** The address of the document, which is its client id. Null: it registered. */
+  metadataUrl: Schema.NullOr(Schema.String),
   name: Schema.String,
   redirectUris: Schema.Array(Schema.String)
 })

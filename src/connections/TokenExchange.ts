@@ -83,7 +83,8 @@ export const makeTokenExchange = Effect.gen(function* () {
     if (token === undefined) return
     if (!isOfKind("access", token) && !isOfKind("refresh", token)) return
     const found = yield* oauth.findToken(hashOf(token))
-    if (Option.isNone(found) || found.value.clientId !== parameters.get("client_id")) return
+    const client = yield* findClient(oauth, parameters.get("client_id"))
+    if (Option.isNone(found) || Option.isNone(client) || found.value.clientId !== client.value.id) return
     const { accountId, grantId, kind } = found.value
     if (kind === "access") yield* oauth.dropToken(accountId, hashOf(token))
     else yield* connections.end(accountId, grantId, "revoked")

@@ -3,6 +3,7 @@ import { Clock, Effect, Either, Option, Schema } from "effect"
 import { Sessions } from "../access/Sessions.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { parametersOf } from "../connections/AuthorizationRequest.ts"
+import { ClientDocuments } from "../connections/ClientDocuments.ts"
 import { readClientMetadata } from "../connections/ClientMetadata.ts"
 import { type Destination, ForgedDecision } from "../connections/Consents.ts"
 import { type NotForwarded, OAuthRefused } from "../connections/OAuthErrors.ts"
@@ -69,11 +70,12 @@ export const authorizationServer = ({
 }: {
   /** How many proxies in front of the service are trusted to name the address of a client. */
   readonly trustedProxies: number
-}): Surface<Authorization | BaseUrl | Registrations | Sessions> =>
+}): Surface<Authorization | BaseUrl | ClientDocuments | Registrations | Sessions> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {
       const baseUrl = yield* BaseUrl
+      const { isSupported } = yield* ClientDocuments
       const metadata = (body: unknown) => () =>
         Effect.succeed(json(body, { headers: { "cache-control": "public, max-age=300" } }))
       const resource: Handler = (request) => {
@@ -86,7 +88,7 @@ export const authorizationServer = ({
         resourcePreflight: preflighted,
         resourceAtRoot: resource,
         resourceAtRootPreflight: preflighted,
-        server: metadata(serverMetadata(baseUrl)),
+        server: metadata(serverMetadata(baseUrl, isSupported)),
         serverPreflight: preflighted,
         registerPreflight: preflighted,
         tokenPreflight: preflighted,
@@ -142,6 +144,7 @@ const makeClientEndpoints = (trustedProxies: number) =>
 /** Pages that a browser shows: the consent page and its decision. */
 const makeConsentPages = Effect.gen(function* () {
   const authorization = yield* Authorization
+  const documents = yield* ClientDocuments
   const sessions = yield* Sessions
   const baseUrl = yield* BaseUrl
 
@@ -163,7 +166,10 @@ const makeConsentPages = Effect.gen(function* () {
   return {
     authorize: page((request) =>
       Effect.gen(function* () {
-        const checked = yield* Effect.mapError(authorization.check(queryOf(request), baseUrl), notForwarded)
+        const parameters = queryOf(request)
+        const checked = yield* documents
+          .admit(parameters)
+          .pipe(Effect.zipRight(authorization.check(parameters, baseUrl)), Effect.mapError(notForwarded))
         if (checked._tag === "SentBack") {
           const { code, description } = checked.refused
           return answerClient(checked, { error: code, error_description: description })

@@ -82,6 +82,16 @@ export const ConsentPage = ({
             <br />
             <code>{redirectUri}</code>
           </dd>
+          {client.metadataUrl !== null && (
+            <>
+              <dt>Described at</dt>
+              <dd>
+                <strong>{destinationOf(client.metadataUrl)}</strong>
+                <br />
+                <code>{client.metadataUrl}</code>
+              </dd>
+            </>
+          )}
           <dt>Account</dt>
           <dd>{visitor.accountName}</dd>
           <dt>Signed in as</dt>

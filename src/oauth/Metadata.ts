@@ -18,8 +18,8 @@ export const resourceMetadata = (baseUrl: string, highest: Tier) => ({
   resource_documentation: `${baseUrl}${documentationPath}`
 })
 
-/** RFC 8414. */
-export const serverMetadata = (baseUrl: string) => ({
+/** RFC 8414. `documents`: whether client ids can be addresses of documents. */
+export const serverMetadata = (baseUrl: string, documents: boolean) => ({
   issuer: baseUrl,
   authorization_endpoint: `${baseUrl}${oauthPaths.authorize}`,
   token_endpoint: `${baseUrl}${oauthPaths.token}`,
@@ -33,5 +33,6 @@ export const serverMetadata = (baseUrl: string) => ({
   revocation_endpoint_auth_methods_supported: ["none"],
   code_challenge_methods_supported: ["S256"],
   authorization_response_iss_parameter_supported: true,
+  ...(documents && { client_id_metadata_document_supported: true }),
   service_documentation: `${baseUrl}${documentationPath}`
 })
