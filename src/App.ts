@@ -16,12 +16,12 @@ import { Catalog } from "./catalog/Catalog.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
 import { Authorization } from "./connections/Authorization.ts"
+import { ClientDocuments } from "./connections/ClientDocuments.ts"
 import { Connections } from "./connections/Connections.ts"
 import { ConnectionsRepo } from "./connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "./connections/OAuthRepo.ts"
 import { Registrations } from "./connections/Registrations.ts"
 import { pages } from "./console/Console.ts"
-import { paths } from "./console/Paths.ts"
 import * as Database from "./database/Database.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
 import { LeasesRepo } from "./database/LeasesRepo.ts"
@@ -198,24 +198,27 @@ export const listeningAt = ({ host, port }: AppConfig): string =>
 export const surfaceOf = (
   config: Pick<
     AppConfig,
-    "allowedOrigins" | "baseUrl" | "registrationsPerHour" | "signInFailuresPerAddress" | "trustedProxies"
+    | "allowedOrigins"
+    | "baseUrl"
+    | "clientMetadataHosts"
+    | "registrationsPerHour"
+    | "signInFailuresPerAddress"
+    | "trustedProxies"
   >
 ) =>
-  Effect.map(
-    makeMcpSurface({ allowedOrigins: config.allowedOrigins, connectionsPath: paths.connections }),
-    (connector) => {
-      const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
-      return {
-        routes,
-        refuseAddress,
-        layer: layer.pipe(
-          Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
-          Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
-          Layer.provide(BaseUrl.layer(config.baseUrl))
-        )
-      } satisfies Surface<unknown>
-    }
-  )
+  Effect.map(makeMcpSurface({ allowedOrigins: config.allowedOrigins }), (connector) => {
+    const { layer, refuseAddress, routes } = beside(beside(pages(config), authorizationServer(config)), connector)
+    return {
+      routes,
+      refuseAddress,
+      layer: layer.pipe(
+        Layer.provide(ClientDocuments.layer(config.clientMetadataHosts)),
+        Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),
+        Layer.provide(SignIns.layer({ failuresPerAddress: config.signInFailuresPerAddress })),
+        Layer.provide(BaseUrl.layer(config.baseUrl))
+      )
+    } satisfies Surface<unknown>
+  })
 
 /** Every surface, over the services. */
 export const serverOf = (config: AppConfig) =>

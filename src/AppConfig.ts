@@ -1,3 +1,4 @@
+import { isIP } from "node:net"
 import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } from "effect"
 import type { BudgetSizes } from "./budgets/RateBudget.ts"
 import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./database/Deadlines.ts"
@@ -63,6 +64,11 @@ export interface AppConfig {
   readonly lookUpPatience: Duration.Duration
   /** REGISTRATIONS_PER_HOUR: clients that one address may register. Default 100. */
   readonly registrationsPerHour: number
+  /**
+   * OAUTH_CLIENT_METADATA_HOSTS: hosts whose documents about OAuth clients are fetched and accepted in place of a
+   * registration, comma-separated, each with its port if that is not 443. Default: none.
+   */
+  readonly clientMetadataHosts: ReadonlyArray<string>
   /** SIGN_IN_FAILURES_PER_ADDRESS: failed sign-ins that one address may make in 15 minutes. Default 50. */
   readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
@@ -141,6 +147,13 @@ const isBaseUrl = (value: string) => {
 
 /** Scheme, host and port, as browsers send them. */
 const isOrigin = (value: string) => isUrl(["http:", "https:"])(value) && new URL(value).origin === value
+
+/** A name of a host, with its port if it is not 443, as `URL` writes it; no address. */
+const isHostName = (value: string) =>
+  URL.canParse(`https://${value}/`) &&
+  new URL(`https://${value}/`).host === value &&
+  !value.startsWith("[") &&
+  isIP(new URL(`https://${value}/`).hostname) === 0
 
 const secret = (name: string, message: string, validation: (value: string) => boolean) =>
   Config.string(name).pipe(Config.validate({ message, validation }), Config.map(Redacted.make), Config.option)
@@ -239,6 +252,14 @@ const settings: Config.Config<AppConfig> = Config.all({
     100,
     "must be a whole number of registrations, 1 to 999999999",
     (value) => value >= 1
+  ),
+  clientMetadataHosts: Config.string("OAUTH_CLIENT_METADATA_HOSTS").pipe(
+    Config.validate({
+      message: "must be names of hosts such as agent.example or agent.example:8443, separated by commas",
+      validation: (list) => listedIn(list).every(isHostName)
+    }),
+    Config.map(listedIn),
+    Config.withDefault([])
   ),
   signInFailuresPerAddress: wholeNumber(
     "SIGN_IN_FAILURES_PER_ADDRESS",

@@ -1,6 +1,6 @@
-import { Either } from "effect"
+import { Either, Option } from "effect"
 import { OAuthRefused } from "./OAuthErrors.ts"
-import { type Tier, tierOfScope } from "./Tier.ts"
+import { shortName, type Tier, tierOfQuery, tierOfScope } from "./Tier.ts"
 
 /** The parameters of a query or a form. */
 export interface Parameters {
@@ -48,16 +48,22 @@ const withoutSlashes = (path: string) => path.replace(/\/{1,64}$/, "")
 /** The address of the MCP server. */
 export const resourceOf = (baseUrl: string): string => `${baseUrl}/mcp`
 
+/** An address of the MCP server that allows this tier at most. */
+export const resourceUpTo = (baseUrl: string, tier: Tier): string =>
+  tier === "pim:publish" ? resourceOf(baseUrl) : `${resourceOf(baseUrl)}?tier=${shortName(tier)}`
+
 /**
- * The requested resource (RFC 8707). The service's address with and without `/mcp`, and no resource at all, mean the same;
- * trailing slashes and the case of the host do not matter.
+ * The requested resource (RFC 8707). The service's address with and without `/mcp`, also with a tier in its query, and no
+ * resource at all, mean the same; trailing slashes and the case of the host do not matter.
  */
 export const readResource = (requested: string | undefined, baseUrl: string): Either.Either<string, OAuthRefused> => {
   const resource = resourceOf(baseUrl)
   if (requested === undefined) return Either.right(resource)
   const plain = (address: string) => {
     const { hash, origin, password, pathname, search, username } = new URL(address)
-    return hash + search + username + password === "" ? origin + withoutSlashes(pathname) : undefined
+    return hash + username + password === "" && Option.isSome(tierOfQuery(search))
+      ? origin + withoutSlashes(pathname)
+      : undefined
   }
   const found = URL.canParse(requested) ? plain(requested) : undefined
   return found !== undefined && (found === plain(resource) || found === plain(baseUrl))

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { ConnectionBounds } from "../model/ConnectionBounds.ts"
 import { AccountId, ConnectionId, UserId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Tier } from "./Tier.ts"
@@ -26,6 +27,9 @@ export const Connection = Schema.Struct({
   /** The host that received the code, or the scheme of a program on the user's machine. */
   redirectHost: Schema.String,
   tier: Tier,
+  /** Domains of the only stores that it can use, in order. Null: all stores, also those that are linked later. */
+  storeDomains: Schema.NullOr(Schema.Array(Schema.String)),
+  confirmPublish: ConnectionBounds.fields.confirmPublish,
   /** E-mail of the user who consented. */
   userEmail: Schema.String,
   createdAt: Timestamp,
@@ -45,6 +49,7 @@ export const ConnectionCredential = Schema.Struct({
   clientName: Schema.String,
   /** The tier of the token. It can be lower than the connection's. */
   tier: Tier,
+  ...ConnectionBounds.fields,
   /** The account's version when the token was looked up. */
   accountVersion: Schema.Number,
   /** Whether no use of the connection is recorded in this minute yet. */

@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, type ConnectionId } from "../model/Ids.ts"
+import { AccountId, type ConnectionId, type StoreId } from "../model/Ids.ts"
 import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
 
 /** Connections as merchants see them, and the look-up of access tokens. Only in a database: there is no in-memory layer. */
@@ -20,6 +20,15 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
     readonly recordUse: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void>
     /** All connections, also ended ones, newest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
+    /**
+     * The stores that a connection limited to `stores` cannot use, and those of `candidates` that are entities on such stores
+     * alone.
+     */
+    readonly outside: (
+      accountId: AccountId,
+      stores: ReadonlyArray<StoreId>,
+      candidates: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlySet<string>>
     /** Ends a connection. An ended one keeps its first end. False: the account has no such connection. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
     /**
@@ -44,7 +53,8 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
       const findCredentials = (hashes: ReadonlyArray<string>) =>
         direct(sql`
           SELECT encode(t.hash, 'hex') AS hash, g.resource, t.account_id AS "accountId", g.id AS "connectionId",
-                 g.user_id AS "userId", g.client_name AS "clientName", t.tier, a.version AS "accountVersion",
+                 g.user_id AS "userId", g.client_name AS "clientName", t.tier, g.store_ids AS stores,
+                 g.confirm_publish AS "confirmPublish", a.version AS "accountVersion",
                  g.last_used_at IS NULL OR g.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
           FROM oauth_token t
           JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
@@ -61,6 +71,12 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
         Result: Connection,
         execute: (accountId) => sql`
           SELECT g.id, g.client_name AS "clientName", g.redirect_host AS "redirectHost", g.tier, u.email AS "userEmail",
+                 g.confirm_publish AS "confirmPublish",
+                 CASE WHEN g.store_ids IS NOT NULL THEN ARRAY(
+                   SELECT s.domain FROM store s
+                   WHERE s.account_id = g.account_id AND s.id = ANY (g.store_ids)
+                   ORDER BY s.domain COLLATE "C", s.id
+                 ) END AS "storeDomains",
                  rfc3339(g.created_at) AS "createdAt", rfc3339(g.last_used_at) AS "lastUsedAt",
                  rfc3339(coalesce(l.lapsed_at, g.ended_at)) AS "endedAt",
                  CASE WHEN l.lapsed_at IS NULL THEN g.end_reason ELSE 'expired' END AS "endReason"
@@ -82,6 +98,17 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
             WHERE account_id = ${accountId} AND id = ${id}
               AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', app_now()))`.pipe(Effect.asVoid, orDie),
         list: (accountId) => orDie(list(accountId)),
+        outside: (accountId, stores, candidates) =>
+          sql<{ id: string }>`
+            SELECT s.id FROM store s
+            WHERE s.account_id = ${accountId} AND s.id <> ALL (${[...stores]}::uuid[])
+            UNION ALL
+            SELECT e.id FROM entity e
+            WHERE e.account_id = ${accountId} AND e.id = ANY (${[...candidates]}::uuid[])
+              AND e.store_ids <> '{}' AND NOT e.store_ids && ${[...stores]}::uuid[]`.pipe(
+            Effect.map((rows) => new Set(rows.map(({ id }) => id))),
+            orDie
+          ),
         end: (accountId, id, reason) =>
           sql`
             UPDATE oauth_grant

@@ -2,9 +2,12 @@ import { Effect, Either, Option, Schema } from "effect"
 import { hashOf, mintSecret } from "../access/Secrets.ts"
 import type { SignedIn } from "../access/User.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { ClientId, ConsentId } from "../model/Ids.ts"
+import { type AccountId, ClientId, ConsentId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
 import { mintId } from "../runtime/Identifiers.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
 import { type AuthorizationRequest, type Parameters, readAuthorizationRequest } from "./AuthorizationRequest.ts"
+import { isClientAddress, readClientAddress } from "./ClientAddress.ts"
 import { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
 import type { Client } from "./OAuthRecords.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
@@ -37,13 +40,22 @@ export interface Consent {
   readonly formToken: string
   /** The highest tier that can be chosen. */
   readonly highest: Tier
+  /** The stores that the connection can be limited to. */
+  readonly stores: ReadonlyArray<Store>
 }
 
-/** The merchant's decision. `tier`: the chosen one; none: Deny. */
+/** What the merchant allows. `stores`: ids of the only ones that the connection can use; empty: all. */
+export interface Allowed {
+  readonly tier: Tier
+  readonly stores: ReadonlyArray<string>
+  readonly confirmPublish: boolean
+}
+
+/** The merchant's decision. `allowed`, none: Deny. */
 export interface Decision {
   readonly consent: string
   readonly formToken: string
-  readonly tier: Option.Option<Tier>
+  readonly allowed: Option.Option<Allowed>
 }
 
 /** The answer to the client: a code, or a refusal. */
@@ -64,16 +76,35 @@ const staleConsent = new NotForwarded({
   message: "This page was used already, or is older than ten minutes. Start again from the program that sent you."
 })
 
+const unknownStore = new NotForwarded({
+  message: "A store that you chose is no longer linked. Start again from the program that sent you."
+})
+
 const isClientId = Schema.is(ClientId)
 const isConsentId = Schema.is(ConsentId)
 
-export const findClient = (oauth: OAuthRepo["Type"], id: string | undefined) =>
-  id !== undefined && isClientId(id) ? oauth.findClient(id) : Effect.succeedNone
+/** The client of a client id: of a registration, or of a document that the authorization endpoint has read. */
+export const findClient = (oauth: OAuthRepo["Type"], id: string | undefined) => {
+  if (id === undefined) return Effect.succeedNone
+  if (isClientId(id)) return oauth.findClient(id)
+  return isClientAddress(id) && Either.isRight(readClientAddress(id)) ? oauth.findClientAt(id) : Effect.succeedNone
+}
 
 /** From the client's request to the merchant's decision. */
 export const makeConsents = Effect.gen(function* () {
   const oauth = yield* OAuthRepo
+  const linked = yield* StoresRepo
   const transaction = yield* Transaction
+
+  /** The limits that the merchant chose. A store that is not linked is refused: left out, it could mean all stores. */
+  const boundsOf = Effect.fnUntraced(function* (accountId: AccountId, allowed: Decision["allowed"]) {
+    const given = Option.match(allowed, { onNone: () => [], onSome: ({ stores }) => stores })
+    const confirmPublish = Option.exists(allowed, (each) => each.confirmPublish)
+    if (given.length === 0) return { stores: null, confirmPublish }
+    const stores = (yield* linked.list(accountId)).map(({ id }) => id).filter((id) => given.includes(id))
+    if (stores.length < given.length) return yield* unknownStore
+    return { stores, confirmPublish }
+  })
 
   /** Finds the client, and the redirect URI for its code: the requested one, or the only registered one. */
   const trust = Effect.fnUntraced(function* (parameters: Parameters) {
@@ -123,12 +154,12 @@ export const makeConsents = Effect.gen(function* () {
       codeChallenge: request.codeChallenge,
       resource: request.resource
     })
-    return { id, formToken, highest }
+    return { id, formToken, highest, stores: yield* linked.list(signedIn.accountId) }
   })
 
   const decide = Effect.fn("Authorization.decide")(function* (
     signedIn: SignedIn,
-    { consent, formToken, tier }: Decision
+    { allowed, consent, formToken }: Decision
   ) {
     if (!isConsentId(consent)) return yield* forged
     const code = yield* mintSecret("code")
@@ -137,15 +168,16 @@ export const makeConsents = Effect.gen(function* () {
       const stored = yield* Effect.mapError(yield* oauth.lockConsent(accountId, consent), () => forged)
       if (stored.sessionHash !== signedIn.sessionHash || stored.formHash !== hashOf(formToken)) return yield* forged
       if (stored.decided || stored.expired) return yield* staleConsent
+      const bounds = yield* boundsOf(accountId, allowed)
       yield* oauth.decide(accountId, consent)
       const { clientId, codeChallenge, redirectUri, resource, userId } = stored
       const destination = { redirectUri, state: stored.state ?? undefined }
-      if (Option.isNone(tier)) {
+      if (Option.isNone(allowed)) {
         const denied = OAuthRefused.because("access_denied", "The merchant did not consent.")
         return { ...destination, outcome: Either.left(denied) }
       }
-      const chosen = lower(tier.value, stored.tier)
-      const terms = { userId, clientId, redirectUri, codeChallenge, resource, tier: chosen }
+      const tier = lower(allowed.value.tier, stored.tier)
+      const terms = { userId, clientId, redirectUri, codeChallenge, resource, tier, ...bounds }
       yield* oauth.addCode(accountId, hashOf(code), terms)
       return { ...destination, outcome: Either.right(code) }
     }).pipe(transaction.run)

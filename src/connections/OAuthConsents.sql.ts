@@ -9,7 +9,16 @@ import { lifeSeconds } from "./TokenLife.ts"
 
 type Consents = Pick<
   Context.Tag.Service<OAuthRepo>,
-  "addClient" | "addCode" | "addConsent" | "decide" | "findClient" | "lockCode" | "lockConsent" | "spendCode"
+  | "addClient"
+  | "addCode"
+  | "addConsent"
+  | "decide"
+  | "findClient"
+  | "findClientAt"
+  | "keepDocument"
+  | "lockCode"
+  | "lockConsent"
+  | "spendCode"
 >
 
 /** Statements of clients, consents and codes. */
@@ -17,7 +26,16 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
   const findClient = SqlSchema.findOne({
     Request: ClientId,
     Result: Client,
-    execute: (id) => sql`SELECT id, name, redirect_uris AS "redirectUris" FROM oauth_client WHERE id = ${id}`
+    execute: (id) => sql`
+      SELECT id, name, redirect_uris AS "redirectUris", metadata_url AS "metadataUrl" FROM oauth_client WHERE id = ${id}`
+  })
+
+  const findClientAt = SqlSchema.findOne({
+    Request: Schema.String,
+    Result: Client,
+    execute: (metadataUrl) => sql`
+      SELECT id, name, redirect_uris AS "redirectUris", metadata_url AS "metadataUrl" FROM oauth_client
+      WHERE metadata_url = ${metadataUrl}`
   })
 
   const lockConsent = SqlSchema.findOne({
@@ -39,7 +57,7 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
     execute: (hash) => sql`
       SELECT c.account_id AS "accountId", c.user_id AS "userId", c.client_id AS "clientId",
              client.name AS "clientName", c.redirect_uri AS "redirectUri", c.tier, c.code_challenge AS "codeChallenge",
-             c.resource, c.used_at IS NOT NULL AS used, c.grant_id AS "grantId",
+             c.resource, c.used_at IS NOT NULL AS used, c.grant_id AS "grantId", c.store_ids AS stores, c.confirm_publish AS "confirmPublish",
              c.expires_at <= app_now() OR u.disabled_at IS NOT NULL AS dead
       FROM oauth_code c
       JOIN oauth_client client ON client.id = c.client_id
@@ -54,7 +72,18 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
         Effect.asVoid,
         orDie
       ),
+    // Its age begins anew, so that the sweep does not delete it before the consent that follows.
+    keepDocument: (id, metadataUrl, { name, redirectUris }) =>
+      sql`
+        INSERT INTO oauth_client (id, name, redirect_uris, metadata_url)
+        VALUES (${id}, ${name}, ${[...redirectUris]}, ${metadataUrl})
+        ON CONFLICT (metadata_url) DO UPDATE
+        SET name = excluded.name, redirect_uris = excluded.redirect_uris, created_at = app_now()`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
     findClient: (id) => orDie(findClient(id)),
+    findClientAt: (metadataUrl) => orDie(findClientAt(metadataUrl)),
     addConsent: (accountId, id, consent) =>
       sql`
         INSERT INTO oauth_request (account_id, id, user_id, session_hash, form_hash, client_id, redirect_uri, state, tier,
@@ -71,12 +100,11 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
       ),
     addCode: (accountId, hash, code) =>
       sql`
-        INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource, expires_at)
+        INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource,
+                                store_ids, confirm_publish, expires_at)
         VALUES (${accountId}, decode(${hash}, 'hex'), ${code.userId}, ${code.clientId}, ${code.redirectUri}, ${code.tier},
-                ${code.codeChallenge}, ${code.resource}, app_now() + make_interval(secs => ${lifeSeconds.code}))`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+                ${code.codeChallenge}, ${code.resource}, ${code.stores === null ? null : [...code.stores]}::uuid[], ${code.confirmPublish},
+                app_now() + make_interval(secs => ${lifeSeconds.code}))`.pipe(Effect.asVoid, orDie),
     lockCode: (hash) => orDie(lockCode(hash)),
     spendCode: (accountId, hash, grantId) =>
       sql`

@@ -1,10 +1,13 @@
 import { Schema } from "effect"
+import { ConnectionBounds } from "../model/ConnectionBounds.ts"
 import { AccountId, ClientId, ConnectionId, UserId } from "../model/Ids.ts"
 import { Tier } from "./Tier.ts"
 
-/** A program that registered itself. */
+/** A program that registered itself, or that publishes a document about itself. */
 export const Client = Schema.Struct({
   id: ClientId,
+  /** The address of the document, which is its client id. Null: it registered. */
+  metadataUrl: Schema.NullOr(Schema.String),
   name: Schema.String,
   redirectUris: Schema.Array(Schema.String)
 })
@@ -36,11 +39,12 @@ export const StoredConsent = Schema.Struct({
 })
 export type StoredConsent = typeof StoredConsent.Type
 
-export const Code = Schema.Struct(terms)
+/** What the merchant allowed: the chosen tier, and the limits of the connection. */
+export const Code = Schema.Struct({ ...terms, ...ConnectionBounds.fields })
 export type Code = typeof Code.Type
 
 export const StoredCode = Schema.Struct({
-  ...terms,
+  ...Code.fields,
   accountId: AccountId,
   clientName: Schema.String,
   used: Schema.Boolean,
@@ -72,7 +76,7 @@ export const StoredToken = Schema.Struct({
 })
 export type StoredToken = typeof StoredToken.Type
 
-export interface NewGrant {
+export interface NewGrant extends ConnectionBounds {
   readonly id: ConnectionId
   readonly userId: UserId
   readonly clientId: ClientId

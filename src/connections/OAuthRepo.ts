@@ -24,7 +24,14 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
   OAuthRepo,
   {
     readonly addClient: (id: ClientId, client: Pick<ClientMetadata, "name" | "redirectUris">) => Effect.Effect<void>
+    /** Stores a client by the address of a document about it, or what the document says now. `id`: of a new client. */
+    readonly keepDocument: (
+      id: ClientId,
+      metadataUrl: string,
+      client: Pick<ClientMetadata, "name" | "redirectUris">
+    ) => Effect.Effect<void>
     readonly findClient: (id: ClientId) => Effect.Effect<Option.Option<Client>>
+    readonly findClientAt: (metadataUrl: string) => Effect.Effect<Option.Option<Client>>
     readonly addConsent: (accountId: AccountId, id: ConsentId, consent: PendingConsent) => Effect.Effect<void>
     /** Locks the row until the transaction ends. */
     readonly lockConsent: (accountId: AccountId, id: ConsentId) => Effect.Effect<Option.Option<StoredConsent>>

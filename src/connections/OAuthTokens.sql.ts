@@ -78,9 +78,14 @@ export const makeTokenStatements = (
   return {
     addGrant: (accountId, grant) =>
       sql`
-        INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
+        INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource,
+                                 store_ids, confirm_publish)
         VALUES (${accountId}, ${grant.id}, ${grant.userId}, ${grant.clientId}, ${grant.clientName},
-                ${grant.redirectHost}, ${grant.tier}, ${grant.resource})`.pipe(Effect.asVoid, orDie),
+                ${grant.redirectHost}, ${grant.tier}, ${grant.resource},
+                ${grant.stores === null ? null : [...grant.stores]}::uuid[], ${grant.confirmPublish})`.pipe(
+        Effect.asVoid,
+        orDie
+      ),
     addTokens: (accountId, tokens) =>
       addTokens({ accountId, ...tokens }).pipe(
         Effect.map(({ lifeSeconds }) => lifeSeconds),

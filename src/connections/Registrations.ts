@@ -32,7 +32,7 @@ export class Registrations extends Context.Tag("catalog/Registrations")<
             if (retryAfterSeconds > 0) return yield* new TooManyRegistrations({ retryAfterSeconds })
             const id = yield* mintId(ClientId)
             yield* oauth.addClient(id, { name, redirectUris })
-            return { id, name, redirectUris }
+            return { id, name, redirectUris, metadataUrl: null }
           })
         }
       })

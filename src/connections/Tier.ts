@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 
 /** Permissions of a connection, lowest first. Each tier includes the ones before it. */
 export const Tier = Schema.Literal("pim:read", "pim:write", "pim:publish")
@@ -13,6 +13,21 @@ export const covers = (tier: Tier, needed: Tier): boolean => rank(tier) >= rank(
 export const upTo = (tier: Tier): ReadonlyArray<Tier> => Tier.literals.slice(0, rank(tier) + 1)
 
 export const lower = (one: Tier, other: Tier): Tier => (covers(one, other) ? other : one)
+
+/** A tier in one word, as addresses and tool descriptions name it. */
+export const shortName = (tier: Tier): string => tier.slice("pim:".length)
+
+/**
+ * The highest tier that an address of the connector allows: its query may have `tier=read`, `tier=write` or `tier=publish`.
+ * Without a query: all tiers. None: any other query.
+ */
+export const tierOfQuery = (query: string): Option.Option<Tier> => {
+  const given = [...new URLSearchParams(query)]
+  const [name, word] = given[0] ?? ["tier", "publish"]
+  return given.length > 1 || name !== "tier"
+    ? Option.none()
+    : Option.fromNullable(Tier.literals.find((tier) => shortName(tier) === word))
+}
 
 /** A tier as an OAuth scope: every scope that it includes. */
 export const scopeOf = (tier: Tier): string => upTo(tier).join(" ")

@@ -83,7 +83,8 @@ export const makeTokenExchange = Effect.gen(function* () {
     if (token === undefined) return
     if (!isOfKind("access", token) && !isOfKind("refresh", token)) return
     const found = yield* oauth.findToken(hashOf(token))
-    if (Option.isNone(found) || found.value.clientId !== parameters.get("client_id")) return
+    const client = yield* findClient(oauth, parameters.get("client_id"))
+    if (Option.isNone(found) || Option.isNone(client) || found.value.clientId !== client.value.id) return
     const { accountId, grantId, kind } = found.value
     if (kind === "access") yield* oauth.dropToken(accountId, hashOf(token))
     else yield* connections.end(accountId, grantId, "revoked")
@@ -128,10 +129,11 @@ const endReplayed = (
 const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type"], issue: Issue) => {
   const begin = (codeHash: string, { accountId, ...code }: StoredCode) =>
     Effect.gen(function* () {
-      const { clientId, clientName, redirectUri, resource, tier, userId } = code
+      const { clientId, clientName, confirmPublish, redirectUri, resource, stores, tier, userId } = code
       const id = yield* mintId(ConnectionId)
       const redirectHost = destinationOf(redirectUri)
-      yield* oauth.addGrant(accountId, { id, userId, clientId, clientName, redirectHost, tier, resource })
+      const bounds = { stores, confirmPublish }
+      yield* oauth.addGrant(accountId, { id, userId, clientId, clientName, redirectHost, tier, resource, ...bounds })
       yield* oauth.spendCode(accountId, codeHash, id)
       return yield* issue(accountId, { grantId: id, parentHash: null, accessTier: tier, refreshTier: tier })
     })

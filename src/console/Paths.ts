@@ -1,9 +1,13 @@
 import type { HealthSection } from "../health/Health.ts"
 import type { StoreId } from "../model/Ids.ts"
+import { pagePaths } from "../http/PagePaths.ts"
 import { stylesheetPath } from "./Style.ts"
+
+export { pageOf } from "../http/PagePaths.ts"
 
 /** Paths of the pages. */
 export const paths = {
+  ...pagePaths,
   home: "/",
   health: "/data-health",
   scanHealth: "/data-health/scan",
@@ -15,21 +19,16 @@ export const paths = {
   signIn: "/sign-in",
   signOut: "/sign-out",
   setPassword: "/set-password",
-  stores: "/stores",
   refreshStore: "/stores/refresh",
   publishStore: "/stores/publish",
   imports: "/imports",
-  import: "/import",
   decideConflicts: "/import/decide",
   decideAllConflicts: "/import/decide-all",
   acceptImport: "/import/accept",
   discardImport: "/import/discard",
-  entities: "/entities",
-  entity: "/entity",
   publishEntity: "/entity/publish",
   keys: "/settings/keys",
   revokeKey: "/settings/keys/revoke",
-  connections: "/settings/connections",
   disconnect: "/settings/connections/disconnect",
   disconnectAll: "/settings/connections/disconnect-all",
   stylesheet: stylesheetPath
@@ -45,10 +44,6 @@ export const sections: ReadonlyArray<{ readonly name: string; readonly path: str
   { name: "Connections", path: paths.connections },
   { name: "API keys", path: paths.keys }
 ]
-
-/** The page of one record. */
-export const pageOf = (path: typeof paths.import | typeof paths.entity, id: string): string =>
-  `${path}?${new URLSearchParams({ id })}`
 
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`

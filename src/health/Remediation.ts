@@ -5,6 +5,7 @@ import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import type { PimLocked } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
@@ -68,10 +69,11 @@ export class Remediation extends Context.Tag("catalog/Remediation")<
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
 
-      /** The comparison of a divergence scan that begins now. */
+      /** The comparison of a divergence scan that begins now, among the stores that the caller can use. */
       const comparison = Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
-        const linked = yield* stores.list(accountId)
+        const bounds = yield* CurrentBounds
+        const linked = (yield* stores.list(accountId)).filter(({ id }) => includes(bounds, id))
         const { divergence } = yield* health.rules(accountId)
         return { stores: new Map(linked.map((store) => [store.id, store])), rules: divergence }
       })

@@ -207,6 +207,14 @@ export const decideFills =
 
 const emptyHint = (type: string) => (type === "html" ? "it needs text or an image" : "it needs more than white space")
 
+/** An entity as the stores of a comparison have it. */
+const onStores = (aggregate: Aggregate | undefined, { stores }: Comparison): Aggregate | undefined =>
+  aggregate && {
+    ...aggregate,
+    storeIds: aggregate.storeIds.filter((id) => stores.has(id)),
+    versions: aggregate.versions.filter(({ storeId }) => stores.has(storeId))
+  }
+
 const nowhere = StoreId.make(nilUuid)
 
 const severalGroups = (by: ComparedBy) =>
@@ -227,7 +235,7 @@ export const decideReconciles =
     const working = new Working(kind, rules, locked)
     const results = operations.map((operation): ReconcileResult => {
       const { entity_id, field, store_id, winner_store_id } = operation
-      const aggregate = working.find(entity_id)
+      const aggregate = onStores(working.find(entity_id), comparison)
       const target = {
         entity_id,
         store_id: store_id ?? winner_store_id ?? [...(aggregate?.storeIds ?? [])].sort()[0] ?? nowhere

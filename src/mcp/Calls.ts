@@ -7,6 +7,7 @@ import { Cursors } from "../catalog/Cursors.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
 import { CurrentActor } from "../model/Actor.ts"
+import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId } from "../model/Ids.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
@@ -14,6 +15,7 @@ import { Programs } from "../programs/Programs.ts"
 import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf } from "./Answers.ts"
 import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
+import { type BoundedCall, makeStoreBounds } from "./StoreBounds.ts"
 import { type Asked, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
 import { type FindUnset, makeFindUnset } from "./UnsetKeys.ts"
 import { chooseKeyed } from "./Vocabulary.ts"
@@ -58,6 +60,7 @@ export const makeCalls = Effect.gen(function* () {
   } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
   const findUnset = yield* makeFindUnset
+  const boundTo = yield* makeStoreBounds
 
   const run = (derived: DerivedTool, request: ToolRequest) =>
     Effect.map(
@@ -146,17 +149,30 @@ export const makeCalls = Effect.gen(function* () {
       : answer
   }
 
+  /** The call of a tool; its answers and refusals may name substitutes of ids that its connection cannot see. */
+  const carryOut = (derived: DerivedTool, args: unknown, bounded: Omit<BoundedCall, "restore">, requestId: string) =>
+    Either.match(derived.decode(bounded.args), {
+      onLeft: (misfit) => Effect.succeed(refused(derived, args, misfit)),
+      onRight: (asked) => {
+        const choose = chosenBy(derived, asked, findUnset)
+        return answerOf(derived, asked, (answer) => Effect.flatMap(bounded.cut(answer), choose)).pipe(
+          Effect.map((json): Called => ({ _tag: "Answered", json })),
+          Effect.catchAllCause(failed(derived, args, requestId))
+        )
+      }
+    })
+
   return (derived: DerivedTool, args: unknown, requestId: string): Effect.Effect<Called, never, CurrentActor> =>
-    Effect.suspend(() =>
-      Either.match(derived.decode(args), {
-        onLeft: (misfit) => Effect.succeed(refused(derived, args, misfit)),
-        onRight: (asked) =>
-          answerOf(derived, asked, chosenBy(derived, asked, findUnset)).pipe(
-            Effect.map((json): Called => ({ _tag: "Answered", json })),
-            Effect.catchAllCause(failed(derived, args, requestId))
-          )
-      })
-    )
+    Effect.gen(function* () {
+      const { stores } = yield* CurrentBounds
+      if (stores === null) return yield* carryOut(derived, args, { args, cut: Effect.succeed }, requestId)
+      const { accountId } = yield* CurrentActor
+      const { restore, ...bounded } = yield* boundTo(accountId, stores, args)
+      const called = yield* carryOut(derived, args, bounded, requestId)
+      return called._tag === "Answered"
+        ? { ...called, json: restore(called.json) }
+        : { ...called, text: restore(called.text) }
+    }).pipe(Effect.catchAllCause(failed(derived, args, requestId)))
 })
 
 type Chosen = (

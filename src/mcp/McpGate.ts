@@ -1,18 +1,20 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Option, Runtime } from "effect"
+import { Effect, identity, Option, Runtime, Stream } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { PayloadTooLarge } from "../api/RequestErrors.ts"
 import { messagesPerConnection, RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
 import { Connections } from "../connections/Connections.ts"
-import { covers, scopeOf, type Tier, tierWords } from "../connections/Tier.ts"
+import { scopeOf, shortName, type Tier, tierOfQuery } from "../connections/Tier.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { rateHeaders } from "../http/CommonHeaders.ts"
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure } from "../http/Envelope.ts"
 import { extendTime, passageOf, type Refuse } from "../http/Passage.ts"
+import { splitTarget } from "../http/RequestHead.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
 import type { RateLimited } from "../model/Errors.ts"
 import { toolsByName } from "./Calls.ts"
@@ -28,9 +30,10 @@ import {
   rpc
 } from "./GateAnswers.ts"
 import { completed, isResult } from "./LibraryAnswers.ts"
-import { makeMcpServer } from "./McpServer.ts"
+import { type Caller, makeMcpServer } from "./McpServer.ts"
 import { calledBy, callLimitBytes, callMethod, idOf, readMessage } from "./Message.ts"
 import { makeOrigins } from "./Origins.ts"
+import { makeTierRefusals } from "./TierRefusals.ts"
 import { isObject } from "./Vocabulary.ts"
 
 export const mcpPath = "/mcp"
@@ -43,8 +46,17 @@ const oneToken = /^[^\s,]+$/
 /** Headers that the protocol reads. */
 const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"]
 
-const tooLow = (tool: string, needed: Tier, granted: Tier) =>
-  `insufficient_scope: ${tool} needs the tier "${tierWords[needed].name}" (${needed}), and this connection was granted "${tierWords[granted].name}". Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose "${tierWords[needed].name}" on the consent page.`
+/** Names under which some clients send a token in the address. */
+const tokenNames = ["access_token", "token"]
+
+const namesToken = (query: string) => tokenNames.some((name) => new URLSearchParams(query).has(name))
+
+const badAddress = (baseUrl: string, requestId: string) =>
+  enveloped(
+    errorCodes.ValidationFailed,
+    `The address ${resourceOf(baseUrl)} takes one parameter: tier, which is read, write or publish (the default).`,
+    requestId
+  )
 
 const overMessages = ({ retryAfterSeconds }: RateLimited) =>
   `This connection has sent ${messagesPerConnection} messages other than ${callMethod} within a minute; retry in ${retryAfterSeconds} s.`
@@ -69,17 +81,17 @@ const refused = (
 export interface McpSettings {
   /** Origins of browsers' pages that may use it, beside its own. */
   readonly allowedOrigins: ReadonlyArray<string>
-  /** The page of connections, where a person sees and undoes what an agent changed. */
-  readonly connectionsPath: string
 }
 
 /** What says where and how a client gets an access token, in `WWW-Authenticate`. */
 const makeChallenges = (baseUrl: string) => {
-  const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${mcpPath}"`
-  const anyTier = `scope="${scopeOf("pim:publish")}"`
+  const metadataOf = (allowed: Tier) =>
+    `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${mcpPath}${allowed === "pim:publish" ? "" : `?tier=${shortName(allowed)}`}"`
   return {
-    unauthorized: (requestId: string, sent: boolean) =>
-      enveloped(
+    unauthorized: (requestId: string, sent: boolean, allowed: Tier) => {
+      const metadata = metadataOf(allowed)
+      const scope = `scope="${scopeOf(allowed)}"`
+      return enveloped(
         errorCodes.Unauthorized,
         sent
           ? "The access token is unknown, expired or revoked, or it is for something else (an API key opens the REST API alone): connect again."
@@ -87,42 +99,51 @@ const makeChallenges = (baseUrl: string) => {
         requestId,
         {
           "www-authenticate": sent
-            ? `Bearer error="invalid_token", error_description="The access token opens nothing here", ${metadata}, ${anyTier}`
-            : `Bearer ${metadata}, ${anyTier}`
+            ? `Bearer error="invalid_token", error_description="The access token opens nothing here", ${metadata}, ${scope}`
+            : `Bearer ${metadata}, ${scope}`
         }
-      ),
-    insufficient: (needed: Tier): Headers => ({
-      "www-authenticate": `Bearer error="insufficient_scope", scope="${needed}", ${metadata}`
+      )
+    },
+    insufficient: (needed: Tier, allowed: Tier): Headers => ({
+      "www-authenticate": `Bearer error="insufficient_scope", scope="${needed}", ${metadataOf(allowed)}`
     })
   }
 }
 
 /** Lets the SDK answer a message. The tag of the answer is the hash of its body. */
-const makeAsk = (serve: Effect.Effect.Success<ReturnType<typeof makeMcpServer>>) =>
+const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
   Effect.fnUntraced(function* (
     message: unknown,
     { headers }: HttpServerRequest.HttpServerRequest,
-    { accountId, connectionId }: ConnectionCredential,
-    requestId: string
+    { accountId, confirmPublish, connectionId, stores }: ConnectionCredential,
+    requestId: string,
+    refused: Caller["refused"]
   ) {
     const sent = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
     for (const name of protocolHeaders) {
       const value = headers[name]
       if (value !== undefined) sent.set(name, value)
     }
-    const { contentType, status, text } = yield* serve(message, sent, {
+    const { body, contentType, status } = yield* serve(message, sent, {
       actor: { _tag: "Connection", accountId, connectionId },
+      bounds: { stores, confirmPublish },
       requestId,
+      refused,
       args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
     })
-    if (status >= 500) yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", text), { requestId })
-    if (text === "") return HttpServerResponse.empty({ status })
-    const body = Buffer.from(isResult(text) ? text : completed(text, status, requestId))
-    return HttpServerResponse.raw(body, {
+    if (typeof body !== "string")
+      return HttpServerResponse.stream(
+        Stream.fromReadableStream({ evaluate: () => body, onError: identity }),
+        { status, contentType }
+      )
+    if (status >= 500) yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", body), { requestId })
+    if (body === "") return HttpServerResponse.empty({ status })
+    const bytes = Buffer.from(isResult(body) ? body : completed(body, status, requestId))
+    return HttpServerResponse.raw(bytes, {
       status,
       contentType,
-      contentLength: body.length,
-      ...(status === 200 && { headers: { etag: etagOf(body) } })
+      contentLength: bytes.length,
+      ...(status === 200 && { headers: { etag: etagOf(bytes) } })
     })
   })
 
@@ -133,21 +154,26 @@ interface Passed {
 }
 
 /**
- * What every request to the connector passes, in this order: method, Host and Origin, declared size, token, streamed size,
- * content type, what it accepts, shape, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is
+ * What every request to the connector passes, in this order: method, Host and Origin, query, declared size, token, streamed
+ * size, content type, what it accepts, shape, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is
  * answered in the envelope, afterwards as a JSON-RPC error.
  */
-const makeGate = ({ allowedOrigins, connectionsPath }: McpSettings) =>
+const makeGate = ({ allowedOrigins }: McpSettings) =>
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl
     const connections = yield* Connections
     const budget = yield* RateBudget
-    const ask = makeAsk(yield* makeMcpServer(baseUrl, connectionsPath))
+    const ask = makeAsk(yield* makeMcpServer)
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
+    const refuseTier = makeTierRefusals(baseUrl)
 
-    /** From the token on. */
-    const enter = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<Passed> =>
+    /** From the token on. `allowed`: the tier in the address. */
+    const enter = (
+      request: HttpServerRequest.HttpServerRequest,
+      requestId: string,
+      allowed: Tier
+    ): Effect.Effect<Passed> =>
       Effect.gen(function* () {
         const header = bearer.exec(request.headers.authorization ?? "")
         const token = header?.[1] ?? ""
@@ -155,7 +181,7 @@ const makeGate = ({ allowedOrigins, connectionsPath }: McpSettings) =>
           ? yield* connections.authenticate(token, `${baseUrl}${mcpPath}`)
           : Option.none()
         if (Option.isNone(found))
-          return { response: challenges.unauthorized(requestId, header !== null), standing: budget.untouched }
+          return { response: challenges.unauthorized(requestId, header !== null, allowed), standing: budget.untouched }
         const { accountId, connectionId, tier } = found.value
         const spender = { accountId, credentialId: connectionId }
         const unspent = budget.look(spender)
@@ -183,25 +209,32 @@ const makeGate = ({ allowedOrigins, connectionsPath }: McpSettings) =>
           return { response: refused("RateLimited", words, id, requestId, wait), standing }
         }
         if (message._tag === "Left") return { response: message.left, standing }
-        if (tool !== undefined && !covers(tier, tool.tool.tier)) {
-          const needed = tool.tool.tier
-          const words = tooLow(tool.listed.name, needed, tier)
-          return { response: refused("Forbidden", words, id, requestId, challenges.insufficient(needed)), standing }
+        const tooLow =
+          tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier }, message.right, request)
+        if (tooLow?._tag === "Status") {
+          const challenge = challenges.insufficient(tooLow.needed, allowed)
+          return { response: refused("Forbidden", tooLow.text, id, requestId, challenge), standing }
         }
-        return { response: yield* ask(message.right, request, found.value, requestId), standing }
+        return { response: yield* ask(message.right, request, found.value, requestId, tooLow?.called), standing }
       })
 
     const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<Passed> => {
-      const { headers, method } = request
+      const { headers, method, originalUrl } = request
+      const { query } = splitTarget(originalUrl)
       const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<Passed> =>
         Effect.succeed({ response, standing: budget.untouched })
       if (!allowedMethods.includes(method)) return from(notServed(requestId))
       const foreign = origins.refuse(request, requestId)
       if (foreign !== undefined) return from(foreign)
       if (method === "OPTIONS") return from(origins.preflight)
+      const allowed = tierOfQuery(query)
+      if (Option.isNone(allowed))
+        return from(
+          namesToken(query) ? challenges.unauthorized(requestId, false, "pim:publish") : badAddress(baseUrl, requestId)
+        )
       if (Number(headers["content-length"] ?? 0) > callLimitBytes)
         return from(envelopeOf(new PayloadTooLarge({ limitBytes: callLimitBytes }), requestId))
-      return enter(request, requestId)
+      return enter(request, requestId, allowed.value)
     }
 
     const answer: Handler = (request) => {

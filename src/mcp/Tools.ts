@@ -3,6 +3,7 @@ import { Context, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import { isRecord, type JsonSchema, type Schemas } from "../api/openapi/OpenApiSchemas.ts"
 import { type BoundName, TimeBound } from "../api/TimeBound.ts"
 import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/Tool.ts"
+import { shortName } from "../connections/Tier.ts"
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { AttributesArgument, FieldsArgument, RowsArgument } from "./Arguments.ts"
@@ -176,9 +177,11 @@ const outputOf = (derived: ObjectSchema, { answer }: ToolDefinition): ObjectSche
   }
 }
 
-/** A description is read in this order, and nobody reads it twice. */
-const describe = ({ does, ids, never, rather }: ToolDefinition["description"]) =>
-  [does, rather, ids, never].filter((part) => part !== "").join(" ")
+/** A description is read in this order, and nobody reads it twice. Every connection has the read tier: it is not named. */
+const describe = ({ description: { does, ids, never, rather }, tier }: ToolDefinition) =>
+  [does, rather, ids, never, tier === "pim:read" ? "" : `Needs the ${shortName(tier)} tier.`]
+    .filter((part) => part !== "")
+    .join(" ")
 
 const unique = (issues: ReadonlyArray<Issue>) => {
   const seen = new Set<string>()
@@ -336,7 +339,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
     listed: {
       name: tool.name,
       title: tool.title,
-      description: describe(tool.description),
+      description: describe(tool),
       inputSchema,
       // The argument `fields` names the members of a row already.
       outputSchema: outline(output, tool.answer.fields === "members" ? 1 : 2),

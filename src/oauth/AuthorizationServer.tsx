@@ -3,12 +3,13 @@ import { Clock, Effect, Either, Option, Schema } from "effect"
 import { Sessions } from "../access/Sessions.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { parametersOf } from "../connections/AuthorizationRequest.ts"
+import { ClientDocuments } from "../connections/ClientDocuments.ts"
 import { readClientMetadata } from "../connections/ClientMetadata.ts"
 import { type Destination, ForgedDecision } from "../connections/Consents.ts"
 import { type NotForwarded, OAuthRefused } from "../connections/OAuthErrors.ts"
 import { withParameters } from "../connections/RedirectUri.ts"
 import { Registrations } from "../connections/Registrations.ts"
-import { scopeOf, Tier } from "../connections/Tier.ts"
+import { scopeOf, Tier, tierOfQuery } from "../connections/Tier.ts"
 import { formOf, PageRefused, visitorOf } from "../console/Browser.ts"
 import { html, pageHeaders } from "../console/Html.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
@@ -17,9 +18,10 @@ import { page, queryOf } from "../console/Visits.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { readForm, readJson } from "../http/Body.ts"
 import { addressOf } from "../http/ClientAddress.ts"
+import { splitTarget } from "../http/RequestHead.ts"
 import { type Handler, type Surface, surfaceOf } from "../http/Surface.ts"
 import { anyOrigin, json, preflight, refused, refuseWith, tooMany } from "./Answers.ts"
-import { ConsentPage, consentFields } from "./ConsentPage.tsx"
+import { ConsentPage, chosenStores, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
 
@@ -68,20 +70,25 @@ export const authorizationServer = ({
 }: {
   /** How many proxies in front of the service are trusted to name the address of a client. */
   readonly trustedProxies: number
-}): Surface<Authorization | BaseUrl | Registrations | Sessions> =>
+}): Surface<Authorization | BaseUrl | ClientDocuments | Registrations | Sessions> =>
   surfaceOf(
     routes,
     Effect.gen(function* () {
       const baseUrl = yield* BaseUrl
+      const { isSupported } = yield* ClientDocuments
       const metadata = (body: unknown) => () =>
         Effect.succeed(json(body, { headers: { "cache-control": "public, max-age=300" } }))
+      const resource: Handler = (request) => {
+        const highest = Option.getOrElse(tierOfQuery(splitTarget(request.originalUrl).query), () => Tier.literals[2])
+        return metadata(resourceMetadata(baseUrl, highest))()
+      }
       const preflighted = () => Effect.succeed(preflight)
       return {
-        resource: metadata(resourceMetadata(baseUrl)),
+        resource,
         resourcePreflight: preflighted,
-        resourceAtRoot: metadata(resourceMetadata(baseUrl)),
+        resourceAtRoot: resource,
         resourceAtRootPreflight: preflighted,
-        server: metadata(serverMetadata(baseUrl)),
+        server: metadata(serverMetadata(baseUrl, isSupported)),
         serverPreflight: preflighted,
         registerPreflight: preflighted,
         tokenPreflight: preflighted,
@@ -137,6 +144,7 @@ const makeClientEndpoints = (trustedProxies: number) =>
 /** Pages that a browser shows: the consent page and its decision. */
 const makeConsentPages = Effect.gen(function* () {
   const authorization = yield* Authorization
+  const documents = yield* ClientDocuments
   const sessions = yield* Sessions
   const baseUrl = yield* BaseUrl
 
@@ -158,7 +166,10 @@ const makeConsentPages = Effect.gen(function* () {
   return {
     authorize: page((request) =>
       Effect.gen(function* () {
-        const checked = yield* Effect.mapError(authorization.check(queryOf(request), baseUrl), notForwarded)
+        const parameters = queryOf(request)
+        const checked = yield* documents
+          .admit(parameters)
+          .pipe(Effect.zipRight(authorization.check(parameters, baseUrl)), Effect.mapError(notForwarded))
         if (checked._tag === "SentBack") {
           const { code, description } = checked.refused
           return answerClient(checked, { error: code, error_description: description })
@@ -192,7 +203,13 @@ const makeConsentPages = Effect.gen(function* () {
           authorization.decide(visitor, {
             consent: form.get(consentFields.consent) ?? "",
             formToken: form.get(consentFields.formToken) ?? "",
-            tier: isAllowed ? Option.some(tier) : Option.none()
+            allowed: isAllowed
+              ? Option.some({
+                  tier,
+                  stores: chosenStores(form.names),
+                  confirmPublish: form.get(consentFields.confirmPublish) !== undefined
+                })
+              : Option.none()
           }),
           notForwarded
         )

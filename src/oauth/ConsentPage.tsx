@@ -1,6 +1,6 @@
 import type { Checked, Consent } from "../connections/Consents.ts"
 import { destinationOf } from "../connections/RedirectUri.ts"
-import { Tier, tierWords, upTo } from "../connections/Tier.ts"
+import { tierWords, upTo } from "../connections/Tier.ts"
 import type { Visitor } from "../console/Browser.ts"
 import { Frame } from "../console/Frame.tsx"
 import { oauthPaths } from "./Paths.ts"
@@ -10,8 +10,43 @@ export const consentFields = {
   consent: "consent",
   formToken: "form_token",
   tier: "tier",
+  confirmPublish: "confirm_publish",
   decision: "decision"
 } as const
+
+/** Each store has a field of its own, because a field that is given twice is refused. */
+const storeField = "store_"
+
+/** Ids of the ticked stores, from the names of the form's fields. */
+export const chosenStores = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((name) => (name.startsWith(storeField) ? [name.slice(storeField.length)] : []))
+
+const Limits = ({ highest, stores }: Consent) => (
+  <>
+    {stores.length > 0 && (
+      <fieldset>
+        <legend>Stores</legend>
+        <p class="quiet">
+          Tick the stores that it may see and change. Without a tick it can use all of them, also stores that you link
+          later.
+        </p>
+        {stores.map(({ domain, id, name }) => (
+          <label class="choice" key={id}>
+            <input type="checkbox" name={`${storeField}${id}`} value="on" />
+            <strong>{name}</strong> <span class="quiet">{domain}</span>
+          </label>
+        ))}
+      </fieldset>
+    )}
+    {highest === "pim:publish" && (
+      <label class="choice">
+        <input type="checkbox" name={consentFields.confirmPublish} value="on" />
+        <strong>Ask me before each publish</strong>{" "}
+        <span class="quiet">Programs that cannot ask you cannot publish. You can publish on the pages here.</span>
+      </label>
+    )}
+  </>
+)
 
 /** `target`: the address of this request, to continue after another sign-in. */
 export const ConsentPage = ({
@@ -47,6 +82,16 @@ export const ConsentPage = ({
             <br />
             <code>{redirectUri}</code>
           </dd>
+          {client.metadataUrl !== null && (
+            <>
+              <dt>Described at</dt>
+              <dd>
+                <strong>{destinationOf(client.metadataUrl)}</strong>
+                <br />
+                <code>{client.metadataUrl}</code>
+              </dd>
+            </>
+          )}
           <dt>Account</dt>
           <dd>{visitor.accountName}</dd>
           <dt>Signed in as</dt>
@@ -62,11 +107,17 @@ export const ConsentPage = ({
           <legend>Permissions</legend>
           {upTo(consent.highest).map((tier) => (
             <label class="choice" key={tier}>
-              <input type="radio" name={consentFields.tier} value={tier} checked={tier === Tier.literals[0]} />
+              <input
+                type="radio"
+                name={consentFields.tier}
+                value={tier}
+                checked={tier === (request.asked ?? "pim:read")}
+              />
               <strong>{tierWords[tier].name}</strong> <span class="quiet">{tierWords[tier].meaning}</span>
             </label>
           ))}
         </fieldset>
+        <Limits {...consent} />
         <div class="buttons">
           <button type="submit" name={consentFields.decision} value="allow">
             Allow

@@ -1,22 +1,25 @@
-import { resourceOf } from "../connections/AuthorizationRequest.ts"
-import { Tier } from "../connections/Tier.ts"
+import { resourceUpTo } from "../connections/AuthorizationRequest.ts"
+import { Tier, upTo } from "../connections/Tier.ts"
 import { documentationPath } from "../http/Documents.ts"
 import { oauthPaths } from "./Paths.ts"
 
 export const scopes: ReadonlyArray<string> = Tier.literals
 
-/** RFC 9728: leads an agent without a token to the authorization server. */
-export const resourceMetadata = (baseUrl: string) => ({
-  resource: resourceOf(baseUrl),
+/**
+ * RFC 9728: leads an agent without a token to the authorization server. `highest`: the tier in the query of the address that
+ * the agent uses. Strict clients compare `resource` with that address.
+ */
+export const resourceMetadata = (baseUrl: string, highest: Tier) => ({
+  resource: resourceUpTo(baseUrl, highest),
   authorization_servers: [baseUrl],
-  scopes_supported: scopes,
+  scopes_supported: upTo(highest),
   bearer_methods_supported: ["header"],
   resource_name: "Catalog",
   resource_documentation: `${baseUrl}${documentationPath}`
 })
 
-/** RFC 8414. */
-export const serverMetadata = (baseUrl: string) => ({
+/** RFC 8414. `documents`: whether client ids can be addresses of documents. */
+export const serverMetadata = (baseUrl: string, documents: boolean) => ({
   issuer: baseUrl,
   authorization_endpoint: `${baseUrl}${oauthPaths.authorize}`,
   token_endpoint: `${baseUrl}${oauthPaths.token}`,
@@ -30,5 +33,6 @@ export const serverMetadata = (baseUrl: string) => ({
   revocation_endpoint_auth_methods_supported: ["none"],
   code_challenge_methods_supported: ["S256"],
   authorization_response_iss_parameter_supported: true,
+  ...(documents && { client_id_metadata_document_supported: true }),
   service_documentation: `${baseUrl}${documentationPath}`
 })

@@ -3,6 +3,7 @@ import type { PublishAnswer } from "../api/Answers.ts"
 import { Catalog } from "../catalog/Catalog.ts"
 import { details, type StorePublishState } from "../catalog/Entity.ts"
 import type { CurrentActor } from "../model/Actor.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
@@ -110,9 +111,11 @@ const makePublishOne = Effect.gen(function* () {
         return yield* new RevisionConflict({ entityId: master_id, currentRevision: master.draft_revision })
       const on: ReadonlyMap<StoreId, StorePublishState> = new Map(master.stores.map((store) => [store.store_id, store]))
       if (channels?.some((id) => !on.has(id))) return yield* new NotFound()
+      const bounds = yield* CurrentBounds
+      const allowed = [...on.keys()].filter((id) => includes(bounds, id))
       const stores: Array<ChannelRow> = []
       const waiting = new Set<EntityId>()
-      for (const store_id of new Set(channels ?? on.keys())) {
+      for (const store_id of new Set(channels ?? allowed)) {
         const state = on.get(store_id)
         const row = (outcome: Outcome) => stores.push({ store_id, store_domain: state?.store_domain ?? "", ...outcome })
         const asked = yield* Effect.either(ask(master_id, store_id, draft_revision))

@@ -113,6 +113,14 @@ describe("settings", () => {
     ["RATE_LIMIT_PER_ACCOUNT", "-5", "must be a whole number of requests, 1 to 999999999"],
     ["SIGN_IN_FAILURES_PER_ADDRESS", "0", "must be a whole number of failures, 1 to 999999999"],
     ["REGISTRATIONS_PER_HOUR", "0", "must be a whole number of registrations, 1 to 999999999"],
+    ...["https://agent.example", "127.0.0.1", "agent.example:443", "a.example,[::1]", "a.example/x"].map(
+      (value) =>
+        [
+          "OAUTH_CLIENT_METADATA_HOSTS",
+          value,
+          "must be names of hosts such as agent.example or agent.example:8443, separated by commas"
+        ] as const
+    ),
     ["TRUST_PROXY", "true", "must be a number of proxies, 0 to 10"],
     ["TRUST_PROXY", "11", "must be a number of proxies, 0 to 10"],
     ["MAX_BODY_BYTES", "1000", "must be a whole number of bytes, 5242880 to 999999999"],

@@ -277,17 +277,18 @@ const access = (round: number) =>
     const id = yield* mintId(ClientId)
     const request = { userId, clientId, redirectUri: "https://agent.example/cb", tier: "pim:read" } as const
     const code = { ...request, codeChallenge: "x", resource: "https://pim.example/mcp" }
+    const allowed = { ...code, stores: null, confirmPublish: false }
     yield* oauth.addClient(id, { name: "New", redirectUris: ["https://agent.example/cb"] })
     assert.isTrue(Option.isSome(yield* oauth.findClient(clientId)))
     const form = { sessionHash: hashes.session, formHash: secret("form", round), state: null }
     yield* oauth.addConsent(accountId, yield* mintId(ConsentId), { ...code, ...form })
     assert.isTrue(Option.isSome(yield* oauth.lockConsent(accountId, consentId)))
     yield* oauth.decide(accountId, consentId)
-    yield* oauth.addCode(accountId, secret("code", round), code)
+    yield* oauth.addCode(accountId, secret("code", round), allowed)
     assert.isTrue(Option.isSome(yield* oauth.lockCode(hashes.code)))
     yield* oauth.spendCode(accountId, hashes.code, connectionId)
     const granted = yield* mintId(ConnectionId)
-    yield* oauth.addGrant(accountId, { ...code, id: granted, clientName: "New", redirectHost: "agent.example" })
+    yield* oauth.addGrant(accountId, { ...allowed, id: granted, clientName: "New", redirectHost: "agent.example" })
     yield* oauth.addTokens(accountId, {
       grantId: granted,
       accessHash: secret("access", round),

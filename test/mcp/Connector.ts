@@ -53,11 +53,16 @@ export const aConnectionTo = (
   {
     kind = "access",
     minutes = 60,
-    tokenTier = tier
+    tokenTier = tier,
+    stores = null,
+    confirmPublish = false
   }: {
     readonly kind?: Extract<SecretKind, "access" | "refresh">
     readonly minutes?: number
     readonly tokenTier?: Tier
+    /** The only stores that it can use. */
+    readonly stores?: ReadonlyArray<string> | null
+    readonly confirmPublish?: boolean
   } = {}
 ) =>
   Effect.gen(function* () {
@@ -70,8 +75,10 @@ export const aConnectionTo = (
       INSERT INTO oauth_client (id, name, redirect_uris)
       VALUES (${clientId}, 'Test agent', ARRAY['https://agent.example/callback'])`
     yield* sql`
-      INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
-      VALUES (${accountId}, ${connectionId}, ${userId}, ${clientId}, 'Test agent', 'agent.example', ${tier}, ${resource})`
+      INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource,
+                               store_ids, confirm_publish)
+      VALUES (${accountId}, ${connectionId}, ${userId}, ${clientId}, 'Test agent', 'agent.example', ${tier}, ${resource},
+              ${stores === null ? null : [...stores]}::uuid[], ${confirmPublish})`
     yield* sql`
       INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, expires_at)
       VALUES (${accountId}, ${Buffer.from(hashOf(token), "hex")}, ${connectionId}, ${kind}, ${tokenTier},

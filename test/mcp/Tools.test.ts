@@ -58,7 +58,12 @@ describe("the tools", () => {
     for (const { listed: each, tool } of tools) {
       const { does, ids, never, rather } = tool.description
       assert.isNotEmpty(each.title)
-      assert.strictEqual(each.description, [does, rather, ids, never].join(" "), each.name)
+      const needs = {
+        "pim:read": [],
+        "pim:write": ["Needs the write tier."],
+        "pim:publish": ["Needs the publish tier."]
+      }
+      assert.strictEqual(each.description, [does, rather, ids, never, ...needs[tool.tier]].join(" "), each.name)
       for (const part of [does, rather, ids, never]) assert.match(part, /^(?:[A-Z]|\w+_v1\b)[\s\S]*\.$/, each.name)
       assert.isAtMost(each.description.length, 900, each.name)
       const neighbours = rather.match(/\w+_v1/g) ?? []

@@ -491,7 +491,37 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
     Effect.gen(function* () {
       const token = yield* aToken
       for (const name of ["access_token", "token"])
-        assertEnvelope(yield* ask({ ...list, path: `/mcp?${name}=${token}` }), 401, "unauthorized")
+        for (const sent of [undefined, token])
+          assertEnvelope(
+            yield* ask({ ...list, token: sent, path: `/mcp?tier=read&${name}=${token}` }),
+            401,
+            "unauthorized"
+          )
+    })
+  )
+
+  it.effect("any other query than a tier: 400 before the token, whoever asks", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      const base = yield* baseUrlOf
+      for (const query of [
+        "tier=reed",
+        "tier=",
+        "tier=READ",
+        "tier=pim:read",
+        "tier=read&tier=read",
+        "a=b",
+        "tier=read&a"
+      ])
+        for (const sent of [undefined, token]) {
+          const answer = yield* ask({ ...list, token: sent, path: `/mcp?${query}` })
+          assertEnvelope(answer, 400, "validation_failed")
+          assert.strictEqual(
+            JSON.parse(answer.text).error.message,
+            `The address ${base}/mcp takes one parameter: tier, which is read, write or publish (the default).`
+          )
+        }
+      assert.strictEqual((yield* ask({ method: "GET", path: "/mcp?tier=reed" })).status, 405)
     })
   )
 

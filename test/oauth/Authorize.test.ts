@@ -186,36 +186,37 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
     })
   )
 
-  it.effect("the page offers tiers up to the requested one and preselects read; the scope is the chosen tier", () =>
-    Effect.gen(function* () {
-      const { cookie } = yield* aUser()
-      const clientId = yield* aClient()
-      const all = [
-        ["pim:read", true],
-        ["pim:write", false],
-        ["pim:publish", false]
-      ]
-      for (const [scope, offered, words] of [
-        [undefined, all, "None in particular: you choose."],
-        ["openid offline_access", all, "None in particular: you choose."],
-        ["pim:read", all.slice(0, 1), "Read"],
-        ["pim:write unknown", all.slice(0, 2), "Read and edit drafts"],
-        ["pim:publish", all, "Read, edit and publish"],
-        ["pim:read pim:write", all.slice(0, 2), "Read and edit drafts"]
-      ] as const) {
-        const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
-        assert.deepStrictEqual<unknown>(tiers, offered, scope)
-        assert.include(page.text, `<dt>Requested permission</dt><dd>${words}</dd>`)
-      }
-      for (const [tier, scope] of [
-        ["pim:read", "pim:read"],
-        ["pim:write", "pim:read pim:write"],
-        ["pim:publish", "pim:read pim:write pim:publish"]
-      ] as const) {
-        const code = yield* aCode(cookie, { clientId, verifier }, tier)
-        assert.strictEqual(tokensOf(yield* redeem({ clientId, verifier }, code)).scope, scope)
-      }
-    })
+  it.effect(
+    "the page offers tiers up to the requested one and preselects the requested one; the scope is the chosen tier",
+    () =>
+      Effect.gen(function* () {
+        const { cookie } = yield* aUser()
+        const clientId = yield* aClient()
+        const offer = (highest: number, preselected: number) =>
+          ["pim:read", "pim:write", "pim:publish"]
+            .slice(0, highest)
+            .map((tier, rank) => [tier, rank === preselected - 1])
+        for (const [scope, offered, words] of [
+          [undefined, offer(3, 1), "None in particular: you choose."],
+          ["openid offline_access", offer(3, 1), "None in particular: you choose."],
+          ["pim:read", offer(1, 1), "Read"],
+          ["pim:write unknown", offer(2, 2), "Read and edit drafts"],
+          ["pim:publish", offer(3, 3), "Read, edit and publish"],
+          ["pim:read pim:write", offer(2, 2), "Read and edit drafts"]
+        ] as const) {
+          const { page, tiers } = yield* consentForm(cookie, { clientId, verifier, with: { scope } })
+          assert.deepStrictEqual<unknown>(tiers, offered, scope)
+          assert.include(page.text, `<dt>Requested permission</dt><dd>${words}</dd>`)
+        }
+        for (const [tier, scope] of [
+          ["pim:read", "pim:read"],
+          ["pim:write", "pim:read pim:write"],
+          ["pim:publish", "pim:read pim:write pim:publish"]
+        ] as const) {
+          const code = yield* aCode(cookie, { clientId, verifier }, tier)
+          assert.strictEqual(tokensOf(yield* redeem({ clientId, verifier }, code)).scope, scope)
+        }
+      })
   )
 
   it.effect("state comes back unchanged with iss; the redirect is not cached and sends no referrer", () =>

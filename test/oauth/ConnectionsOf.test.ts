@@ -54,12 +54,14 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const [connection] = yield* (yield* Connections).list(accountId)
       yield* sql`UPDATE account SET version = 42 WHERE id = ${accountId}`
       const { resource: _, ...credential } = { resource: undefined, ...Option.getOrThrow(yield* authenticate(access)) }
-      assert.deepStrictEqual(credential, {
+      assert.deepStrictEqual<unknown>(credential, {
         accountId,
         connectionId: connection?.id,
         userId,
         clientName: "Desk Agent",
         tier: "pim:write",
+        stores: null,
+        confirmPublish: false,
         accountVersion: 42,
         useUnrecorded: true
       })

@@ -20,6 +20,7 @@ import { sectionsOf } from "./Html.ts"
 /** What a test may set of the service. */
 export interface Settings {
   readonly registrationsPerHour?: number
+  readonly clientMetadataHosts?: ReadonlyArray<string>
   readonly signInFailuresPerAddress?: number
   readonly trustedProxies?: number
   readonly baseUrl?: string
@@ -28,6 +29,7 @@ export interface Settings {
 /** A node of the service as it is run, on a free port, without its database and services. */
 export const nodeOf = ({
   baseUrl,
+  clientMetadataHosts = [],
   registrationsPerHour = 100_000,
   signInFailuresPerAddress = 100_000,
   trustedProxies = 0
@@ -37,6 +39,7 @@ export const nodeOf = ({
       surfaceOf({
         allowedOrigins: [],
         baseUrl: Option.fromNullable(baseUrl),
+        clientMetadataHosts,
         registrationsPerHour,
         signInFailuresPerAddress,
         trustedProxies

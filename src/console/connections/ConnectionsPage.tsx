@@ -21,6 +21,14 @@ const Details = ({ connection }: { readonly connection: Connection }) => (
     <dd>{connection.redirectHost}</dd>
     <dt>Permissions</dt>
     <dd>{tierWords[connection.tier].name}</dd>
+    <dt>Stores</dt>
+    <dd>{connection.storeDomains === null ? "all" : connection.storeDomains.join(", ")}</dd>
+    {connection.confirmPublish && (
+      <>
+        <dt>Publishing</dt>
+        <dd>asks you before each publish</dd>
+      </>
+    )}
     <dt>Allowed by</dt>
     <dd>{connection.userEmail}</dd>
     <dt>Created</dt>

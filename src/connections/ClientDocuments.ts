@@ -1,0 +1,129 @@
+import { Cache, Context, Duration, Effect, Either, Exit, Fiber, Layer, Predicate } from "effect"
+import { ClientId } from "../model/Ids.ts"
+import { mintId } from "../runtime/Identifiers.ts"
+import type { Parameters } from "./AuthorizationRequest.ts"
+import { isClientAddress, readClientAddress } from "./ClientAddress.ts"
+import { type ClientMetadata, readClientMetadata } from "./ClientMetadata.ts"
+import { DocumentUnread, fetchDocument, OutsideNetwork } from "./DocumentFetch.ts"
+import { NotForwarded } from "./OAuthErrors.ts"
+import { OAuthRepo } from "./OAuthRepo.ts"
+
+/** How long a document is kept, in seconds: by the answer's max-age within these bounds. */
+const keptSeconds = { least: 300, most: 86_400 }
+const maxKept = 256
+
+/** Documents that are fetched at once, each of another address. Further ones are refused. */
+const maxFetches = 8
+
+const wrong = (message: string) => Either.left(new DocumentUnread({ message }))
+
+/** Reads a document: that of this client, and valid as a registration. Grant types that are not served are ignored. */
+const readDocument = (clientId: string, text: string): Either.Either<ClientMetadata, DocumentUnread> =>
+  Either.gen(function* () {
+    const document = yield* Either.try({
+      try: (): unknown => JSON.parse(text),
+      catch: () => new DocumentUnread({ message: "It is not JSON." })
+    })
+    if (!Predicate.isRecord(document)) return yield* wrong("It is not a JSON object.")
+    if (document.client_id !== clientId) return yield* wrong("Its client_id is not its own address.")
+    if ("client_secret" in document || "client_secret_expires_at" in document)
+      return yield* wrong("It has a client secret, which would be public.")
+    const { token_endpoint_auth_method: method = "none", ...metadata } = document
+    if (method !== "none") return yield* wrong("Its token_endpoint_auth_method must be none.")
+    const { grant_types: grants = ["authorization_code"], ...registration } = metadata
+    if (!Array.isArray(grants) || !grants.includes("authorization_code"))
+      return yield* wrong("Its grant_types must include authorization_code.")
+    return yield* Either.mapLeft(
+      readClientMetadata(registration),
+      ({ description }) => new DocumentUnread({ message: description })
+    )
+  })
+
+interface KeptDocument {
+  readonly client: ClientMetadata
+  readonly maxAge: number
+}
+
+/** Clients that are known by the address of a document about them (draft-ietf-oauth-client-id-metadata-document). */
+export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
+  ClientDocuments,
+  {
+    /** Whether any host is accepted. */
+    readonly isSupported: boolean
+    /**
+     * Reads the document of a request whose client id is an address, and stores the client as if it had registered. Other
+     * requests are left alone. NotForwarded: the host is not accepted, or the document is not valid.
+     */
+    readonly admit: (parameters: Parameters) => Effect.Effect<void, NotForwarded>
+  }
+>() {
+  /** `hosts`: the hosts whose documents are accepted, with a port if it is not 443. */
+  static readonly layer = (hosts: ReadonlyArray<string>) =>
+    Layer.scoped(
+      ClientDocuments,
+      Effect.gen(function* () {
+        const oauth = yield* OAuthRepo
+        const network = yield* OutsideNetwork
+        const scope = yield* Effect.scope
+        let running = 0
+
+        const withinLimit = <A>(fetch: Effect.Effect<A, DocumentUnread>) =>
+          Effect.suspend(() => {
+            if (running >= maxFetches)
+              return new DocumentUnread({ message: "Too many documents are read at once: try again in a moment." })
+            running += 1
+            return Effect.ensuring(
+              fetch,
+              Effect.sync(() => {
+                running -= 1
+              })
+            )
+          })
+
+        const fetched = (clientId: string) =>
+          Effect.gen(function* () {
+            const url = yield* Either.mapLeft(readClientAddress(clientId), (message) => new DocumentUnread({ message }))
+            const { maxAge = keptSeconds.least, text } = yield* withinLimit(fetchDocument(url))
+            const client = yield* readDocument(clientId, text)
+            const kept: KeptDocument = {
+              client,
+              maxAge: Math.min(Math.max(maxAge, keptSeconds.least), keptSeconds.most)
+            }
+            return kept
+          }).pipe(Effect.provideService(OutsideNetwork, network))
+
+        const documents = yield* Cache.makeWith({
+          capacity: maxKept,
+          lookup: (clientId: string) => fetched(clientId),
+          timeToLive: Exit.match({
+            onFailure: () => Duration.zero,
+            onSuccess: ({ maxAge }) => Duration.seconds(maxAge)
+          })
+        })
+
+        // Requests for one address share a fetch. In a fiber of its own, it goes on for the others when one goes away.
+        const read = (clientId: string) => Effect.flatMap(Effect.forkIn(documents.get(clientId), scope), Fiber.join)
+
+        const admit = Effect.fn("ClientDocuments.admit")(function* ({ get, repeated }: Parameters) {
+          const clientId = get("client_id") ?? ""
+          if (!isClientAddress(clientId) || repeated.includes("client_id")) return
+          const host = URL.canParse(clientId) ? new URL(clientId).host : ""
+          if (!hosts.includes(host))
+            return yield* new NotForwarded({
+              message:
+                "The program that sent you names itself by an address that this service does not accept. Ask the administrator to add its host, or use a program that registers itself."
+            })
+          const { client } = yield* Effect.mapError(
+            read(clientId),
+            ({ message }) =>
+              new NotForwarded({
+                message: `The program that sent you names itself by a document at ${host}, which cannot be used. ${message}`
+              })
+          )
+          yield* oauth.keepDocument(yield* mintId(ClientId), clientId, client)
+        })
+
+        return { isSupported: hosts.length > 0, admit }
+      })
+    )
+}

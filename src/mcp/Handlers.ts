@@ -1,0 +1,98 @@
+import {
+  type CallToolRequest,
+  type CompleteRequest,
+  type GetPromptRequest,
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceRequest,
+  type ServerContext
+} from "@modelcontextprotocol/server"
+import { Effect } from "effect"
+import { BaseUrl } from "../http/BaseUrl.ts"
+import { pagePaths } from "../http/PagePaths.ts"
+import type { CurrentActor } from "../model/Actor.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
+import { PublishProgress } from "../programs/PublishProgress.ts"
+import { Stores } from "../stores/Stores.ts"
+import { type Called, makeCalls, toolsByName } from "./Calls.ts"
+import { publishConfirmed } from "./Confirmation.ts"
+import { completePrompt, completionOf, promptOf } from "./Prompts.ts"
+import { completeResource, makeResources } from "./Resources.ts"
+import { shown } from "./Vocabulary.ts"
+
+const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+
+/** How long a publish of several masters waits for the stores if the client follows its progress, in milliseconds. */
+const progressWaitMillis = 20_000
+
+/** Sends a notification for each master whose outcome is known, if the client wants to follow the call. */
+const withProgress = <A, E, R>(effect: Effect.Effect<A, E, R>, { mcpReq }: ServerContext): Effect.Effect<A, E, R> => {
+  const progressToken = mcpReq._meta?.progressToken
+  return progressToken === undefined
+    ? effect
+    : Effect.provideService(effect, PublishProgress, {
+        waitMillis: progressWaitMillis,
+        report: (progress, total, message) =>
+          Effect.ignore(
+            Effect.tryPromise(() =>
+              mcpReq.notify({
+                method: "notifications/progress",
+                params: { progressToken, progress, total, message }
+              })
+            )
+          )
+      })
+}
+
+/** The methods of the protocol that need the account, as programs of the caller. */
+export const makeHandlers = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  const call = yield* makeCalls
+  const resources = yield* makeResources
+  const stores = yield* Stores
+  const connectionsPage = `${baseUrl}${pagePaths.connections}`
+
+  /** The channels that the connection can use. */
+  const channels = Effect.flatMap(CurrentBounds, (bounds) =>
+    Effect.map(stores.list, (all) => all.filter(({ id }) => includes(bounds, id)))
+  )
+
+  return {
+    /** Makes a call that needs nothing of the SDK. */
+    call,
+    callTool: (
+      { params }: CallToolRequest,
+      context: ServerContext,
+      args: unknown,
+      requestId: string
+    ): Effect.Effect<Called | InputRequiredResult, ProtocolError, CurrentActor> => {
+      const tool = toolsByName.get(params.name)
+      if (tool === undefined)
+        return Effect.fail(invalidParams(`Unknown tool: ${shown(params.name)}. tools/list names all.`))
+      return tool.tool.tier === "pim:publish"
+        ? withProgress(
+            publishConfirmed(baseUrl, args, context, (given) => call(tool, given, requestId)),
+            context
+          )
+        : call(tool, args, requestId)
+    },
+    getPrompt: ({ params }: GetPromptRequest) =>
+      Effect.flatMap(channels, (all) =>
+        Effect.mapError(
+          promptOf(params.name, params.arguments ?? {}, { stores: all, connectionsPage }),
+          invalidParams
+        )
+      ),
+    readResource: ({ params: { uri } }: ReadResourceRequest) => {
+      const read = resources.read(uri)
+      return read === undefined
+        ? Effect.fail(invalidParams(`Unknown resource: ${shown(uri, 200)}. resources/list names all.`))
+        : Effect.map(read, (text) => ({ contents: [{ uri, mimeType: "application/json", text }] }))
+    },
+    complete: ({ params: { argument, ref } }: CompleteRequest) =>
+      ref.type === "ref/resource"
+        ? Effect.succeed(completionOf(completeResource(ref.uri, argument.name, argument.value)))
+        : Effect.map(channels, (all) => completionOf(completePrompt(ref.name, argument.name, argument.value, all)))
+  }
+})

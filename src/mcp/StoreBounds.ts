@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto"
+import { Effect, Record, Schema } from "effect"
+import { ConnectionsRepo } from "../connections/ConnectionsRepo.ts"
+import { NotFound } from "../model/Errors.ts"
+import type { AccountId, StoreId } from "../model/Ids.ts"
+import { PublishStatus, rollUp } from "../model/PublishState.ts"
+import { MarketStatus } from "../platform/Market.ts"
+import { isObject } from "./Vocabulary.ts"
+
+/**
+ * A call by a connection that is limited to some stores. Other stores, and masters that only other stores have, are absent for
+ * it: an argument that names one is replaced by an id that nothing has, so that the tool answers as for any unknown id; a part
+ * of the answer that names one is left out. Values decide, not their places, so that tools and members added later are covered.
+ */
+export interface BoundedCall {
+  /** The arguments, with ids that nothing has in place of those that are absent. */
+  readonly args: unknown
+  /** The answer without what is absent. NotFound: all of it is. */
+  readonly cut: (
+    answer: Readonly<Record<string, unknown>>
+  ) => Effect.Effect<Readonly<Record<string, unknown>>, NotFound>
+  /** A text of the answer, with the ids that the caller gave. */
+  readonly restore: (text: string) => string
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Arguments that name stores and masters. Values of attributes, which may look the same, are never replaced. */
+const idArguments = /(?:^|_)(?:channel|master)_ids?$/
+
+/** Lists of the stores of a record, and the changes of a drop: a record that has none left is about absent stores alone. */
+const homes = new Set(["channels", "channel_ids", "changes"])
+
+/** Every text in a value that is a UUID, also as part of arguments that write it in upper case. */
+const uuidsIn = (value: unknown, found: Set<string> = new Set()): Set<string> => {
+  if (typeof value === "string") {
+    const lower = value.length === 36 ? value.toLowerCase() : ""
+    if (uuid.test(lower)) found.add(lower)
+  } else if (Array.isArray(value)) for (const item of value) uuidsIn(item, found)
+  else if (isObject(value)) for (const member of Object.values(value)) uuidsIn(member, found)
+  return found
+}
+
+const isIn = (absent: ReadonlySet<string>, value: unknown) =>
+  typeof value === "string" && absent.has(value.toLowerCase())
+
+/** Replaces ids in the arguments that name stores and masters, at any depth. */
+const replaced = (value: unknown, substituteOf: (id: string) => string | undefined, isId: boolean): unknown => {
+  if (typeof value === "string") return (isId ? substituteOf(value) : undefined) ?? value
+  if (Array.isArray(value)) return value.map((item) => replaced(item, substituteOf, isId))
+  return isObject(value)
+    ? Record.map(value, (member, name) => replaced(member, substituteOf, idArguments.test(name)))
+    : value
+}
+
+const gone = Symbol("gone")
+
+/** A value without what is absent; `gone`: the value itself is. */
+const without = (absent: ReadonlySet<string>, value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map((item) => without(absent, item)).filter((item) => item !== gone)
+  if (!isObject(value)) return isIn(absent, value) ? gone : value
+  const kept: Array<readonly [string, unknown]> = []
+  for (const [name, member] of Object.entries(value)) {
+    const left = without(absent, member)
+    if (left === gone) return gone
+    if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
+      return gone
+    kept.push([name, left])
+  }
+  const left = Object.fromEntries(kept)
+  return { ...left, ...summedUp(left) }
+}
+
+const isPublishState = Schema.is(Schema.Struct({ pending_publish: Schema.Boolean, last_publish_status: PublishStatus }))
+const isMarketOnStore = Schema.is(
+  Schema.Struct({ name: Schema.String, status: MarketStatus, web_presences: Schema.Unknown })
+)
+
+/** Members that sum up the channels of a record, from the channels that are left: its publish state, or a market's name. */
+const summedUp = ({ channels }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  if (!Array.isArray(channels)) return {}
+  if (channels.every(isPublishState)) {
+    const { lastPublishStatus, pendingPublish } = rollUp(
+      channels.map(({ last_publish_status, pending_publish }) => ({
+        lastPublishStatus: last_publish_status,
+        pendingPublish: pending_publish
+      }))
+    )
+    return { pending_publish: pendingPublish, last_publish_status: lastPublishStatus }
+  }
+  const [first] = channels
+  return isMarketOnStore(first) && channels.every(isMarketOnStore)
+    ? { name: first.name, status: channels.some(({ status }) => status === "active") ? "active" : "draft" }
+    : {}
+}
+
+/** Prepares calls of connections that are limited to these stores. */
+export const makeStoreBounds = Effect.map(
+  ConnectionsRepo,
+  ({ outside }) =>
+    (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
+      Effect.gen(function* () {
+        const absent = yield* outside(accountId, stores, [...uuidsIn(args)])
+        const given = new Map<string, string>()
+        const substituteOf = (id: string) => {
+          if (!absent.has(id.toLowerCase())) return undefined
+          const substitute = randomUUID()
+          given.set(substitute, id)
+          return substitute
+        }
+        return {
+          args: replaced(args, substituteOf, false),
+          cut: (answer) =>
+            Effect.gen(function* () {
+              const left = without(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
+              return isObject(left) ? left : yield* new NotFound()
+            }),
+          restore: (text) =>
+            [...given].reduce((restored, [substitute, id]) => restored.replaceAll(substitute, id), text)
+        }
+      })
+)

@@ -1,0 +1,50 @@
+import type { HttpServerRequest } from "@effect/platform"
+import { classifyInboundRequest } from "@modelcontextprotocol/server"
+import { errorCodes } from "../api/ErrorCodes.ts"
+import { resourceOf } from "../connections/AuthorizationRequest.ts"
+import { covers, shortName, type Tier, tierWords } from "../connections/Tier.ts"
+import type { Called } from "./Calls.ts"
+import type { DerivedTool } from "./Tools.ts"
+
+/** A call above a tier, which does nothing. */
+export type TierRefusal =
+  /** Answered as an error of HTTP, from which a client learns to ask its user for more. */
+  | { readonly _tag: "Status"; readonly needed: Tier; readonly text: string }
+  /** Answered as the result of the tool, which a client shows. */
+  | { readonly _tag: "Result"; readonly called: Extract<Called, { _tag: "Refused" }> }
+
+/** Whether a message is of a revision that begins with `initialize`: its clients do not show the text of an error of HTTP. */
+const isLegacy = (message: unknown, { headers }: HttpServerRequest.HttpServerRequest) =>
+  classifyInboundRequest({
+    httpMethod: "POST",
+    body: message,
+    ...(headers["mcp-protocol-version"] !== undefined && { protocolVersionHeader: headers["mcp-protocol-version"] }),
+    ...(headers["mcp-method"] !== undefined && { mcpMethodHeader: headers["mcp-method"] }),
+    ...(headers["mcp-name"] !== undefined && { mcpNameHeader: headers["mcp-name"] })
+  }).kind === "legacy"
+
+const named = (tier: Tier) => `"${tierWords[tier].name}"`
+
+/** Why a call needs more than its token grants, or than its address allows; undefined: it does not. */
+export const makeTierRefusals =
+  (baseUrl: string) =>
+  (
+    { listed: { name }, tool: { tier: needed } }: DerivedTool,
+    { allowed, granted }: { readonly allowed: Tier; readonly granted: Tier },
+    message: unknown,
+    request: HttpServerRequest.HttpServerRequest
+  ): TierRefusal | undefined => {
+    const needs = `${name} needs the tier ${named(needed)} (${needed})`
+    const asResult = (text: string): TierRefusal => ({
+      _tag: "Result",
+      called: { _tag: "Refused", text, code: errorCodes.Forbidden.code }
+    })
+    // Not an error of HTTP: consenting again would change nothing.
+    if (!covers(allowed, needed))
+      return asResult(
+        `${needs}, and the address of this connection ends with ?tier=${shortName(allowed)}, which allows ${named(allowed)} only. Nothing was done. To allow more, change the address in this client to ${resourceOf(baseUrl)}.`
+      )
+    if (covers(granted, needed)) return undefined
+    const text = `${needs}, and this connection was granted ${named(granted)}. Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose ${named(needed)} on the consent page.`
+    return isLegacy(message, request) ? asResult(text) : { _tag: "Status", needed, text: `insufficient_scope: ${text}` }
+  }

@@ -1,0 +1,344 @@
+import { randomUUID } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { pageOf, paths } from "../../src/console/Paths.ts"
+import { tools } from "../../src/mcp/Calls.ts"
+import {
+  aConnection,
+  ample,
+  baseUrlOf,
+  callWith,
+  connectorWith,
+  message,
+  messageIn,
+  portOf,
+  type Result,
+  send
+} from "./Connector.ts"
+import { DemoSamples } from "./Samples.ts"
+import { connected, sdks, withToken } from "./SdkClients.ts"
+import { allToolNames } from "./ToolNames.ts"
+
+/** A text that is planted wherever a record belongs to another store than the one of the connection. */
+const marker = "Zzforeign"
+
+/** Records that each belong to one store get the marker where the store is not this one. */
+const plant = (accountId: string, own: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const foreign = sql`account_id = ${accountId} AND store_id <> ${own}`
+    yield* sql`UPDATE market_store SET name = ${marker} || name WHERE ${foreign}`
+    yield* sql`UPDATE market_catalog SET title = ${marker} || title WHERE ${foreign}`
+    yield* sql`UPDATE metaobject_entry SET display_name = ${marker} || display_name WHERE ${foreign}`
+    yield* sql`UPDATE translatable_field SET source_value = ${marker} || source_value WHERE ${foreign}`
+    yield* sql`UPDATE translation SET value = ${marker} || value WHERE ${foreign}`
+    yield* sql`
+      UPDATE store_version SET
+        overrides = overrides || jsonb_build_object('seo_title', jsonb_build_object('value', ${marker}::text, 'type', 'single_line_text_field')),
+        last_publish_error = jsonb_build_object('code', 'refused', 'message', ${marker}::text)
+      WHERE ${foreign}`
+    yield* sql`UPDATE store SET name = ${marker} || name WHERE account_id = ${accountId} AND id <> ${own}`
+  })
+
+const draftRevision = (token: string, master: string) =>
+  Effect.map(callWith(token)("get_master_v1", { master_id: master }), ({ structuredContent }) =>
+    Number(structuredContent.draft_revision)
+  )
+
+/** A connection to the first channel of the samples, one to everything, and what the former must not see. */
+const bounded = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const samples = yield* DemoSamples
+  const stores = yield* sql<{ id: string; domain: string }>`
+    SELECT id, domain FROM store WHERE account_id = ${samples.accountId} AND id <> ${samples.channel} ORDER BY domain`
+  const whole = yield* aConnection(samples.accountId)
+  const limited = yield* aConnection(samples.accountId, "pim:publish", { stores: [samples.channel] })
+  const masters = yield* sql<{ id: string; kind: string }>`
+    SELECT id, kind FROM entity
+    WHERE account_id = ${samples.accountId} AND store_ids <> '{}' AND NOT store_ids @> ARRAY[${samples.channel}::uuid]
+    ORDER BY kind, id`
+  assert.isAbove(stores.length, 0)
+  assert.isAbove(masters.length, 0)
+  const foreignStore = stores.find(({ id }) => id !== samples.channel) ?? assert.fail("one store only")
+  return { samples, stores, masters, foreignStore, whole: whole.token, limited: limited.token }
+})
+
+type Args = Readonly<Record<string, unknown>>
+
+/** Arguments that name a channel, with the channel and the master left open. */
+const naming: Readonly<Record<string, (channel: string, master: string, revision: number) => Args>> = {
+  get_projection_v1: (channel_id, master_id) => ({ master_id, channel_id }),
+  update_projection_attributes_v1: (channel_id, master_id, draft_revision) => ({
+    master_id,
+    channel_id,
+    draft_revision,
+    attributes: [{ key: "title", value: "No" }]
+  }),
+  publish_master_v1: (channel, master_id, draft_revision) => ({ master_id, draft_revision, channel_ids: [channel] }),
+  get_master_sales_channels_v1: (channel_id, master_id) => ({ master_id, channel_id }),
+  list_store_sales_channels_v1: (channel_id) => ({ channel_id }),
+  get_data_health_v1: (channel_id) => ({ channel_id }),
+  list_data_health_issues_v1: (channel_id) => ({ section: "sync-pending", channel_id }),
+  run_data_health_scan_v1: (channel_id) => ({ dimension: "sync", channel_id }),
+  fill_completeness_gaps_v1: (channel_id, master_id) => ({
+    master_type: "product",
+    operations: [{ master_id, channel_id, field: "seo_title", value: "No" }]
+  }),
+  reconcile_value_divergence_v1: (channel, master_id) => ({
+    master_type: "product",
+    operations: [
+      { master_id, field: "title", winner_channel_id: channel },
+      { master_id, field: "title", channel_id: channel, value: "No" }
+    ]
+  })
+}
+
+const namesIn = (schema: unknown): ReadonlyArray<string> =>
+  typeof schema !== "object" || schema === null
+    ? []
+    : Object.entries(schema).flatMap(([name, part]) => [
+        ...(name === "properties" ? Object.keys(part as object) : []),
+        ...namesIn(part)
+      ])
+
+layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
+  excludeTestServices: true,
+  timeout: "180 seconds"
+})("a connection that is limited to one store", (it) => {
+  it.effect("28 tools: no answer has an id, name, domain or value of another store", () =>
+    Effect.gen(function* () {
+      const { limited, samples, stores, whole } = yield* bounded
+      yield* plant(samples.accountId, samples.channel)
+      for (const dimension of ["sync", "completeness", "structure", "divergence", "translations", "media"])
+        yield* callWith(whole)("run_data_health_scan_v1", { dimension })
+      const secrets = [marker, ...stores.flatMap(({ domain, id }) => [id, domain])]
+      const leaks = (text: string) => secrets.filter((secret) => text.includes(secret))
+      const seen = new Set<string>()
+      const answerOf = (token: string, name: string, args: Args) =>
+        Effect.gen(function* () {
+          const answer = yield* send(yield* portOf, {
+            token,
+            ...message("modern", "tools/call", { name, arguments: args })
+          })
+          assert.strictEqual(answer.status, 200, answer.text)
+          assert.notStrictEqual(messageIn(answer).result.isError, true, `${name}: ${answer.text}`)
+          return answer.text
+        })
+      /** All pages of a list. */
+      const pagesOf = (token: string, name: string, args: Args) =>
+        Effect.gen(function* () {
+          let text = ""
+          let cursor: string | null | undefined
+          do {
+            const page = yield* answerOf(token, name, cursor ? { ...args, cursor } : args)
+            text += page
+            cursor = JSON.parse(page).result.structuredContent.next_cursor
+          } while (cursor)
+          return text
+        })
+      // Records that other stores alone have are absent.
+      const firstId = (name: string) =>
+        Effect.map(callWith(limited)(name), ({ structuredContent }) => structuredContent.data[0].id)
+      const others: Record<string, Args> = {
+        list_data_health_issues_v1: { section: "completeness-required" },
+        get_market_v1: { market_id: yield* firstId("list_markets_v1") },
+        list_metaobject_entries_v1: { definition_id: yield* firstId("list_metaobject_definitions_v1") }
+      }
+      for (const name of allToolNames) {
+        const args = others[name] ?? samples.argsOf(name, yield* draftRevision(whole, samples.product))
+        const text = yield* pagesOf(limited, name, args)
+        assert.deepStrictEqual(leaks(text), [], `${name}: ${text}`)
+        const revision = yield* draftRevision(whole, samples.product)
+        const control = yield* pagesOf(
+          whole,
+          name,
+          name.startsWith("update") || name.startsWith("publish") ? samples.argsOf(name, revision) : args
+        )
+        if (leaks(control).length > 0) seen.add(name)
+      }
+      for (const section of [
+        "sync-pending",
+        "sync-failed",
+        "sync-never-published",
+        "completeness-required",
+        "completeness-recommended",
+        "divergence",
+        "structure-invalid-value",
+        "translations-untranslated",
+        "translations-outdated",
+        "media-alt-missing"
+      ])
+        for (const page of [1, 2, 3])
+          assert.deepStrictEqual(
+            leaks(yield* answerOf(limited, "list_data_health_issues_v1", { section, page, page_size: 50 })),
+            [],
+            section
+          )
+      // The test could find them: with a connection to all stores, these do have them.
+      assert.isAtLeast(seen.size, 18, [...seen].join(", "))
+    })
+  )
+
+  it.effect("an argument that names another store is answered as a random id is, and nothing is written", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { foreignStore, limited, samples } = yield* bounded
+      const withChannels = tools
+        .filter(({ listed }) => namesIn(listed.inputSchema).some((name) => name.includes("channel")))
+        .map(({ listed }) => listed.name)
+      assert.sameMembers(Object.keys(naming), withChannels)
+      const before = yield* sql`SELECT version FROM account WHERE id = ${samples.accountId}`
+      for (const [name, argsOf] of Object.entries(naming)) {
+        const random = randomUUID()
+        const answers = yield* Effect.forEach([foreignStore.id, foreignStore.id.toUpperCase(), random], (channel) =>
+          Effect.gen(function* () {
+            const args = argsOf(channel, samples.product, yield* draftRevision(limited, samples.product))
+            const { content, isError, structuredContent } = yield* callWith(limited)(name, args)
+            return JSON.stringify({ content, isError, structuredContent })
+              .replaceAll(channel, "ID")
+              .replaceAll(channel.toLowerCase(), "ID")
+          })
+        )
+        assert.strictEqual(answers[0], answers[2], name)
+        assert.strictEqual(answers[1], answers[2], name)
+        assert.match(answers[0] ?? "", /"isError":true|"ok":false/, name)
+      }
+      assert.deepStrictEqual(yield* sql`SELECT version FROM account WHERE id = ${samples.accountId}`, before)
+    })
+  )
+
+  it.effect("a master that only other stores have is absent: in lists, and as an argument", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { limited, masters, samples } = yield* bounded
+      const expected = yield* sql<{ id: string }>`
+        SELECT id FROM entity
+        WHERE account_id = ${samples.accountId} AND (store_ids = '{}' OR store_ids @> ARRAY[${samples.channel}::uuid])`
+      const found: Array<string> = []
+      let cursor: string | null = null
+      do {
+        const page: Result = yield* callWith(limited)("list_masters_v1", {
+          limit: 100,
+          ...(cursor !== null && { cursor })
+        })
+        const { structuredContent } = page
+        found.push(...structuredContent.data.map(({ master_id }: { master_id: string }) => master_id))
+        cursor = structuredContent.next_cursor
+      } while (cursor !== null)
+      assert.sameMembers(
+        found,
+        expected.map(({ id }) => id)
+      )
+      const hidden = masters.find(({ kind }) => kind === "product")?.id ?? assert.fail("no product is elsewhere alone")
+      const named = tools
+        .filter(({ listed }) => "master_id" in listed.inputSchema.properties)
+        .map(({ listed }) => listed.name)
+      assert.isAtLeast(named.length, 11)
+      for (const name of named) {
+        const texts = yield* Effect.forEach([hidden, randomUUID()], (master_id) =>
+          Effect.map(callWith(limited)(name, { ...samples.argsOf(name, 1), master_id }), ({ content, isError }) => {
+            assert.isTrue(isError, name)
+            return JSON.stringify(content).replaceAll(master_id, "ID")
+          })
+        )
+        assert.strictEqual(texts[0], texts[1], name)
+      }
+    })
+  )
+
+  it.effect("publishing and reconciling without a channel means its own stores", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { limited, samples, whole } = yield* bounded
+      const one = { master_id: samples.product }
+      const { structuredContent: master } = yield* callWith(whole)("get_master_v1", one)
+      for (const { channel_id } of master.channels)
+        yield* callWith(whole)("update_projection_attributes_v1", {
+          ...one,
+          channel_id,
+          draft_revision: yield* draftRevision(whole, samples.product),
+          attributes: [{ key: "title", value: `Title ${randomUUID()}` }]
+        })
+      const written = yield* callWith(limited)("update_master_attributes_v1", {
+        ...one,
+        draft_revision: yield* draftRevision(limited, samples.product),
+        attributes: [{ key: "vendor", value: `Vendor ${randomUUID()}` }]
+      })
+      assert.deepStrictEqual(written.structuredContent.channels, [
+        { channel_id: samples.channel, pending_publish: true }
+      ])
+      const { structuredContent: pending } = yield* callWith(whole)("get_master_v1", one)
+      assert.isAtLeast(
+        pending.channels.filter(({ pending_publish }: { pending_publish: boolean }) => pending_publish).length,
+        2
+      )
+      const published = yield* callWith(limited)("publish_master_v1", {
+        ...one,
+        draft_revision: pending.draft_revision
+      })
+      assert.deepStrictEqual(published.structuredContent.channels, [
+        { channel_id: samples.channel, outcome: "pending" }
+      ])
+      const requested = yield* sql`
+        SELECT DISTINCT store_id FROM publication WHERE account_id = ${samples.accountId} AND entity_id = ${samples.product} AND store_id <> ${samples.channel}`
+      assert.lengthOf(requested, 0)
+      const overridesOf = sql`
+        SELECT store_id, overrides FROM store_version
+        WHERE account_id = ${samples.accountId} AND entity_id = ${samples.product} AND store_id <> ${samples.channel} ORDER BY store_id`
+      const before = yield* overridesOf
+      for (const operation of [
+        { ...one, field: "seo_title", value: "Mine" },
+        { ...one, field: "seo_title", winner_channel_id: samples.channel }
+      ]) {
+        const { structuredContent } = yield* callWith(limited)("reconcile_value_divergence_v1", {
+          master_type: "product",
+          operations: [operation]
+        })
+        assert.strictEqual(structuredContent.results[0].channel_id, samples.channel)
+        assert.strictEqual(structuredContent.patched, 0)
+      }
+      assert.deepStrictEqual(yield* overridesOf, before)
+    })
+  )
+})
+
+layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
+  excludeTestServices: true,
+  timeout: "120 seconds"
+})("a connection whose publishes a person confirms", (it) => {
+  it.effect("writes drafts, and is told how to have them published: nothing is published, by any client", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const base = yield* baseUrlOf
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId, "pim:publish", { confirmPublish: true })
+      const countOf = sql`SELECT count(*)::int AS count FROM publication WHERE account_id = ${samples.accountId}`
+      const before = yield* countOf
+      for (const sdk of Object.values(sdks)) {
+        const client = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const client = yield* connected(sdk, new URL(`${base}/mcp`), withToken(token))
+            const call = (name: string, args: Args) =>
+              Effect.promise(() => client.callTool({ name, arguments: { ...args } }))
+            const revision = yield* draftRevision(token, samples.product)
+            const written = yield* call(
+              "update_master_attributes_v1",
+              samples.argsOf("update_master_attributes_v1", revision)
+            )
+            assert.notStrictEqual(written.isError, true)
+            return yield* call("publish_master_v1", samples.argsOf("publish_master_v1", revision + 1))
+          })
+        )
+        assert.isTrue(client.isError)
+        assert.deepStrictEqual(client.content, [
+          {
+            type: "text",
+            text: `Not published: the merchant wants to confirm each publish of this connection, and this client cannot ask them. Nothing was done; the draft is kept. Ask the merchant to publish it at ${base}${pageOf(paths.entity, samples.product)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
+          }
+        ])
+      }
+      assert.deepStrictEqual(yield* countOf, before)
+    })
+  )
+})

@@ -1,0 +1,111 @@
+import { createServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { Effect } from "effect"
+import type { Network } from "../../src/connections/DocumentFetch.ts"
+import { loopbackRedirect } from "./ClientMemory.ts"
+import { redirectUri } from "./PagesServer.ts"
+
+/** A certificate for the hosts of the tests, that nothing else trusts; made by `openssl req -x509`. */
+const cert = `-----BEGIN CERTIFICATE-----
+MIIB2jCCAX+gAwIBAgIUM+ZYKGRwJqJliff1lQsQuggk8M8wCgYIKoZIzj0EAwIw
+IzEhMB8GA1UEAwwYVGVzdCBvZiBjbGllbnQgZG9jdW1lbnRzMCAXDTI2MTEyMTE2
+MTcwNFoYDzIxMjYxMDI4MTYxNzA0WjAjMSEwHwYDVQQDDBhUZXN0IG9mIGNsaWVu
+dCBkb2N1bWVudHMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAT3/CLjGvD6e2Og
+mMuK+C89a8jMSutll3fMtTAsN9Mf4aLgmog7zK8vAjfpzyXLLIxxp9tg6dduriBC
+Je+c4espo4GOMIGLMB0GA1UdDgQWBBRRdqCMK1rwfV3TV5DVfhkQwc+V8jAfBgNV
+HSMEGDAWgBRRdqCMK1rwfV3TV5DVfhkQwc+V8jAPBgNVHRMBAf8EBTADAQH/MDgG
+A1UdEQQxMC+CDWFnZW50LmV4YW1wbGWCD3ByaXZhdGUuZXhhbXBsZYINbWl4ZWQu
+ZXhhbXBsZTAKBggqhkjOPQQDAgNJADBGAiEAnXgdKkzzyIviCqfoDGqGQiJv6eHe
+I6BH60jHLt0TuZMCIQCEDvtz/S48YQowNw872YoZAx/9TNEsOeOvd6fvTEKbpw==
+-----END CERTIFICATE-----`
+const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg1icaOMTRTlvpqIXk
+UCYe31N7f4l12yjRftq95WWs+/ChRANCAAT3/CLjGvD6e2OgmMuK+C89a8jMSutl
+l3fMtTAsN9Mf4aLgmog7zK8vAjfpzyXLLIxxp9tg6dduriBCJe+c4esp
+-----END PRIVATE KEY-----`
+
+export const documentHost = "agent.example"
+/** An address of the public internet. It is never dialled: the network below leads to this machine. */
+export const publicAddress = "93.184.216.34"
+
+/** What the host answers on a path. */
+export interface HostAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Sends the head, and then nothing. */
+  readonly stalls?: boolean
+}
+
+export const addressAt = (path: string, host = documentHost) => `https://${host}${path}`
+
+/** What a client says of itself at a path of the host. */
+export const documentAt = (path: string, others: Readonly<Record<string, unknown>> = {}): HostAnswer => ({
+  body: JSON.stringify({
+    client_id: addressAt(path),
+    client_name: "Described Agent",
+    client_uri: "https://agent.example",
+    redirect_uris: [redirectUri, loopbackRedirect],
+    grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+    token_endpoint_auth_method: "none",
+    ...others
+  })
+})
+
+/** A host of documents on this machine, and the network on which it is at a public address. */
+export const makeDocumentHost = Effect.gen(function* () {
+  const answers = new Map<string, HostAnswer>()
+  const requested: Array<string> = []
+  const dialled: Array<string> = []
+  const addresses = new Map<string, ReadonlyArray<string>>()
+  let resolved = 0
+  let connections = 0
+  const server = yield* Effect.acquireRelease(
+    Effect.async<ReturnType<typeof createServer>>((resume) => {
+      const made = createServer({ cert, key }, (request, response) => {
+        requested.push(request.url ?? "")
+        const {
+          body = "",
+          headers = {},
+          stalls = false,
+          status = 200
+        } = answers.get(request.url ?? "") ?? { status: 404 }
+        response.writeHead(status, { "content-type": "application/json", ...headers })
+        if (stalls) response.flushHeaders()
+        else response.end(body)
+      })
+      made.on("connection", () => {
+        connections += 1
+      })
+      made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+    }),
+    (made) =>
+      Effect.sync(() => {
+        made.close()
+        made.closeAllConnections()
+      })
+  )
+  const { port } = server.address() as AddressInfo
+  const network: Network = {
+    resolve: (host) => {
+      resolved += 1
+      const found = addresses.get(host)
+      return found === undefined ? Promise.reject(new Error(`ENOTFOUND ${host}`)) : Promise.resolve(found)
+    },
+    dial: (address) => {
+      dialled.push(address)
+      return { address: "127.0.0.1", port, ca: cert }
+    }
+  }
+  addresses.set(documentHost, [publicAddress, "2606:2800:220:1:248:1893:25c8:1946"])
+  return {
+    network,
+    answers,
+    addresses,
+    /** Paths that were requested, in order. */
+    requested,
+    /** Addresses that were chosen to be dialled. */
+    dialled,
+    counts: () => ({ resolved, connections })
+  }
+})
