@@ -1,6 +1,6 @@
 import type { HealthSection } from "../health/Health.ts"
-import type { StoreId } from "../model/Ids.ts"
 import { pagePaths } from "../http/PagePaths.ts"
+import type { StoreId } from "../model/Ids.ts"
 import { stylesheetPath } from "./Style.ts"
 
 export { pageOf } from "../http/PagePaths.ts"

@@ -17,6 +17,12 @@ import { isObject, shown } from "./Vocabulary.ts"
 /** The key of the question in `inputRequests` and `inputResponses`. */
 const question = "publish"
 
+/** A call that waits for the user's answer. */
+export interface Asks {
+  readonly _tag: "Asks"
+  readonly question: InputRequiredResult
+}
+
 const refused = (text: string): Refused => ({ _tag: "Refused", text, code: errorCodes.Forbidden.code })
 
 /** The page where a person publishes this entity, or chooses one. */
@@ -35,7 +41,8 @@ const declined = refused("Not published: the user declined. Nothing was done; th
 
 /** Whether the client declared that it shows forms to its user. A declaration without modes means forms. */
 const showsForms = ({ mcpReq }: ServerContext): boolean => {
-  const capabilities: unknown = mcpReq.envelope?.[CLIENT_CAPABILITIES_META_KEY]
+  const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope }
+  const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY]
   if (!isObject(capabilities) || !isObject(capabilities.elicitation)) return false
   const { elicitation } = capabilities
   return Object.keys(elicitation).length === 0 || isObject(elicitation.form)
@@ -44,8 +51,9 @@ const showsForms = ({ mcpReq }: ServerContext): boolean => {
 const wouldPublish = ({ channels = [], masters = [] }: DryRun) =>
   [...channels, ...masters].some(({ outcome }) => outcome === "would_publish")
 
-const ask = (preview: DryRun): InputRequiredResult =>
-  inputRequired({
+const ask = (preview: DryRun): Asks => ({
+  _tag: "Asks",
+  question: inputRequired({
     inputRequests: {
       [question]: inputRequired.elicit({
         message: `Publish this?\n${publishText(preview)}`,
@@ -54,6 +62,7 @@ const ask = (preview: DryRun): InputRequiredResult =>
       })
     }
   })
+})
 
 /**
  * Publishes after the user has agreed, if the client can ask its user: the first call returns a question with the text of the
@@ -65,7 +74,7 @@ export const publishConfirmed = (
   args: unknown,
   context: ServerContext,
   call: (args: unknown) => Effect.Effect<Called, never, CurrentActor>
-): Effect.Effect<Called | InputRequiredResult, never, CurrentActor> =>
+): Effect.Effect<Called | Asks, never, CurrentActor> =>
   Effect.gen(function* () {
     if (isObject(args) && args.dry_run === true) return yield* call(args)
     if (!showsForms(context)) {

@@ -2,7 +2,6 @@ import {
   type CallToolRequest,
   type CompleteRequest,
   type GetPromptRequest,
-  type InputRequiredResult,
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceRequest,
@@ -16,7 +15,7 @@ import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { PublishProgress } from "../programs/PublishProgress.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type Called, makeCalls, toolsByName } from "./Calls.ts"
-import { publishConfirmed } from "./Confirmation.ts"
+import { type Asks, publishConfirmed } from "./Confirmation.ts"
 import { completePrompt, completionOf, promptOf } from "./Prompts.ts"
 import { completeResource, makeResources } from "./Resources.ts"
 import { shown } from "./Vocabulary.ts"
@@ -66,7 +65,7 @@ export const makeHandlers = Effect.gen(function* () {
       context: ServerContext,
       args: unknown,
       requestId: string
-    ): Effect.Effect<Called | InputRequiredResult, ProtocolError, CurrentActor> => {
+    ): Effect.Effect<Called | Asks, ProtocolError, CurrentActor> => {
       const tool = toolsByName.get(params.name)
       if (tool === undefined)
         return Effect.fail(invalidParams(`Unknown tool: ${shown(params.name)}. tools/list names all.`))
@@ -79,10 +78,7 @@ export const makeHandlers = Effect.gen(function* () {
     },
     getPrompt: ({ params }: GetPromptRequest) =>
       Effect.flatMap(channels, (all) =>
-        Effect.mapError(
-          promptOf(params.name, params.arguments ?? {}, { stores: all, connectionsPage }),
-          invalidParams
-        )
+        Effect.mapError(promptOf(params.name, params.arguments ?? {}, { stores: all, connectionsPage }), invalidParams)
       ),
     readResource: ({ params: { uri } }: ReadResourceRequest) => {
       const read = resources.read(uri)

@@ -132,10 +132,10 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
       args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
     })
     if (typeof body !== "string")
-      return HttpServerResponse.stream(
-        Stream.fromReadableStream({ evaluate: () => body, onError: identity }),
-        { status, contentType }
-      )
+      return HttpServerResponse.stream(Stream.fromReadableStream({ evaluate: () => body, onError: identity }), {
+        status,
+        contentType
+      })
     if (status >= 500) yield* Effect.annotateLogs(Effect.logError("The protocol's library failed", body), { requestId })
     if (body === "") return HttpServerResponse.empty({ status })
     const bytes = Buffer.from(isResult(body) ? body : completed(body, status, requestId))

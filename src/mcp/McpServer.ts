@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto"
 import { OpenApi } from "@effect/platform"
 import {
   createMcpHandler,
-  type InputRequiredResult,
   type ProtocolError,
   Server,
   type ServerContext,
@@ -14,6 +13,7 @@ import { BaseUrl } from "../http/BaseUrl.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type Called, type Refused, tools } from "./Calls.ts"
+import type { Asks } from "./Confirmation.ts"
 import { makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
 import { type PlainCall, plainAnswer, plainCallOf, plainRefusal } from "./PlainCalls.ts"
@@ -111,9 +111,8 @@ export const makeMcpServer = Effect.gen(function* () {
     _meta: { [errorKey]: { code, request_id: requestId } }
   })
 
-  const resultOf = (called: Called | InputRequiredResult, { answered, requestId }: Passenger) => {
-    // A question to the user is a result as it is.
-    if (!("_tag" in called)) return called
+  const resultOf = (called: Called | Asks, { answered, requestId }: Passenger) => {
+    if (called._tag === "Asks") return called.question
     if (called._tag === "Refused") return refusalResult(called, requestId)
     if (answered === undefined)
       return { content: [{ type: "text" as const, text: called.json }], structuredContent: JSON.parse(called.json) }
