@@ -7,6 +7,7 @@ import { Cursors } from "../catalog/Cursors.ts"
 import { apiErrorOf } from "../http/Envelope.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
+import { makeConnectorHealth } from "../programs/ConnectorHealth.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
 import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, longestOf } from "./Answers.ts"
@@ -43,7 +44,8 @@ const mostTries = 5
 export const makeCalls = Effect.gen(function* () {
   const programs = programsByName({
     ...(yield* Programs),
-    ...(yield* makeConnectorPrograms)
+    ...(yield* makeConnectorPrograms),
+    ...(yield* makeConnectorHealth)
   } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
 

@@ -1,5 +1,5 @@
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
-import type { Issue } from "../model/Errors.ts"
+import { type Issue, NotOnStore } from "../model/Errors.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, shown } from "./Vocabulary.ts"
 
@@ -39,6 +39,21 @@ const absent = (derived: DerivedTool, args: unknown) => {
   ])
 }
 
+/** Channels that a refusal names at most. */
+const maxChannels = 20
+
+const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
+  const named = stores.slice(0, maxChannels).map(({ domain, id }) => `${id} (${domain})`)
+  const others = stores.length - named.length
+  return sentence([
+    `Not found: master ${entityId} is not on channel ${store.id} (${store.domain});`,
+    stores.length === 0
+      ? "it is on no channel."
+      : `its channels are ${named.join(", ")}${others > 0 ? ` and ${others} more` : ""}.`,
+    "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
+  ])
+}
+
 /** What is wrong with arguments, as far as it fits; the first is always said. */
 const accountOf = (issues: ReadonlyArray<Issue>) => {
   const all = issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
@@ -58,7 +73,7 @@ export const refusalOf = (derived: DerivedTool, args: unknown, error: ApiError):
   const { name } = derived.tool
   switch (error._tag) {
     case "NotFound":
-      return absent(derived, args)
+      return error instanceof NotOnStore ? notOnChannel(error) : absent(derived, args)
     case "ValidationFailed":
       return `Invalid: ${accountOf(error.issues)}. Nothing was changed. Correct this and call ${name} again.`
     case "RevisionConflict": {

@@ -6,7 +6,7 @@ import { defaultRows, Tool, type ToolDefinition, type ToolHints } from "../api/T
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { FieldsArgument, RowsArgument } from "./Arguments.ts"
-import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema } from "./JsonSchemas.ts"
+import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, withoutNulls } from "./JsonSchemas.ts"
 import {
   fromConnector,
   isObject,
@@ -262,7 +262,8 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   }
   const takers = asts.map(takerOf)
 
-  const decode = (given: unknown): Either.Either<Asked, ValidationFailed> => {
+  const decode = (sent: unknown): Either.Either<Asked, ValidationFailed> => {
+    const given = withoutNulls(inputSchema, sent)
     const args: Record<string, unknown> = {
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
       ...(isObject(given) ? given : {})

@@ -10,6 +10,7 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Operations } from "../storedata/Operations.ts"
 import { SalesChannels } from "../storedata/SalesChannels.ts"
+import { makeExplainAbsence, makeMustBeLinked } from "./Channels.ts"
 
 interface OneMaster {
   readonly path: { readonly master_id: EntityId }
@@ -27,6 +28,10 @@ interface PublishedTo {
   readonly message?: string
 }
 
+interface ProjectionUpdate extends OneProjection {
+  readonly payload: AttributesUpdate & { readonly add_to_channel?: boolean | undefined }
+}
+
 interface Publish extends OneMaster {
   readonly payload: { readonly draft_revision: number; readonly channel_ids?: ReadonlyArray<StoreId> | undefined }
 }
@@ -34,6 +39,16 @@ interface Publish extends OneMaster {
 /** Refuses a master whose kind does not have the requested data. */
 const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
   ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
+
+/** A variant is added to a channel only after its product. The issue names the store's argument as REST does. */
+const productFirst = ({ issues }: ValidationFailed) =>
+  new ValidationFailed({
+    issues: issues.map((issue) =>
+      issue.path === "store_id"
+        ? { path: "channel_id", message: issue.message.replace("is not on this store", "is not on this channel") }
+        : issue
+    )
+  })
 
 /**
  * Why a channel was refused, and how to continue. It leaves out the issues' paths, which are places in a REST body.
@@ -57,6 +72,11 @@ export const makeConnectorPrograms = Effect.gen(function* () {
   const drops = yield* Drops
   const operations = yield* Operations
   const publishing = yield* Publishing
+  const explainAbsence = yield* makeExplainAbsence
+  const mustBeLinked = yield* makeMustBeLinked
+
+  /** Tells a master that is not on the channel from one that does not exist. */
+  const onChannel = ({ channel_id, master_id }: OneProjection["path"]) => explainAbsence(master_id, [channel_id])
 
   const detail = (id: EntityId) =>
     Effect.gen(function* () {
@@ -70,7 +90,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       urlParams: { master_type, ...query }
     }: {
       readonly urlParams: ListQuery & { readonly master_type?: EntityKind | undefined }
-    }) => catalog.list(master_type ?? null, query),
+    }) => Effect.zipLeft(catalog.list(master_type ?? null, query), mustBeLinked(query.store_id)),
     getMaster: ({ path }: OneMaster) => detail(path.master_id),
     getMasterWithProjections: ({ path }: OneMaster) =>
       // Reads the revision before the values: a write based on values of a later change is then refused.
@@ -81,18 +101,23 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       catalog.related(path.master_id, urlParams),
     listProjections: ({ path }: OneMaster) => Effect.map(versions(path.master_id), bounded),
     getProjection: ({ path }: OneProjection) =>
-      Effect.flatMap(catalog.kindOf(path.master_id), (kind) => catalog.version(kind, path.master_id, path.channel_id)),
+      Effect.flatMap(catalog.kindOf(path.master_id), (kind) =>
+        catalog.version(kind, path.master_id, path.channel_id)
+      ).pipe(onChannel(path)),
     updateMasterAttributes: ({ path, payload }: OneMaster & { readonly payload: AttributesUpdate }) =>
       drafts.updateAttributes(path.master_id, payload),
-    updateProjectionAttributes: ({ path, payload }: OneProjection & { readonly payload: AttributesUpdate }) =>
-      drafts.updateVersionAttributes(path.master_id, path.channel_id, payload),
+    updateProjectionAttributes: ({ path, payload: { add_to_channel, ...update } }: ProjectionUpdate) =>
+      drafts
+        .updateVersionAttributes(path.master_id, path.channel_id, update, add_to_channel)
+        .pipe(onChannel(path), Effect.catchTag("ValidationFailed", productFirst)),
     publishMaster: ({ path: { master_id }, payload: { channel_ids, draft_revision } }: Publish) =>
       Effect.gen(function* () {
         const master = yield* detail(master_id)
         if (master.draft_revision !== draft_revision)
           return yield* new RevisionConflict({ entityId: master_id, currentRevision: master.draft_revision })
         const there = new Set(master.stores.map(({ store_id }) => store_id))
-        if (channel_ids?.some((id) => !there.has(id))) return yield* new NotFound()
+        if (channel_ids?.some((id) => !there.has(id)))
+          return yield* explainAbsence(master_id, channel_ids)(Effect.fail(new NotFound()))
         const pending = master.stores.flatMap(({ pending_publish, store_id }) => (pending_publish ? [store_id] : []))
         const stores: Array<PublishedTo> = []
         for (const store_id of new Set(channel_ids ?? pending)) {
@@ -128,7 +153,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)
         if (kind === "media") return yield* onlyKinds(kind, "sales channels", "products, variants and collections")
-        return bounded(yield* channels.ofEntity(kind, master_id, channel_id))
+        return bounded(yield* channels.ofEntity(kind, master_id, channel_id).pipe(onChannel({ channel_id, master_id })))
       }),
     listMasterDrops: ({ path: { master_id } }: OneMaster) =>
       Effect.gen(function* () {
