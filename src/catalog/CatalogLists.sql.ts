@@ -41,7 +41,7 @@ export const makeCatalogLists = (
   const onStore = ({ storeId, ...filters }: ListFilters) =>
     storeId === undefined
       ? inState(sql.literal("e"), filters)
-      : sql`AND ${sql.literal(planCustom)} EXISTS (
+      : sql`AND ${sql.literal(planCustom)} ${storeId} = ANY (e.store_ids) AND EXISTS (
           SELECT FROM store_version v
           WHERE v.account_id = e.account_id AND v.entity_id = e.id AND v.store_id = ${storeId}
           ${inState(sql.literal("v"), filters)}

@@ -31,7 +31,9 @@ const sentence = (parts: ReadonlyArray<string>) => parts.filter((part) => part !
 
 const absent = (derived: DerivedTool, args: unknown) => {
   const given = namedBy(derived, args)
-  const sources = [...new Set(Object.values(derived.tool.idsFrom ?? {}))]
+  const all = Object.entries(derived.tool.idsFrom ?? {})
+  const asked = all.filter(([name]) => isObject(args) && (args[name] ?? null) !== null)
+  const sources = [...new Set((asked.length === 0 ? all : asked).map(([, source]) => source))]
   const what = given.length === 0 ? "What was asked for" : given.join(" with ")
   return sentence([
     `Not found: ${what} names nothing of this account.`,

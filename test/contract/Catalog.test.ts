@@ -388,9 +388,9 @@ for (const engine of serviceEngines) {
             yield* anEntity("product", { title: "nowhere" })
             const live = yield* anEntity("product", { title: "live on a and b" }, { on: [a, b] })
             const half = yield* anEntity("product", { title: "live on a" }, { on: [a, b] })
+            yield* anEntity("variant", { title: "variant" }, { of: half })
             const failed = yield* anEntity("product", { title: "failed on a" }, { on: [a] })
             yield* anEntity("product", { title: "new on b" }, { on: [b] })
-            yield* anEntity("variant", { title: "variant" }, { of: half })
             yield* apply(
               ...[a, b].map(({ id }) => CatalogChange.AcceptPublish({ entityId: live, storeId: id })),
               CatalogChange.AcceptPublish({ entityId: half, storeId: a.id }),

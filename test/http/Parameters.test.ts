@@ -407,8 +407,9 @@ layer(MemoryServer)("parameters", (it) => {
 
   it.effect("blank is absent, whatever the parameter", () =>
     Effect.gen(function* () {
-      const { ids, stores, token } = yield* aCatalog()
+      const { accountId, ids, stores, token: first } = yield* aCatalog()
       const store = `store_id=${stores[0].id}`
+      const { token: second } = yield* aKey(accountId, ["pim:read"])
       const answers: ReadonlyArray<readonly [path: string, names: ReadonlyArray<string>]> = [
         ["products", ["limit", "cursor", "updated_since", "store_id", "status", "pending", "search", "collection_id"]],
         ["variants", ["limit", "cursor", "updated_since", "store_id", "status", "pending", "search"]],
@@ -418,6 +419,8 @@ layer(MemoryServer)("parameters", (it) => {
         [`products/${ids.product}/sales-channels?${store}`, ["limit"]]
       ]
       for (const [path, names] of answers) {
+        // One key is not enough for so many requests.
+        const token = path === "products" ? first : second
         const target = `/api/v1/${path}`
         const { headers, status } = yield* ask(target, { token })
         for (const name of names)
@@ -426,6 +429,7 @@ layer(MemoryServer)("parameters", (it) => {
             assert.deepStrictEqual([answer.status, answer.headers.etag], [status, headers.etag], `${path} ${blank}`)
           }
       }
+      const token = first
       assert.strictEqual(rowsOf(yield* ask("/api/v1/products?search=boots&status=&limit=", { token })), 1)
       assert.strictEqual(rowsOf(yield* ask("/api/v1/products?status=&search=shoes", { token })), 0)
       // Where it is required, that is said.
