@@ -58,8 +58,7 @@ const ProjectionArgument = Schema.Struct({
   }),
   add_to_channel: optional(
     Schema.Boolean.annotations({
-      description:
-        "True: a master that is not on the channel is added there, a product with all its variants, as a draft."
+      description: "True adds a master that is not on the channel, a product with all variants, as a draft."
     })
   )
 })

@@ -85,7 +85,11 @@ const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
 const Status = PublishStatus.annotations({
   description: "Only entities whose `last_publish_status` is this; with `store_id`, whose status on that store is.",
   message: ruleMessage("must be one of never_published, pending, published, failed")
-})
+}).pipe(
+  inConnector({
+    schema: PublishStatus.annotations({ description: "Only this publish state, on channel_id if given." })
+  })
+)
 
 const search = (description: string) =>
   Once.pipe(
@@ -117,7 +121,7 @@ const Pending = Schema.transform(
   .pipe(
     inConnector({
       schema: booleanArgument(
-        "True: only masters with a draft that is not yet published on some channel, or on channel_id; false: only those without."
+        "True: only masters with a draft not yet published, on channel_id if given; false: only those without."
       )
     })
   )

@@ -103,11 +103,9 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
         })
 
       return {
-        updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) =>
-          update(id, { storeId: null }, request)
-        ),
-        updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")((id, storeId, request, addsToStore = false) =>
-          update(id, { storeId, addsToStore }, request)
+        updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) => update(id, { storeId: null }, request)),
+        updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")(
+          (id, storeId, request, addsToStore = false) => update(id, { storeId, addsToStore }, request)
         ),
         addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
           // It is based on no revision: it overwrites nothing.

@@ -267,9 +267,7 @@ const fieldsOf = (
   const known = [...builtInKeys, ...relationships, ...(dimensionOf(section) === "translations" ? platformNames : [])]
   return known.includes(field) || isMetafieldKey(field)
     ? Either.right([field, ...names])
-    : Either.left(
-        ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${known.join(", ")}`)
-      )
+    : Either.left(ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${known.join(", ")}`))
 }
 
 const issuePage = (

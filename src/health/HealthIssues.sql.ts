@@ -113,7 +113,9 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
     issues: (accountId, { fields, page, pageSize, ...filter }) =>
       Effect.map(
         // Reads one row more, to know whether another page follows.
-        orDie(readIssues({ ...inSection(accountId, filter), fields, after: (page - 1) * pageSize, count: pageSize + 1 })),
+        orDie(
+          readIssues({ ...inSection(accountId, filter), fields, after: (page - 1) * pageSize, count: pageSize + 1 })
+        ),
         Option.map(({ rows, ...page }) => ({ ...page, rows: rows.slice(0, pageSize), hasNext: rows.length > pageSize }))
       ),
     countIssues: (accountId, filter) =>

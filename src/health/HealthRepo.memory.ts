@@ -113,7 +113,8 @@ export const layerHealthRepoMemory = Layer.effect(
         Effect.map(
           findRows(accountId, filter),
           Option.map(({ entities, rows: all, snapshot: { result, scannedAt } }) => {
-            const rows = fields === undefined ? all : all.filter((row) => row.fields.some((name) => fields.includes(name)))
+            const rows =
+              fields === undefined ? all : all.filter((row) => row.fields.some((name) => fields.includes(name)))
             const after = (page - 1) * pageSize
             return {
               scannedAt,

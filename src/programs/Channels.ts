@@ -30,7 +30,9 @@ export const makeExplainAbsence = Effect.gen(function* () {
       const entity = details[kind](yield* catalog.get(kind, entityId))
       const linked = yield* stores.list
       const asked = storeIds.map((id) => linked.find((store) => store.id === id))
-      const missing = asked.find((store) => store !== undefined && !entity.stores.some((on) => on.store_id === store.id))
+      const missing = asked.find(
+        (store) => store !== undefined && !entity.stores.some((on) => on.store_id === store.id)
+      )
       if (missing === undefined || asked.includes(undefined)) return yield* new NotFound()
       return yield* new NotOnStore({
         entityId,

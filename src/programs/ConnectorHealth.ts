@@ -1,8 +1,8 @@
 import { Effect, Option, Schema } from "effect"
 import { DataHealth } from "../health/DataHealth.ts"
 import type { HealthDimension, HealthOverview, HealthSnapshot } from "../health/Health.ts"
-import { JsonText } from "../model/JsonText.ts"
 import type { StoreId } from "../model/Ids.ts"
+import { JsonText } from "../model/JsonText.ts"
 import { Stores } from "../stores/Stores.ts"
 
 const Counted = Schema.Struct({ store_id: Schema.String }, { key: Schema.String, value: Schema.Unknown })
@@ -36,7 +36,9 @@ const withChannels = (domains: ReadonlyMap<string, string>) => (snapshot: Json) 
 export const makeConnectorHealth = Effect.gen(function* () {
   const health = yield* DataHealth
   const stores = yield* Stores
-  const naming = Effect.map(stores.list, (linked) => withChannels(new Map(linked.map(({ domain, id }) => [id, domain]))))
+  const naming = Effect.map(stores.list, (linked) =>
+    withChannels(new Map(linked.map(({ domain, id }) => [id, domain])))
+  )
 
   return {
     getDataHealth: ({ urlParams }: { readonly urlParams: { readonly store_id?: StoreId | undefined } }) =>

@@ -416,7 +416,8 @@ for (const engine of serviceEngines) {
               [{ store_id: a.id, status: "failed", pending: true, search: "fail" }, ["failed on a"]],
               [{ store_id: a.id, search: "new" }, []]
             ]
-            for (const [query, found] of cases) assert.deepStrictEqual(yield* finds(query), found, JSON.stringify(query))
+            for (const [query, found] of cases)
+              assert.deepStrictEqual(yield* finds(query), found, JSON.stringify(query))
             assert.deepStrictEqual(titles(yield* pageOf("variant", { pending: true })), [])
             assert.deepStrictEqual(titles(yield* pageOf("variant", { pending: false })), ["variant"])
             const { text } = yield* (yield* Catalog).list(null, { limit: 50, store_id: b.id, pending: false })

@@ -348,7 +348,10 @@ layer(MemoryServer)("parameters", (it) => {
       )
       assertRefusal(yield* by("media-unused&field=alt"), misfit("field", "rows of media-unused have no fields"))
       assertMisfit(yield* by("divergence&field=titel"), "field")
-      assertRefusal(yield* by(`divergence&field=${"x".repeat(321)}`), misfit("field", "must have at most 320 characters"))
+      assertRefusal(
+        yield* by(`divergence&field=${"x".repeat(321)}`),
+        misfit("field", "must have at most 320 characters")
+      )
       assertRefusal(yield* by("divergence&field=%00"), misfit("field", "must not contain U+0000"))
     })
   )

@@ -96,7 +96,10 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
         assert.strictEqual(answer.status, 200, answer.text)
         const { result } = messageIn(answer)
         assert.strictEqual(result.instructions, instructionsOf(ours.stores), method)
-        assert.include(result.instructions, `channel_id ${ours.stores[0].id}: "ours.example", "ours.example", "en", "EUR"`)
+        assert.include(
+          result.instructions,
+          `channel_id ${ours.stores[0].id}: "ours.example", "ours.example", "en", "EUR"`
+        )
         // Nobody else may keep them.
         assert.notStrictEqual(result.cacheScope, "public")
       }

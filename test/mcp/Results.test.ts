@@ -517,7 +517,10 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         yield* call("list_data_health_issues_v1", { section: "divergence", field: "vendro" }),
         "validation_failed"
       )
-      assert.match(refusedField, /^Invalid: field: must be a metafield's namespace\.key or one of title, handle, .*, members\. /)
+      assert.match(
+        refusedField,
+        /^Invalid: field: must be a metafield's namespace\.key or one of title, handle, .*, members\. /
+      )
       assert.strictEqual(
         assertRefusal(
           base,
