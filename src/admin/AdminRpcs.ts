@@ -374,7 +374,7 @@ export const HealthRpcs = RpcGroup.make(
     success: HealthSnapshot,
     error: Refusal
   }),
-  /** `page` from 1; `pageSize` from 1 to 100. */
+  /** `page` from 1; `pageSize` from 1 to 100. ValidationFailed: a language that no store of the account has. */
   Rpc.make("listHealthIssues", {
     payload: {
       account,
@@ -385,7 +385,7 @@ export const HealthRpcs = RpcGroup.make(
       locale: text
     },
     success: HealthIssuePage,
-    error: Refusal
+    error: Schema.Union(Refusal, ValidationFailed)
   }),
   Rpc.make("showHealthRules", { payload: { account }, success: HealthRules, error: Refusal }),
   Rpc.make("setHealthRules", {

@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { DataHealth } from "../health/DataHealth.ts"
 import { HealthOverview, HealthSnapshot } from "../health/Health.ts"
 import type { CurrentActor } from "../model/Actor.ts"
-import type { NotFound } from "../model/Errors.ts"
+import { NotFound } from "../model/Errors.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { HealthRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
@@ -21,12 +21,16 @@ export const HealthHandlers = HealthRpcs.toLayer(
       Effect.map(Effect.transposeMapOption(named, storeNamed), (store) => Option.getOrUndefined(store)?.id)
 
     /** The store may be unlinked between the look-up and the request. */
-    const aboutStore = <A>(
+    const aboutStore = <A, E>(
       named: Option.Option<string>,
-      ask: (id: StoreId | undefined) => Effect.Effect<A, NotFound, CurrentActor>
+      ask: (id: StoreId | undefined) => Effect.Effect<A, NotFound | E, CurrentActor>
     ) =>
       Effect.flatMap(storeId(named), (id) =>
-        Effect.catchTag(ask(id), "NotFound", () => unknownStore(Option.getOrElse(named, () => "of these")))
+        Effect.catchIf(
+          ask(id),
+          (error): error is NotFound => error instanceof NotFound,
+          () => unknownStore(Option.getOrElse(named, () => "of these"))
+        )
       )
 
     return {

@@ -136,6 +136,9 @@ export const HealthOverview = Health.HealthOverview.pipe(
 /** Maximum number of field names that a tool returns per issue. */
 const mostIssueFields = 40
 
+/** Length at which a tool cuts the values of an issue. */
+const issueValueCharacters = 60
+
 /** Without titles and product: the variant has rows of its own with them. */
 const DuplicateVariant = Health.DuplicateVariant.pipe(
   membersInConnector({
@@ -148,6 +151,9 @@ const DuplicateVariant = Health.DuplicateVariant.pipe(
 
 const HealthIssue = Schema.Struct({
   ...Health.HealthIssue.fields,
+  values: optional(
+    Schema.Array(Health.FieldValue.pipe(membersInConnector({ value: { maxCharacters: issueValueCharacters } })))
+  ),
   duplicates: optional(Schema.Array(DuplicateVariant))
 }).pipe(
   membersInConnector({
@@ -156,7 +162,7 @@ const HealthIssue = Schema.Struct({
     store_id: "channel_id",
     fields: { most: mostIssueFields },
     attribute_keys: { most: mostIssueFields },
-    values: { omit: true }
+    values: { most: mostIssueFields }
   })
 )
 

@@ -65,7 +65,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
       .addSuccess(page(ProductRow))
       .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List products")
-      .annotate(OpenApi.Description, `${walk} An unknown \`collection_id\` is 404.`)
+      .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` or \`collection_id\` is 404.`)
       .annotate(Tool, {
         name: "list_products_v1",
         title: "List products",
@@ -74,11 +74,11 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         description: {
           does: "Products, the one changed longest ago first: a page of short rows with name, draft_revision, publish state and channels.",
           rather:
-            "To find products by search, state or collection; list_masters_v1 for every kind at once, get_master_v1 for one in full.",
-          ids: "It gives master_id; list_collections_v1 gives collection_id.",
+            "To find products by search, channel, state, waiting drafts or collection; list_masters_v1 for every kind at once, get_master_v1 for one in full.",
+          ids: "It gives master_id; list_collections_v1 gives collection_id, the instructions name channel_id.",
           never: "It never changes anything and never gives attribute values. A channel is a linked store."
         },
-        idsFrom: { collection_id: "list_collections_v1" },
+        idsFrom: { channel_id: "get_master_v1", collection_id: "list_collections_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
@@ -89,8 +89,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
     HttpApiEndpoint.get("listVariants", "/variants")
       .setUrlParams(Schema.Struct(listParams("the variant's title, SKU or barcode, or in the product's name")))
       .addSuccess(page(VariantRow))
+      .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List variants")
-      .annotate(OpenApi.Description, walk)
+      .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` is 404.`)
       .annotate(Tool, {
         name: "list_variants_v1",
         title: "List variants",
@@ -104,6 +105,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           never:
             "It never changes anything and never gives prices or other attribute values. A channel is a linked store."
         },
+        idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
@@ -114,8 +116,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
     HttpApiEndpoint.get("listCollections", "/collections")
       .setUrlParams(Schema.Struct(listParams("the collection's name, on any store, or its handle")))
       .addSuccess(page(CollectionRow))
+      .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List collections")
-      .annotate(OpenApi.Description, walk)
+      .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` is 404.`)
       .annotate(Tool, {
         name: "list_collections_v1",
         title: "List collections",
@@ -128,6 +131,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           ids: "It gives master_id, which list_products_v1 takes as collection_id.",
           never: "It never changes anything and never lists members. A channel is a linked store."
         },
+        idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
@@ -138,8 +142,9 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
     HttpApiEndpoint.get("listMedia", "/media")
       .setUrlParams(Schema.Struct(listParams("the file's name or alternative text")))
       .addSuccess(page(MediaRow))
+      .addError(NotFoundWire)
       .annotate(OpenApi.Summary, "List media")
-      .annotate(OpenApi.Description, walk)
+      .annotate(OpenApi.Description, `${walk} An unknown \`store_id\` is 404.`)
   )
   .add(detail("getMedia", "/media/:id", Media, "a media file"))
   .add(versions("listMediaVersions", "/media/:id/stores", "a media file"))

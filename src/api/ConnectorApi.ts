@@ -37,17 +37,31 @@ const channelIds = "get_master_v1 gives channel_id."
 const fromMasters = { master_id: "list_masters_v1" } as const
 const fromBoth = { master_id: "list_masters_v1", channel_id: "get_master_v1" } as const
 
+const Attributes = Schema.Array(
+  Schema.Struct({
+    key: KeyArgument,
+    value: Schema.NullOr(ValueArgument)
+  })
+).pipe(Schema.maxItems(250))
+
 /** `AttributesUpdate` with the length limits of tools. */
 const AttributesArgument = Schema.Struct({
   ...AttributesUpdate.fields,
-  attributes: Schema.Array(
-    Schema.Struct({
-      key: KeyArgument,
-      value: Schema.NullOr(ValueArgument)
+  attributes: Attributes.pipe(Schema.minItems(1)).annotations({
+    description: "Each key once; the others stay as they are."
+  })
+})
+
+const ProjectionArgument = Schema.Struct({
+  ...AttributesUpdate.fields,
+  attributes: Attributes.annotations({
+    description: "Each key once; the others stay as they are. May be empty with add_to_channel."
+  }),
+  add_to_channel: optional(
+    Schema.Boolean.annotations({
+      description: "True adds a master that is not on the channel, a product with all variants, as a draft."
     })
   )
-    .pipe(Schema.minItems(1), Schema.maxItems(250))
-    .annotations({ description: "Each key once; the others stay as they are." })
 })
 
 /** Masters that one call publishes at most. */
@@ -109,10 +123,11 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: "Masters of every kind (product, variant, collection, media file) in one order, the one changed longest ago first: a page of short rows.",
           rather:
-            "For media files, or several kinds at once, and to follow all changes; list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
-          ids: "It gives master_id for every other tool, and channel_ids.",
+            "For media files, or several kinds at once, and to follow all changes or waiting drafts; list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
+          ids: "It gives master_id for every other tool, and channel_ids; the instructions name the channels.",
           never: "It never changes anything and never gives attribute values. A channel is a linked store."
         },
+        idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )
@@ -255,7 +270,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
   )
   .add(
     HttpApiEndpoint.patch("updateProjectionAttributes")`/masters/${master}/projections/${channel}`
-      .setPayload(AttributesArgument)
+      .setPayload(ProjectionArgument)
       .addSuccess(DraftState)
       .annotate(Tool, {
         name: "update_projection_attributes_v1",
@@ -264,7 +279,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: draftWrite,
         description: {
           does: 'Writes attributes of one master for one channel alone, as a draft (null removes the override, "" is deliberately empty), and returns the new draft_revision.',
-          rather: "For a value that differs on this channel; update_master_attributes_v1 for every channel.",
+          rather:
+            "For a value that differs on this channel, or with add_to_channel to bring a master to it; update_master_attributes_v1 for every channel.",
           ids: `${masterIds} ${channelIds} get_master_v1 gives draft_revision too.`,
           never:
             "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. A channel is a linked store."
@@ -309,7 +325,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
           rather: "For other languages than a channel's main one; list_projections_v1 for the values in the main one.",
           ids: "list_products_v1 and list_collections_v1 give master_id.",
           never:
-            "It never changes a translation, never asks the stores, and has none of variants and media. A channel is a linked store."
+            "It never changes a translation, and no other tool does: the merchant translates in the store. Variants and media have none. A channel is a linked store."
         },
         idsFrom: { master_id: "list_products_v1" },
         answer: { kind: "bounded", rows: ["data", "translatable_fields"], keys: ["locale", "key"], limited: true }

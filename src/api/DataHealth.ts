@@ -22,7 +22,7 @@ import {
   PimLockedWire,
   UnsupportedMediaTypeWire
 } from "./ErrorEnvelope.ts"
-import { LocaleParam, oneOf, pageParams, storeIdParam } from "./Params.ts"
+import { FieldParam, LocaleParam, oneOf, pageParams, storeIdParam } from "./Params.ts"
 import { TimeBound } from "./TimeBound.ts"
 import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
 
@@ -41,7 +41,8 @@ export const IssuesParams = Schema.Struct({
   section: oneOf(HealthSection.literals, "The list to read."),
   ...pageParams,
   store_id: storeIdParam("Only issues on this store."),
-  locale: LocaleParam
+  locale: LocaleParam,
+  field: FieldParam
 })
 
 export const ScanRequest = Schema.Struct({
@@ -153,7 +154,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "List issues")
       .annotate(
         OpenApi.Description,
-        "A page of one section, as of its last scan: one row per entity and store, and per language in the translation sections. Rows of variants include SKU and product; rows of a duplicate SKU also list the other variants with it. It never scans. An unknown `store_id` is 404."
+        "A page of one section, as of its last scan: one row per entity and store, and per language in the translation sections. Rows of variants include SKU and product; rows of a duplicate SKU also list the other variants with it. It never scans. An unknown `store_id` is 404; a `locale` that no store has, and a `field` that no row can have, are 400."
       )
       .annotate(Tool, {
         name: "list_data_health_issues_v1",
@@ -166,7 +167,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
             "For the issues behind the numbers of get_data_health_v1; run_data_health_scan_v1 first if nothing was scanned.",
           ids: "get_master_v1 gives channel_id, which is optional; rows give master_id.",
           never:
-            "It never scans and never gives values: get_projection_v1 does. At most 40 fields per row. A channel is a linked store."
+            "It never scans. Values, in divergence only, are cut at 60 characters: get_projection_v1 gives them whole. At most 40 fields per row; `field` selects one. A channel is a linked store."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "pages", rows: ["data"], keys: ["master_id", "channel_id"], fields: "members" }

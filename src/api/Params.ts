@@ -83,9 +83,13 @@ const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
   )
 
 const Status = PublishStatus.annotations({
-  description: "Only entities whose `last_publish_status` is this.",
+  description: "Only entities whose `last_publish_status` is this; with `store_id`, whose status on that store is.",
   message: ruleMessage("must be one of never_published, pending, published, failed")
-})
+}).pipe(
+  inConnector({
+    schema: PublishStatus.annotations({ description: "Only this publish state, on channel_id if given." })
+  })
+)
 
 const search = (description: string) =>
   Once.pipe(
@@ -94,6 +98,33 @@ const search = (description: string) =>
   ).annotations(described(description, { type: "string", maxLength: 200 }))
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** True or false, in the arguments of a tool. It becomes text, because REST's schema decodes text. */
+const booleanArgument = (description: string) =>
+  Schema.transform(Schema.Boolean.annotations({ description }), Schema.String, {
+    strict: true,
+    decode: String,
+    encode: (text) => text === "true"
+  })
+
+const Pending = Schema.transform(
+  Schema.Literal("true", "false").annotations({ message: ruleMessage("must be true or false") }),
+  Schema.typeSchema(Schema.Boolean),
+  { strict: true, decode: (text) => text === "true", encode: (value) => (value ? "true" : "false") }
+)
+  .annotations(
+    described(
+      "true: only entities with a draft that is not yet published to some store; false: only those without. With `store_id`: to that store.",
+      { type: "boolean" }
+    )
+  )
+  .pipe(
+    inConnector({
+      schema: booleanArgument(
+        "True: only masters with a draft not yet published, on channel_id if given; false: only those without."
+      )
+    })
+  )
 
 /** The parameters of endpoints that page by a cursor. */
 export const cursorParams = {
@@ -105,7 +136,9 @@ export const cursorParams = {
 export const listParams = (searched: string) => ({
   ...cursorParams,
   updated_since: optional(UpdatedSince),
+  store_id: storeIdParam("Only entities on this store. An unknown id is 404."),
   status: optional(Status),
+  pending: optional(Pending),
   search: optional(
     search(`Every term (split on white space) must occur in ${searched}. Case and accents do not matter.`)
   )
@@ -148,7 +181,7 @@ const PageNumber = wholeNumberParam(1, lastPage, 1)
 
 const PageSize = wholeNumberParam(1, 100, 25)
   .annotations(rowsSchema(100, 25))
-  .pipe(inConnector({ schema: numberArgument(1, 50, "Rows on a page; more than 50 becomes 50.") }))
+  .pipe(inConnector({ schema: numberArgument(1, 100, "Rows on a page; more than 100 becomes 100.", 25) }))
 
 /** The parameters of a page-numbered list. */
 export const pageParams = {
@@ -170,9 +203,21 @@ export const LocaleParam = optional(
     Schema.maxLength(35, { message: () => "must have at most 35 characters" }),
     Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
   ).annotations(
-    described("Only this language, exactly as the store names it. Ignored outside the translation sections.", {
+    described("Only this language of a store, such as `de`. Ignored outside the translation sections.", {
       type: "string",
       maxLength: 35
+    })
+  )
+)
+
+export const FieldParam = optional(
+  Once.pipe(
+    Schema.maxLength(320, { message: () => "must have at most 320 characters" }),
+    Schema.filter((text) => !text.includes("\u0000") || "must not contain U+0000")
+  ).annotations(
+    described("Only issues in this field: an attribute's key, or `variant_ids`, `media_ids` or `members`.", {
+      type: "string",
+      maxLength: 320
     })
   )
 )

@@ -2,8 +2,8 @@ import { Context, Schema, SchemaAST } from "effect"
 import type { Tier } from "../connections/Tier.ts"
 
 /** Rows per page of tools: default and maximum. */
-export const defaultRows = 25
-export const mostRows = 100
+export const defaultRows = 50
+export const mostRows = 250
 
 /** A whole number in the arguments of a tool, clamped to its bounds. It becomes text, because REST's schema decodes text. */
 export const numberArgument = (
@@ -107,6 +107,8 @@ export interface InConnector {
   readonly omit?: boolean
   /** Maximum number of items of the list in results. */
   readonly most?: number
+  /** Maximum number of characters of the text in results. */
+  readonly maxCharacters?: number
   /** A list of values by key, from which `attributes` selects. */
   readonly keyed?: boolean
 }

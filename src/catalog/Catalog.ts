@@ -17,7 +17,11 @@ export interface ListQuery {
   readonly limit: number
   readonly cursor?: string | undefined
   readonly updated_since?: Timestamp | undefined
+  /** Only entities on this store; then `status` and `pending` are those on it. An unknown store has no entities. */
+  readonly store_id?: StoreId | undefined
   readonly status?: PublishStatus | undefined
+  /** Whether a draft is not yet published. */
+  readonly pending?: boolean | undefined
   /** All terms, split on white space, must match. Blank text filters nothing. */
   readonly search?: string | undefined
   /** Products only; an unknown collection has no members. */
@@ -98,14 +102,22 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
             accountId,
             filters: {
               updated_since: query.updated_since,
+              store_id: query.store_id,
               status: query.status,
+              pending: query.pending === undefined ? undefined : String(query.pending),
               search: needles.length === 0 ? undefined : needles.join("\n"),
               collection_id: query.collection_id
             }
           }
           const after = query.cursor === undefined ? Option.some(0) : cursors.decode(binding, query.cursor)
           if (Option.isNone(after)) return yield* foreignCursor
-          const filters = { updatedSince: query.updated_since, status: query.status, needles }
+          const filters = {
+            updatedSince: query.updated_since,
+            storeId: query.store_id,
+            status: query.status,
+            isPending: query.pending,
+            needles
+          }
           const page = yield* kind === null
             ? repo.pageOfAll(accountId, filters, after.value, query.limit)
             : repo.page(accountId, kind, { ...filters, collectionId: query.collection_id }, after.value, query.limit)

@@ -33,6 +33,20 @@ export const makeCatalogLists = (
           ORDER BY f.canonical_changed_at LIMIT 1
         )`
 
+  const inState = (alias: Fragment, { isPending, status }: ListFilters) => sql`
+    ${status === undefined ? sql`` : sql`AND ${alias}.last_publish_status = ${status}`}
+    ${isPending === undefined ? sql`` : sql`AND ${alias}.pending_publish = ${sql.literal(String(isPending))}`}`
+
+  /** The best plan depends on the store: by its versions if it has few, in the change order if it has many. */
+  const onStore = ({ storeId, ...filters }: ListFilters) =>
+    storeId === undefined
+      ? inState(sql.literal("e"), filters)
+      : sql`AND ${sql.literal(planCustom)} ${storeId} = ANY (e.store_ids) AND EXISTS (
+          SELECT FROM store_version v
+          WHERE v.account_id = e.account_id AND v.entity_id = e.id AND v.store_id = ${storeId}
+          ${inState(sql.literal("v"), filters)}
+        )`
+
   const inCollection = ({ collectionId }: ListFilters) =>
     collectionId === undefined
       ? sql``
@@ -61,7 +75,7 @@ export const makeCatalogLists = (
     SELECT e.change_seq, e.list_row
     FROM entity e
     WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > (SELECT ${after}::bigint)
-    ${filters.status === undefined ? sql`` : sql`AND e.last_publish_status = ${filters.status}`}
+    ${onStore(filters)}
     ${changedSince(accountId, filters)}
     ${inCollection(filters)}
     ${matching(filters)}

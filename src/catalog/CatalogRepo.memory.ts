@@ -38,7 +38,7 @@ export const layerCatalogRepoMemory = Layer.effect(
             ({ aggregate, canonicalChangedAt, changeSeq }) =>
               (kind === null || aggregate.kind === kind) &&
               changeSeq > after &&
-              (filters.status === undefined || aggregate.lastPublishStatus === filters.status) &&
+              isInState(account, aggregate, filters) &&
               (filters.updatedSince === undefined || canonicalChangedAt >= filters.updatedSince) &&
               (members === undefined || members.has(aggregate.id)) &&
               (filters.needles === undefined || matches(aggregate.searchText, filters.needles))
@@ -155,6 +155,23 @@ export const layerCatalogRepoMemory = Layer.effect(
     }
   })
 )
+
+/** Whether an entity is on the store of the filters, and in their state: on that store, or without one on all stores. */
+const isInState = (
+  account: MemoryAccount | undefined,
+  aggregate: MemoryEntity["aggregate"],
+  { isPending, status, storeId }: ListFilters
+) => {
+  const state =
+    storeId === undefined
+      ? aggregate
+      : aggregate.versions.find((version) => version.storeId === storeId && account?.stores.has(storeId))
+  return (
+    state !== undefined &&
+    (status === undefined || state.lastPublishStatus === status) &&
+    (isPending === undefined || state.pendingPublish === isPending)
+  )
+}
 
 const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
   variant: "variants",

@@ -10,7 +10,11 @@ import type { Needle } from "./SearchText.ts"
 export interface ListFilters {
   /** Only entities whose canonical record changed at this time or later. */
   readonly updatedSince?: Timestamp | undefined
+  /** Only entities on this store; then `status` and `isPending` are those on it. */
+  readonly storeId?: StoreId | undefined
   readonly status?: PublishStatus | undefined
+  /** Whether a draft is not yet published. */
+  readonly isPending?: boolean | undefined
   /** All of them must occur in the search text. */
   readonly needles?: ReadonlyArray<Needle> | undefined
   /** Only members of this collection. */

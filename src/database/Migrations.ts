@@ -23,7 +23,8 @@ export const names: ReadonlyArray<string> = [
   "0010_data_health",
   "0011_connections",
   "0012_demo_shops",
-  "0013_connection_bounds"
+  "0013_connection_bounds",
+  "0015_pending_lists"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

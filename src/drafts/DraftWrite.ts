@@ -54,13 +54,6 @@ const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, Validation
 
 const find = ({ aggregates }: Locked, id: EntityId) => Either.fromNullable(aggregates.get(id), () => new NotFound())
 
-const findOn = (locked: Locked, id: EntityId, storeId: StoreId) =>
-  Either.filterOrLeft(
-    find(locked, id),
-    ({ storeIds }) => storeIds.includes(storeId),
-    () => new NotFound()
-  )
-
 /** Checks an update before its entity is read. */
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
   unlessAny(textIssues(attributes))
@@ -74,20 +67,37 @@ export const typesFor = (rules: KeyRules, kind: EntityKind, keys: Iterable<strin
     })
   )
 
+/** The layer of values that an update writes. */
+export interface UpdatedLayer {
+  /** null: the canonical values. */
+  readonly storeId: StoreId | null
+  /** Adds the entity to the store if it is not there. */
+  readonly addsToStore?: boolean
+}
+
 /**
  * Checks new values, canonical or of one store, by the rules of their keys. NotFound: the entity or its store version does not
- * exist.
+ * exist. With `addsToStore`, a missing store version is added first, as by `decideAddition`.
  */
 export const decideUpdate =
-  (entityId: EntityId, storeId: StoreId | null, { attributes, draft_revision }: AttributesUpdate, rules: KeyRules) =>
+  (
+    entityId: EntityId,
+    { addsToStore = false, storeId }: UpdatedLayer,
+    { attributes, draft_revision }: AttributesUpdate,
+    rules: KeyRules
+  ) =>
   (locked: Locked): Decided =>
     Either.gen(function* () {
-      const aggregate = yield* storeId === null ? find(locked, entityId) : findOn(locked, entityId, storeId)
+      const aggregate = yield* find(locked, entityId)
+      const isThere = storeId === null || aggregate.storeIds.includes(storeId)
+      if (!isThere && !addsToStore) return yield* Either.left(new NotFound())
+      const addition = isThere ? [] : (yield* decideAddition(entityId, storeId)(locked)).changes
       yield* unlessAny(attributeIssues(aggregate.kind, attributes, rules, layersOf(aggregate)))
       const values = Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
       const types = typesFor(rules, aggregate.kind, Object.keys(values))
       return {
         changes: [
+          ...addition,
           storeId === null
             ? CatalogChange.SetAttributes({ entityId, values, types })
             : CatalogChange.SetOverrides({ entityId, storeId, values, types })

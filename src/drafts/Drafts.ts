@@ -13,7 +13,8 @@ import {
   type DraftState,
   decideAddition,
   decideUpdate,
-  draftStateOf
+  draftStateOf,
+  type UpdatedLayer
 } from "./DraftWrite.ts"
 import type { HistoryEntry } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
@@ -38,11 +39,15 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       id: EntityId,
       update: AttributesUpdate
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
-    /** Writes overrides of one store. `null` removes an override; `""` is an empty override. */
+    /**
+     * Writes overrides of one store. `null` removes an override; `""` is an empty override. `addsToStore`: an entity that is not
+     * on the store is added in the same write; ValidationFailed as for `addStoreVersion`.
+     */
     readonly updateVersionAttributes: (
       id: EntityId,
       storeId: StoreId,
-      update: AttributesUpdate
+      update: AttributesUpdate,
+      addsToStore?: boolean
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
     /**
      * Adds an entity to a store, a product with all its variants. ValidationFailed: the store has it already, or it is a
@@ -80,7 +85,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       const write = <E>(id: EntityId, decide: (locked: Locked) => Effect.Effect<Decision, E>) =>
         Effect.flatMap(changes.applyDecided([id], decide), (locked) => draftStateOf(locked, id))
 
-      const update = (id: EntityId, storeId: StoreId | null, request: AttributesUpdate) =>
+      const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) =>
         Effect.gen(function* () {
           yield* checkUpdate(request)
           const { accountId } = yield* CurrentActor
@@ -90,7 +95,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
             return kind === undefined
               ? new NotFound()
               : Effect.flatMap(definitions.rulesFor(accountId, kind, keys), (rules) =>
-                  decideUpdate(id, storeId, request, rules)(locked)
+                  decideUpdate(id, layer, request, rules)(locked)
                 )
           })
         })
@@ -107,8 +112,10 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
         })
 
       return {
-        updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) => update(id, null, request)),
-        updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")(update),
+        updateAttributes: Effect.fn("Drafts.updateAttributes")((id, request) => update(id, { storeId: null }, request)),
+        updateVersionAttributes: Effect.fn("Drafts.updateVersionAttributes")(
+          (id, storeId, request, addsToStore = false) => update(id, { storeId, addsToStore }, request)
+        ),
         addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
           // It is based on no revision: it overwrites nothing.
           Effect.catchTag(write(id, decideAddition(id, storeId)), "RevisionConflict", Effect.die)

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Either, Layer, Option, Schema } from "effect"
 import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { DivergenceRules } from "../drafts/Divergence.ts"
@@ -11,7 +11,8 @@ import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { builtInKeyRules } from "../model/KeyRules.ts"
-import { attributeKeyOf } from "../platform/Translation.ts"
+import type { Store } from "../model/Store.ts"
+import { attributeKeyOf, platformNames, platformNamesOf } from "../platform/Translation.ts"
 import { makeSharedRuns } from "../runtime/SharedRuns.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import {
@@ -47,6 +48,8 @@ export interface IssuesQuery {
   readonly store_id?: StoreId | undefined
   /** Filters the translation sections. Other sections ignore it. */
   readonly locale?: string | undefined
+  /** Only rows with this field; in the translation sections, the platform's name of it or ours. */
+  readonly field?: string | undefined
 }
 
 /** The rules of divergence and structure to change. */
@@ -76,11 +79,16 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       dimension: HealthDimension,
       storeId?: StoreId
     ) => Effect.Effect<JsonText<HealthSnapshot>, NotFound, CurrentActor>
-    /** A page of a section as of its last scan. Never scans. NotFound: no such store is linked. */
-    readonly issues: (query: IssuesQuery) => Effect.Effect<HealthIssuePage, NotFound, CurrentActor>
-    /** The number of issues on all pages of a section, as of its last scan. Never scans. NotFound as for `issues`. */
+    /**
+     * A page of a section as of its last scan. Never scans. ValidationFailed: a language that no store of the account has, or a
+     * field that no row of the section can have. NotFound: no such store is linked.
+     */
+    readonly issues: (query: IssuesQuery) => Effect.Effect<HealthIssuePage, ValidationFailed | NotFound, CurrentActor>
+    /**
+     * The number of issues on all pages of a section, as of its last scan, of all fields. Never scans. NotFound as for `issues`.
+     */
     readonly countIssues: (
-      query: Omit<IssuesQuery, "page" | "page_size">
+      query: Omit<IssuesQuery, "page" | "page_size" | "field">
     ) => Effect.Effect<number, NotFound, CurrentActor>
     readonly rules: Effect.Effect<HealthRules, never, CurrentActor>
     /**
@@ -136,6 +144,24 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
         return accountId
       })
 
+      /** The languages of the account: those of its linked stores, and those of the last scan's issues. */
+      const localesOf = Effect.fnUntraced(function* (accountId: AccountId, linked: ReadonlyArray<Store>) {
+        const snapshot = (yield* repo.snapshots(accountId, null)).get("translations")
+        const scanned = snapshot === undefined ? [] : Option.getOrElse(decodeLocales(snapshot), () => [])
+        return [...new Set([...linked.flatMap(({ locales }) => locales), ...scanned])].sort()
+      })
+
+      const checkLocale = Effect.fnUntraced(function* (
+        accountId: AccountId,
+        linked: ReadonlyArray<Store>,
+        { locale, section }: IssuesQuery
+      ) {
+        if (locale === undefined || dimensionOf(section) !== "translations") return
+        if (linked.some(({ locales }) => locales.includes(locale))) return
+        const locales = yield* localesOf(accountId, linked)
+        if (!locales.includes(locale)) return yield* ValidationFailed.at("locale", unknownLocale(locales))
+      })
+
       const writeRules = (accountId: AccountId, rules: HealthRules) =>
         repo.keepRules(accountId, rules).pipe(Effect.zipRight(drafts.raise(accountId)), Effect.as(rules))
 
@@ -163,10 +189,16 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           if (snapshot === undefined) return yield* new NotFound()
           return new JsonText<HealthSnapshot>(snapshot)
         }),
-        issues: Effect.fn("DataHealth.issues")(function* ({ locale, page, page_size, section, store_id }) {
-          const accountId = yield* mustBeLinked(store_id)
-          const filter = { section, storeId: store_id ?? null, locale: locale ?? null }
-          return issuePage(section, page, yield* repo.issues(accountId, { ...filter, page, pageSize: page_size }))
+        issues: Effect.fn("DataHealth.issues")(function* (query) {
+          const { field, locale, page, page_size, section, store_id } = query
+          const { accountId } = yield* CurrentActor
+          const linked = yield* stores.list(accountId)
+          const fields = yield* fieldsOf(section, field)
+          yield* checkLocale(accountId, linked, query)
+          if (store_id !== undefined && !linked.some(({ id }) => id === store_id)) return yield* new NotFound()
+          const filter = { section, storeId: store_id ?? null, locale: locale ?? null, fields }
+          const found = yield* repo.issues(accountId, { ...filter, page, pageSize: page_size })
+          return issuePage(section, page, new Map(linked.map(({ domain, id }) => [id, domain])), found)
         }),
         countIssues: Effect.fn("DataHealth.countIssues")(function* ({ locale, section, store_id }) {
           const accountId = yield* mustBeLinked(store_id)
@@ -202,7 +234,48 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
   )
 }
 
-const issuePage = (section: HealthSection, page: number, found: Option.Option<IssueRows>): HealthIssuePage =>
+const decodeLocales = (snapshot: string) =>
+  Option.map(
+    Schema.decodeOption(
+      Schema.parseJson(
+        Schema.Struct({
+          result: Schema.Struct({ by_locale: Schema.Array(Schema.Struct({ locale: Schema.String })) })
+        })
+      )
+    )(snapshot),
+    ({ result }) => result.by_locale.map(({ locale }) => locale)
+  )
+
+const unknownLocale = (locales: ReadonlyArray<string>) =>
+  locales.length === 0
+    ? "is a language of no store: the account has no linked store"
+    : `must be one of ${locales.join(", ")}: the languages of the account's stores`
+
+const relationships = ["variant_ids", "media_ids", "members"]
+
+/** The attributes of all kinds that have a definition of their own here, each once. */
+const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
+
+/** The names that a field has in the rows of a section; undefined: no field is asked for. */
+const fieldsOf = (
+  section: HealthSection,
+  field: string | undefined
+): Either.Either<ReadonlyArray<string> | undefined, ValidationFailed> => {
+  if (field === undefined) return Either.right(undefined)
+  if (section === "media-unused") return Either.left(ValidationFailed.at("field", `rows of ${section} have no fields`))
+  const names = dimensionOf(section) === "translations" ? platformNamesOf(field) : []
+  const known = [...builtInKeys, ...relationships, ...(dimensionOf(section) === "translations" ? platformNames : [])]
+  return known.includes(field) || isMetafieldKey(field)
+    ? Either.right([field, ...names])
+    : Either.left(ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${known.join(", ")}`))
+}
+
+const issuePage = (
+  section: HealthSection,
+  page: number,
+  domains: ReadonlyMap<StoreId, string>,
+  found: Option.Option<IssueRows>
+): HealthIssuePage =>
   Option.match(found, {
     onNone: () => ({
       section,
@@ -216,12 +289,24 @@ const issuePage = (section: HealthSection, page: number, found: Option.Option<Is
       section,
       scanned: true,
       scanned_at: scannedAt,
-      data: dimensionOf(section) === "translations" ? rows.map(withAttributeKeys) : rows,
+      data: rows.map((row) => {
+        const named = withDomain(row, domains.get(row.store_id))
+        return dimensionOf(section) === "translations" ? withAttributeKeys(named) : named
+      }),
       page,
       has_next: hasNext,
       ...(compared !== null && { compared })
     })
   })
+
+const withDomain = ({ entity_id, entity_type, store_id, title, ...rest }: HealthIssue, domain: string | undefined) => ({
+  entity_id,
+  entity_type,
+  title,
+  store_id,
+  ...(domain !== undefined && { store_domain: domain }),
+  ...rest
+})
 
 const withAttributeKeys = (issue: HealthIssue): HealthIssue => ({
   ...issue,

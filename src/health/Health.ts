@@ -264,6 +264,9 @@ export const HealthIssue = Schema.Struct({
   entity_type: EntityKind,
   title: Schema.String,
   store_id: StoreId,
+  store_domain: Schema.optionalWith(Schema.String, { exact: true }).annotations({
+    description: "Domain of the store. Absent if the store was unlinked during the read."
+  }),
   fields: fields(
     "The affected fields, in definition order; `variant_ids`, `media_ids` and `members` are relationships."
   ),

@@ -50,14 +50,27 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
           AND ${storeId === null ? sql`s.store_id IS NULL` : sql`s.store_id = ${storeId}`}`
 
   const readIssues = SqlSchema.findOne({
-    Request: Schema.Struct({ ...InSection.fields, after: Schema.Number, count: Schema.Number }),
+    Request: Schema.Struct({
+      ...InSection.fields,
+      fields: Schema.UndefinedOr(Schema.Array(Schema.String)),
+      after: Schema.Number,
+      count: Schema.Number
+    }),
     Result: Schema.Struct({
       scannedAt: Timestamp,
       compared: Schema.NullOr(Schema.Number),
       rows: Schema.Array(HealthIssue)
     }),
-    execute: ({ after, count, ...filter }) => {
+    execute: ({ after, count, fields, ...filter }) => {
       const ordinal = ordinalOf(filter)
+      // Rows are numbered without a filter by field, so its pages are counted from the first row.
+      const onPage =
+        fields === undefined
+          ? sql`AND ${ordinal} > ${after}::bigint AND ${ordinal} <= ${after}::bigint + ${count}::bigint
+                 ORDER BY ${ordinal}`
+          : sql`AND i.fields && ${fields}::text[]
+                 ORDER BY ${ordinal}
+                 LIMIT ${count}::bigint OFFSET ${after}::bigint`
       return sql`
         SELECT rfc3339(s.scanned_at) AS "scannedAt",
                CASE WHEN s.dimension = 'divergence' THEN (s.result ->> 'compared')::integer END AS compared,
@@ -81,8 +94,7 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
                           ELSE '{}'
                         END)
                  ${rowsOf(filter)}
-                   AND ${ordinal} > ${after}::bigint AND ${ordinal} <= ${after}::bigint + ${count}::bigint
-                 ORDER BY ${ordinal}
+                   ${onPage}
                ) AS rows
         ${snapshotOf(filter)}`
     }
@@ -98,10 +110,12 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
   })
 
   return {
-    issues: (accountId, { page, pageSize, ...filter }) =>
+    issues: (accountId, { fields, page, pageSize, ...filter }) =>
       Effect.map(
         // Reads one row more, to know whether another page follows.
-        orDie(readIssues({ ...inSection(accountId, filter), after: (page - 1) * pageSize, count: pageSize + 1 })),
+        orDie(
+          readIssues({ ...inSection(accountId, filter), fields, after: (page - 1) * pageSize, count: pageSize + 1 })
+        ),
         Option.map(({ rows, ...page }) => ({ ...page, rows: rows.slice(0, pageSize), hasNext: rows.length > pageSize }))
       ),
     countIssues: (accountId, filter) =>

@@ -109,10 +109,12 @@ export const layerHealthRepoMemory = Layer.effect(
               })
             )
         ),
-      issues: (accountId, { page, pageSize, ...filter }) =>
+      issues: (accountId, { fields, page, pageSize, ...filter }) =>
         Effect.map(
           findRows(accountId, filter),
-          Option.map(({ entities, rows, snapshot: { result, scannedAt } }) => {
+          Option.map(({ entities, rows: all, snapshot: { result, scannedAt } }) => {
+            const rows =
+              fields === undefined ? all : all.filter((row) => row.fields.some((name) => fields.includes(name)))
             const after = (page - 1) * pageSize
             return {
               scannedAt,

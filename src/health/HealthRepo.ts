@@ -16,9 +16,11 @@ export interface IssueQuery {
   readonly pageSize: number
   readonly storeId: StoreId | null
   readonly locale: string | null
+  /** Only rows with one of these fields. Such a page is read from the first row of the section on. */
+  readonly fields?: ReadonlyArray<string> | undefined
 }
 
-export type IssueFilter = Omit<IssueQuery, "page" | "pageSize">
+export type IssueFilter = Omit<IssueQuery, "page" | "pageSize" | "fields">
 
 /** A page of a section, as of its last scan. */
 export interface IssueRows {

@@ -10,6 +10,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId } from "../model/Ids.ts"
+import { makeConnectorHealth } from "../programs/ConnectorHealth.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
 import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf } from "./Answers.ts"
@@ -56,7 +57,8 @@ export const makeCalls = Effect.gen(function* () {
   const pages = pagesOf(baseUrl)
   const programs = programsByName({
     ...(yield* Programs),
-    ...(yield* makeConnectorPrograms)
+    ...(yield* makeConnectorPrograms),
+    ...(yield* makeConnectorHealth)
   } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
   const findUnset = yield* makeFindUnset

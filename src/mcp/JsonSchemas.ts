@@ -171,6 +171,37 @@ const typeOf = (value: unknown): string => (value === null ? "null" : Array.isAr
 const isOfType = (value: unknown, type: unknown): boolean =>
   type === "integer" ? Number.isInteger(value) : type === typeOf(value)
 
+/** Whether null is a value that a schema describes. */
+const describesNull = ({ anyOf, enum: values, type }: JsonSchema): boolean =>
+  type === "null" ||
+  (Array.isArray(type) && type.includes("null")) ||
+  (Array.isArray(values) && values.includes(null)) ||
+  (Array.isArray(anyOf) && anyOf.some((member) => isRecord(member) && describesNull(member)))
+
+/**
+ * Arguments without the optional members that are null: agents send what answers call null. A null that the schema describes
+ * stays, and so does one in place of a required member. Looks only at members that the schema names, and at no list that is too
+ * long.
+ */
+export const withoutNulls = (schema: JsonSchema, value: unknown): unknown => {
+  if (Array.isArray(value)) {
+    const { items } = schema
+    return isRecord(items) && value.length <= Number(schema.maxItems ?? value.length)
+      ? value.map((item) => withoutNulls(items, item))
+      : value
+  }
+  const { properties, required } = schema
+  if (!isRecord(value) || !isRecord(properties)) return value
+  const changed: Record<string, unknown> = { ...value }
+  for (const [name, member] of Object.entries(properties)) {
+    if (!isRecord(member) || !Object.hasOwn(value, name)) continue
+    const isOptional = !(Array.isArray(required) && required.includes(name))
+    if (value[name] === null && isOptional && !describesNull(member)) delete changed[name]
+    else changed[name] = withoutNulls(member, value[name])
+  }
+  return changed
+}
+
 /**
  * The places in arguments where a value is not of the JSON type that its schema names, or a list has more or fewer items than it
  * may. What is below them is not looked at.

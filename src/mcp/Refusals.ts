@@ -1,5 +1,5 @@
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
-import type { Issue } from "../model/Errors.ts"
+import { type Issue, NotOnStore } from "../model/Errors.ts"
 import { noPlatform } from "../publishing/PublishRequests.ts"
 import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
@@ -33,11 +33,28 @@ const sentence = (parts: ReadonlyArray<string>) => parts.filter((part) => part !
 
 const absent = (derived: DerivedTool, args: unknown) => {
   const given = namedBy(derived, args)
-  const sources = [...new Set(Object.values(derived.tool.idsFrom ?? {}))]
+  const all = Object.entries(derived.tool.idsFrom ?? {})
+  const asked = all.filter(([name]) => isObject(args) && (args[name] ?? null) !== null)
+  const sources = [...new Set((asked.length === 0 ? all : asked).map(([, source]) => source))]
   const what = given.length === 0 ? "What was asked for" : given.join(" with ")
   return sentence([
     `Not found: ${what} names nothing of this account.`,
     sources.length === 0 ? "" : `Call ${sources.join(" or ")} for ids that exist.`
+  ])
+}
+
+/** Channels that a refusal names at most. */
+const maxChannels = 20
+
+const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
+  const named = stores.slice(0, maxChannels).map(({ domain, id }) => `${id} (${domain})`)
+  const others = stores.length - named.length
+  return sentence([
+    `Not found: master ${entityId} is not on channel ${store.id} (${store.domain});`,
+    stores.length === 0
+      ? "it is on no channel."
+      : `its channels are ${named.join(", ")}${others > 0 ? ` and ${others} more` : ""}.`,
+    "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
   ])
 }
 
@@ -75,7 +92,7 @@ export const refusalOf = (
   const { name } = derived.tool
   switch (error._tag) {
     case "NotFound":
-      return absent(derived, args)
+      return error instanceof NotOnStore ? notOnChannel(error) : absent(derived, args)
     case "ValidationFailed":
       return sentence([
         `Invalid: ${accountOf(error.issues)}. Nothing was changed.`,

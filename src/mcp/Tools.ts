@@ -7,7 +7,7 @@ import { shortName } from "../connections/Tier.ts"
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { AttributesArgument, FieldsArgument, RowsArgument } from "./Arguments.ts"
-import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, outline } from "./JsonSchemas.ts"
+import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, outline, withoutNulls } from "./JsonSchemas.ts"
 import {
   fromConnector,
   isObject,
@@ -290,7 +290,8 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   const takers = asts.map(takerOf)
 
   const decode = (given: unknown): Either.Either<Asked, ValidationFailed> => {
-    const sent = tool.answer.fields === "attributes" ? withAttributes(given) : given
+    const named = tool.answer.fields === "attributes" ? withAttributes(given) : given
+    const sent = withoutNulls(inputSchema, named)
     const args: Record<string, unknown> = {
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
       ...(isObject(sent) ? sent : {})

@@ -116,6 +116,16 @@ type Mapped = (value: unknown) => unknown
 
 const same: Mapped = (value) => value
 
+/** Cuts a list or a text to what its position allows. */
+const shortened = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
+  most === undefined && maxCharacters === undefined
+    ? map
+    : (value) => {
+        const mapped = map(value)
+        if (Array.isArray(mapped)) return mapped.slice(0, most)
+        return typeof mapped === "string" && maxCharacters !== undefined ? shown(mapped, maxCharacters) : mapped
+      }
+
 /** Takes an encoded answer into the connector's vocabulary, along its schema. Worked out once a schema. */
 export const toConnector = (ast: SchemaAST.AST): Mapped => {
   if (!isConcerned(ast)) return same
@@ -124,17 +134,15 @@ export const toConnector = (ast: SchemaAST.AST): Mapped => {
     case "TypeLiteral": {
       const members = membersOf(inner)
         .filter(({ what }) => what.omit !== true)
-        .map(({ connector, rest, type, what }) => ({ connector, rest, map: toConnector(type), most: what.most }))
+        .map(({ connector, rest, type, what }) => ({ connector, rest, map: shortened(toConnector(type), what) }))
       const [record] = inner.indexSignatures.map(({ type }) => toConnector(type))
       const named = new Set(membersOf(inner).map(({ rest }) => rest))
       return (value) => {
         if (!isObject(value)) return value
         const target: Record<string, unknown> = {}
-        for (const { connector, map, most, rest } of members) {
+        for (const { connector, map, rest } of members) {
           const member = value[rest]
-          if (member === undefined) continue
-          const mapped = map(member)
-          target[connector] = most !== undefined && Array.isArray(mapped) ? mapped.slice(0, most) : mapped
+          if (member !== undefined) target[connector] = map(member)
         }
         if (record !== undefined)
           for (const [key, member] of Object.entries(value)) if (!named.has(key)) target[key] = record(member)

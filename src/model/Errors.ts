@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { EntityId } from "./Ids.ts"
+import { EntityId, StoreId } from "./Ids.ts"
 
 /** A place in the input and the rule that it breaks. The message never repeats the rejected value. */
 export const Issue = Schema.Struct({ path: Schema.String, message: Schema.String })
@@ -41,6 +41,18 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {
     return "No such record."
   }
 }
+
+const NamedStore = Schema.Struct({ id: StoreId, domain: Schema.String })
+
+/**
+ * The account has the entity and the store, but the entity is not on the store. `stores`: those that it is on, by domain. Only
+ * the connector tells it from NotFound.
+ */
+export class NotOnStore extends NotFound.extend<NotOnStore>("NotOnStore")({
+  entityId: EntityId,
+  store: NamedStore,
+  stores: Schema.Array(NamedStore)
+}) {}
 
 /** The write was based on a revision that is not the current one. */
 export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("RevisionConflict", {

@@ -21,6 +21,13 @@ export const attributeKeyOf = (kind: EntityKind, key: string): string | null => 
   return Object.hasOwn(builtInFields[kind], ours) || isMetafieldKey(ours) ? ours : null
 }
 
+/** The names of fields on platforms that differ from our keys. */
+export const platformNames: ReadonlyArray<string> = [...attributeKeys.keys()]
+
+/** The names that platforms have for our key, if they are others. */
+export const platformNamesOf = (key: string): ReadonlyArray<string> =>
+  [...attributeKeys].flatMap(([name, ours]) => (ours === key ? [name] : []))
+
 /** A value in another language. `outdated`: its source has changed since it was translated. */
 export const Translation = Schema.Struct({
   key: Schema.String,

@@ -9,7 +9,8 @@ import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { Operations } from "../storedata/Operations.ts"
 import { SalesChannels } from "../storedata/SalesChannels.ts"
-import { makePublishMasters } from "./PublishMasters.ts"
+import { makeExplainAbsence, makeMustBeLinked } from "./Channels.ts"
+import { makePublishMasters, type PublishRequest } from "./PublishMasters.ts"
 
 interface OneMaster {
   readonly path: { readonly master_id: EntityId }
@@ -21,9 +22,23 @@ interface OneProjection {
 
 const bounded = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
 
+interface ProjectionUpdate extends OneProjection {
+  readonly payload: AttributesUpdate & { readonly add_to_channel?: boolean | undefined }
+}
+
 /** Refuses a master whose kind does not have the requested data. */
 const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
   ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
+
+/** A variant is added to a channel only after its product. The issue names the store's argument as REST does. */
+const productFirst = ({ issues }: ValidationFailed) =>
+  new ValidationFailed({
+    issues: issues.map((issue) =>
+      issue.path === "store_id"
+        ? { path: "channel_id", message: issue.message.replace("is not on this store", "is not on this channel") }
+        : issue
+    )
+  })
 
 /** The programs of the connector's own endpoints, by endpoint name. They accept entities of any kind. */
 export const makeConnectorPrograms = Effect.gen(function* () {
@@ -33,6 +48,11 @@ export const makeConnectorPrograms = Effect.gen(function* () {
   const drops = yield* Drops
   const operations = yield* Operations
   const publishMasters = yield* makePublishMasters
+  const explainAbsence = yield* makeExplainAbsence
+  const mustBeLinked = yield* makeMustBeLinked
+
+  /** Tells a master that is not on the channel from one that does not exist. */
+  const onChannel = ({ channel_id, master_id }: OneProjection["path"]) => explainAbsence(master_id, [channel_id])
 
   const detail = (id: EntityId) =>
     Effect.gen(function* () {
@@ -45,7 +65,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       urlParams: { master_type, ...query }
     }: {
       readonly urlParams: ListQuery & { readonly master_type?: EntityKind | undefined }
-    }) => catalog.list(master_type ?? null, query),
+    }) => Effect.zipLeft(catalog.list(master_type ?? null, query), mustBeLinked(query.store_id)),
     getMaster: ({ path }: OneMaster) => detail(path.master_id),
     getMasterWithProjections: ({ path }: OneMaster) =>
       // Reads the revision before the values: a write based on values of a later change is then refused.
@@ -59,12 +79,19 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       Effect.flatMap(drafts.projections(path.master_id, path.channel_id), ([projection]) =>
         // There is one, or the read would have failed.
         projection === undefined ? new NotFound() : Effect.succeed(projection)
-      ),
+      ).pipe(onChannel(path)),
     updateMasterAttributes: ({ path, payload }: OneMaster & { readonly payload: AttributesUpdate }) =>
       drafts.updateAttributes(path.master_id, payload),
-    updateProjectionAttributes: ({ path, payload }: OneProjection & { readonly payload: AttributesUpdate }) =>
-      drafts.updateVersionAttributes(path.master_id, path.channel_id, payload),
-    publishMaster: publishMasters,
+    updateProjectionAttributes: ({ path, payload: { add_to_channel, ...update } }: ProjectionUpdate) =>
+      drafts
+        .updateVersionAttributes(path.master_id, path.channel_id, update, add_to_channel)
+        .pipe(onChannel(path), Effect.catchTag("ValidationFailed", productFirst)),
+    publishMaster: (request: PublishRequest) => {
+      const { channel_ids, master_id } = request.payload
+      return master_id === undefined || channel_ids === undefined
+        ? publishMasters(request)
+        : publishMasters(request).pipe(explainAbsence(master_id, channel_ids))
+    },
     getMasterTranslations: ({ path: { master_id } }: OneMaster) =>
       Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)
@@ -77,7 +104,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
       Effect.gen(function* () {
         const kind = yield* catalog.kindOf(master_id)
         if (kind === "media") return yield* onlyKinds(kind, "sales channels", "products, variants and collections")
-        return bounded(yield* channels.ofEntity(kind, master_id, channel_id))
+        return bounded(yield* channels.ofEntity(kind, master_id, channel_id).pipe(onChannel({ channel_id, master_id })))
       }),
     listMasterDrops: ({ path: { master_id } }: OneMaster) =>
       Effect.gen(function* () {

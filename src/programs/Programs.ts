@@ -14,6 +14,7 @@ import type { TranslatedKind } from "../platform/Translation.ts"
 import { Operations } from "../storedata/Operations.ts"
 import { type ChannelKind, SalesChannels } from "../storedata/SalesChannels.ts"
 import { Stores } from "../stores/Stores.ts"
+import { makeMustBeLinked } from "./Channels.ts"
 
 interface OneEntity {
   readonly path: { readonly id: EntityId }
@@ -53,16 +54,21 @@ const make = Effect.gen(function* () {
   const channels = yield* SalesChannels
   const drops = yield* Drops
   const stores = yield* Stores
+  const mustBeLinked = yield* makeMustBeLinked
 
   const list =
     <Row extends { readonly Type: unknown }>(kind: EntityKind) =>
     ({ urlParams }: List) =>
-      // The contract suite decodes every page of both repositories, so the rows have this kind's type.
-      catalog.list(kind, urlParams) as Effect.Effect<
-        JsonText<Page<Row["Type"]>>,
-        Effect.Effect.Error<ReturnType<typeof catalog.list>>,
-        Effect.Effect.Context<ReturnType<typeof catalog.list>>
-      >
+      // The list first: an invalid cursor is 400 before an unknown store is 404.
+      Effect.zipLeft(
+        // The contract suite decodes every page of both repositories, so the rows have this kind's type.
+        catalog.list(kind, urlParams) as Effect.Effect<
+          JsonText<Page<Row["Type"]>>,
+          Effect.Effect.Error<ReturnType<typeof catalog.list>>,
+          Effect.Effect.Context<ReturnType<typeof catalog.list>>
+        >,
+        mustBeLinked(urlParams.store_id)
+      )
   const versions =
     (kind: EntityKind) =>
     ({ path }: OneEntity) =>
@@ -94,7 +100,7 @@ const make = Effect.gen(function* () {
     listProducts: (request: List) => {
       const page = list<typeof ProductRow>("product")(request)
       const collection = request.urlParams.collection_id
-      // The list first: an invalid cursor is 400 before an unknown collection is 404.
+      // The list first, as for an unknown store.
       return collection === undefined ? page : Effect.zipLeft(page, catalog.get("collection", collection))
     },
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),

@@ -185,9 +185,12 @@ layer(PagesServer, { excludeTestServices: true })("the pages of data health", (i
         [[a.domain, "de", "title", "The text changed after it was translated."]]
       )
       assert.include(outdated.text, '<option value="de" selected>de</option>')
+      const english = yield* open("/data-health/issues?section=translations-outdated&locale=en")
+      assert.include(english.text, "There are no issues")
+      assert.include(english.text, '<option value="en" selected>en</option>')
       const french = yield* open("/data-health/issues?section=translations-outdated&locale=fr")
-      assert.include(french.text, "There are no issues")
-      assert.include(french.text, '<option value="fr" selected>fr</option>')
+      assert.strictEqual(french.status, 400)
+      assert.match(french.text, /<p>locale: must be one of de, en: the languages of the account.{1,6}s stores/)
     })
   )
 

@@ -14,7 +14,8 @@ import {
 } from "../../src/catalog/Entity.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
-import { EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { EntityId, ImportId, nilUuid, StoreId } from "../../src/model/Ids.ts"
+import { makeConnectorPrograms } from "../../src/programs/ConnectorPrograms.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import {
   actingAs,
@@ -23,7 +24,8 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
-  Programs
+  Programs,
+  Stores
 } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
 
@@ -375,6 +377,98 @@ for (const engine of serviceEngines) {
             )
             assert.deepStrictEqual(yield* state, ["never_published", false])
           }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("lists filter by store, status and pending; with a store, by the states on it", () =>
+        Effect.gen(function* () {
+          const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+          const [a, b, c] = stores
+          yield* Effect.gen(function* () {
+            yield* anEntity("product", { title: "nowhere" })
+            const live = yield* anEntity("product", { title: "live on a and b" }, { on: [a, b] })
+            const half = yield* anEntity("product", { title: "live on a" }, { on: [a, b] })
+            yield* anEntity("variant", { title: "variant" }, { of: half })
+            const failed = yield* anEntity("product", { title: "failed on a" }, { on: [a] })
+            yield* anEntity("product", { title: "new on b" }, { on: [b] })
+            yield* apply(
+              ...[a, b].map(({ id }) => CatalogChange.AcceptPublish({ entityId: live, storeId: id })),
+              CatalogChange.AcceptPublish({ entityId: half, storeId: a.id }),
+              CatalogChange.RefusePublish({ entityId: failed, storeId: a.id, error: { code: "busy", message: "Busy" } })
+            )
+            const finds = (query: Partial<ListQuery>) => Effect.map(pageOf("product", query), titles)
+            const cases: ReadonlyArray<readonly [Partial<ListQuery>, ReadonlyArray<string>]> = [
+              [{ store_id: a.id }, ["live on a and b", "live on a", "failed on a"]],
+              [{ store_id: b.id }, ["live on a and b", "live on a", "new on b"]],
+              [{ store_id: c.id }, []],
+              [{ pending: true }, ["live on a", "failed on a", "new on b"]],
+              [{ pending: false }, ["nowhere", "live on a and b"]],
+              [{ store_id: a.id, pending: true }, ["failed on a"]],
+              [{ store_id: a.id, pending: false }, ["live on a and b", "live on a"]],
+              [{ store_id: b.id, pending: true }, ["live on a", "new on b"]],
+              [{ status: "published" }, ["live on a and b", "live on a"]],
+              [{ store_id: a.id, status: "published" }, ["live on a and b", "live on a"]],
+              [{ store_id: b.id, status: "published" }, ["live on a and b"]],
+              [{ store_id: b.id, status: "never_published" }, ["live on a", "new on b"]],
+              [{ status: "never_published" }, ["nowhere", "new on b"]],
+              [{ store_id: b.id, status: "never_published", pending: false }, []],
+              [{ status: "published", pending: true }, ["live on a"]],
+              [{ store_id: a.id, status: "failed", pending: true, search: "fail" }, ["failed on a"]],
+              [{ store_id: a.id, search: "new" }, []]
+            ]
+            for (const [query, found] of cases)
+              assert.deepStrictEqual(yield* finds(query), found, JSON.stringify(query))
+            assert.deepStrictEqual(titles(yield* pageOf("variant", { pending: true })), [])
+            assert.deepStrictEqual(titles(yield* pageOf("variant", { pending: false })), ["variant"])
+            const { text } = yield* (yield* Catalog).list(null, { limit: 50, store_id: b.id, pending: false })
+            assert.deepStrictEqual(titles(JSON.parse(text)), ["live on a and b"])
+
+            // A walk under the filters: a store's edits move nothing, and each row comes once.
+            const query = { store_id: a.id, pending: false, limit: 1 } as const
+            const first = yield* pageOf("product", query)
+            assert.deepStrictEqual(titles(first), ["live on a and b"])
+            const cursor = first.next_cursor ?? ""
+            const last = yield* pageOf("product", { ...query, cursor })
+            assert.deepStrictEqual([titles(last), last.next_cursor], [["live on a"], null])
+            for (const other of [
+              { pending: false },
+              { store_id: a.id },
+              { store_id: b.id, pending: false },
+              { store_id: a.id, pending: true },
+              { store_id: a.id, pending: false, status: "published" }
+            ] as const)
+              assert.strictEqual((yield* Effect.flip(pageOf("product", { ...other, cursor })))._tag, "ValidationFailed")
+
+            yield* (yield* Stores).unlink("a.example")
+            assert.deepStrictEqual(yield* finds({ store_id: a.id }), [])
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("a list of an unknown store is not found, after what is wrong with its cursor", () =>
+        Effect.gen(function* () {
+          const ours = yield* anAccount({ domains: ["a.example"] })
+          const theirs = yield* anAccount({ domains: ["a.example"] })
+          yield* Effect.gen(function* () {
+            const programs = yield* Programs
+            const connector = yield* makeConnectorPrograms
+            for (const store_id of [theirs.stores[0].id, StoreId.make(nilUuid)]) {
+              const known = { urlParams: { limit: 50, store_id: ours.stores[0].id } }
+              const unknown = { urlParams: { limit: 50, store_id } }
+              const forged = { urlParams: { limit: 50, store_id, cursor: "forged" } }
+              for (const list of [
+                programs.listProducts,
+                programs.listVariants,
+                programs.listCollections,
+                programs.listMedia,
+                connector.listMasters
+              ]) {
+                assert.strictEqual((yield* list(known)).text, '{"data":[],"next_cursor":null}')
+                assert.strictEqual((yield* Effect.flip(list(unknown)))._tag, "NotFound")
+                assert.strictEqual((yield* Effect.flip(list(forged)))._tag, "ValidationFailed")
+              }
+            }
+          }).pipe(actingAs(ours.actor))
         })
       )
 

@@ -392,6 +392,65 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect("values of a store that has not the entity: refused, or written with the addition", () =>
+        inCatalog(({ actor, ids, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const write = (kind: EntityKind, revision: number, values: Record<string, string | null>, adds = true) =>
+              drafts.updateVersionAttributes(
+                ids[kind],
+                there.id,
+                {
+                  draft_revision: revision,
+                  attributes: Object.entries(values).map(([key, value]) => ({ key, value }))
+                },
+                adds
+              )
+            const revision = yield* revisionOf(ids.product)
+            const before = yield* versionOf(actor)
+            assert.strictEqual(yield* refusal(write("product", revision, { title: "x" }, false)), "No such record.")
+            assert.strictEqual(
+              yield* refusal(write("variant", yield* revisionOf(ids.variant), { title: "x" })),
+              `store_id: its product ${ids.product} is not on this store: add the product first`
+            )
+            assert.strictEqual(
+              yield* refusal(write("product", revision, { status: "sold" })),
+              "attributes.status: must be one of active, draft, archived, unlisted"
+            )
+            assert.instanceOf(yield* Effect.flip(write("product", revision - 1, { title: "x" })), RevisionConflict)
+            assert.strictEqual(yield* versionOf(actor), before)
+
+            const added = yield* write("product", revision, { title: "Zelt" })
+            assert.strictEqual(added.draft_revision, revision + 1)
+            assert.deepInclude(added.stores, { store_id: there.id, pending_publish: true })
+            assert.include(yield* valuesOf(ids.product, there.id), { title: "Zelt" })
+            assert.include(yield* valuesOf(ids.variant, there.id), { sku: "T-1" })
+            const entries = yield* histories(ids.product)
+            assert.deepStrictEqual(
+              entries.slice(0, 2).map(({ action, changes, draft_revision, store_id }) => ({
+                action,
+                changes,
+                draft_revision,
+                store_id
+              })),
+              [
+                {
+                  action: "attributes",
+                  changes: [{ key: "title", old: null, new: "Zelt" }],
+                  draft_revision: revision + 1,
+                  store_id: there.id
+                },
+                { action: "added_to_store", changes: [], draft_revision: revision + 1, store_id: there.id }
+              ]
+            )
+            // On the store already: it is a write like any other. Without values: the addition alone.
+            assert.strictEqual((yield* write("product", revision + 1, { title: "Z" })).draft_revision, revision + 2)
+            const collection = yield* revisionOf(ids.collection)
+            assert.strictEqual((yield* write("collection", collection, {})).draft_revision, collection + 1)
+          })
+        )
+      )
+
       it.effect("the history says who changed what, when, newest first, and has every revision", () =>
         inCatalog(({ accountId, actor, here, ids, there }) =>
           Effect.gen(function* () {

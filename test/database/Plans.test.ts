@@ -141,6 +141,14 @@ const filtersOf = (kind: EntityKind, { collections, since }: Sample, withSearch:
     )
   )
 
+/** Every combination of the filters by store, status and pending. */
+const statesOf = ({ storeId }: Sample): ReadonlyArray<ListFilters> =>
+  [undefined, storeId].flatMap((storeId) =>
+    [undefined, true, false].flatMap((isPending) =>
+      ([undefined, "failed"] as const).map((status) => ({ storeId, isPending, status }))
+    )
+  )
+
 const read = (sample: Sample, withSearch: boolean) =>
   Effect.gen(function* () {
     const catalog = yield* CatalogRepo
@@ -150,6 +158,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       // 37 is no usual limit.
       for (const filters of filtersOf(kind, sample, withSearch))
         for (const limit of withSearch ? [50, 37] : [50]) yield* catalog.page(accountId, kind, filters, 0, limit)
+      for (const filters of statesOf(sample)) yield* catalog.page(accountId, kind, filters, 0, 50)
       yield* catalog.page(accountId, kind, {}, products, 250)
       yield* catalog.find(accountId, kind, ids[kind])
       yield* catalog.versions(accountId, kind, ids[kind])
@@ -162,6 +171,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     }
     for (const { collectionId: _, ...filters } of filtersOf("variant", sample, withSearch))
       yield* catalog.pageOfAll(accountId, filters, 0, 50)
+    for (const filters of statesOf(sample)) yield* catalog.pageOfAll(accountId, filters, 0, 50)
     yield* catalog.pageOfAll(accountId, {}, products, 100)
     yield* stores.list(accountId)
     yield* stores.publishCounts(accountId)
@@ -593,6 +603,7 @@ const health = (round: number) =>
         for (const locale of [null, "de"]) {
           yield* repo.issues(accountId, { section, page: 1 + 40 * (round % 2), pageSize: 25, storeId, locale })
           yield* repo.countIssues(accountId, { section, storeId, locale })
+          yield* repo.issues(accountId, { section, page: 1, pageSize: 25, storeId, locale, fields: ["alt", "title"] })
         }
     }
     yield* sql`DELETE FROM health_snapshot`

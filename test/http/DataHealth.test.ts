@@ -96,6 +96,7 @@ layer(MemoryServer)("data health over REST", (it) => {
             entity_type: "product",
             title: "Tent",
             store_id: b,
+            store_domain: "b.example",
             fields: ["title"],
             values: [{ field: "title", value: "Zelt" }]
           }
@@ -114,9 +115,18 @@ layer(MemoryServer)("data health over REST", (it) => {
           entity_type: "product",
           title: "Bare",
           store_id: a,
+          store_domain: "a.example",
           fields: ["description_html", "vendor", "product_type"]
         }
       ])
+      for (const [field, rows] of [
+        ["vendor", 1],
+        ["title", 0],
+        ["care.washing", 0]
+      ] as const) {
+        const page = bodyOf(yield* get(`/issues?section=completeness-required&field=${field}`, token))
+        assert.deepStrictEqual([page.data.length, page.has_next], [rows, false])
+      }
       const fields = { description_html: "<p>Bare</p>", vendor: "Fell", product_type: "Tents" }
       const operations = Object.entries(fields).map(([field, value]) => ({
         entity_id: bare.toUpperCase(),

@@ -95,12 +95,14 @@ layer(MemoryServer)("parameters", (it) => {
 
   it.effect("a parameter given twice is refused, even with the same value", () =>
     Effect.gen(function* () {
-      const { ids, token } = yield* aCatalog()
+      const { ids, stores, token } = yield* aCatalog()
       const values: Readonly<Record<string, string>> = {
         limit: "1",
         cursor: "x",
         status: "failed",
         search: "boots",
+        pending: "true",
+        store_id: stores[0].id,
         updated_since: "2026-01-01T00:00:00Z"
       }
       for (const list of lists)
@@ -193,7 +195,7 @@ layer(MemoryServer)("parameters", (it) => {
 
   it.effect("cursor: what this list did not give under these filters is refused", () =>
     Effect.gen(function* () {
-      const { actor, ids, token } = yield* aCatalog()
+      const { actor, ids, stores, token } = yield* aCatalog()
       yield* anEntity("product", { title: "Shoes" }).pipe(actingAs(actor))
       yield* anEntity("variant", { title: "L" }, { of: ids.product }).pipe(actingAs(actor))
       const cursorOf = (target: string) =>
@@ -223,6 +225,8 @@ layer(MemoryServer)("parameters", (it) => {
         ].map((value) => `products?cursor=${value}`),
         `products?cursor=${cursor}&search=boots`,
         `products?cursor=${cursor}&status=never_published`,
+        `products?cursor=${cursor}&store_id=${stores[0].id}`,
+        `products?cursor=${cursor}&pending=true`,
         `products?cursor=${cursor}&updated_since=2020-01-01T00:00:00Z`,
         `products?cursor=${cursor}&collection_id=${ids.collection}`,
         `variants?cursor=${cursor}`,
@@ -314,6 +318,44 @@ layer(MemoryServer)("parameters", (it) => {
     })
   )
 
+  it.effect("store_id and pending: a UUID of a linked store, true or false", () =>
+    Effect.gen(function* () {
+      const { stores, token } = yield* aCatalog()
+      for (const list of lists) {
+        const by = (query: string) => ask(`/api/v1/${list}?${query}`, { token })
+        const rows = rowsOf(yield* by(""))
+        for (const id of [stores[0].id, stores[0].id.toUpperCase()])
+          assert.strictEqual(rowsOf(yield* by(`store_id=${id}`)), rows, list)
+        assert.strictEqual(rowsOf(yield* by("pending=true")) + rowsOf(yield* by("pending=false")), rows)
+        for (const id of [crypto.randomUUID(), "00000000-0000-0000-0000-000000000000"])
+          assertRefusal(yield* by(`store_id=${id}`), refusals.notFound)
+        assertRefusal(yield* by("store_id=1"), misfit("store_id", "must be a UUID"))
+        for (const pending of ["1", "TRUE", "yes", "%00", "null"])
+          assertRefusal(yield* by(`pending=${pending}`), misfit("pending", "must be true or false"))
+      }
+    })
+  )
+
+  it.effect("locale and field of issues: those that the account can have", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aCatalog()
+      const by = (query: string) => ask(`/api/v1/data-health/issues?section=${query}`, { token })
+      for (const query of ["translations-outdated&locale=en", "divergence&locale=German", "divergence&field=title"])
+        assert.strictEqual(rowsOf(yield* by(query)), 0, query)
+      assertRefusal(
+        yield* by("translations-outdated&locale=German"),
+        misfit("locale", "must be one of en: the languages of the account's stores")
+      )
+      assertRefusal(yield* by("media-unused&field=alt"), misfit("field", "rows of media-unused have no fields"))
+      assertMisfit(yield* by("divergence&field=titel"), "field")
+      assertRefusal(
+        yield* by(`divergence&field=${"x".repeat(321)}`),
+        misfit("field", "must have at most 320 characters")
+      )
+      assertRefusal(yield* by("divergence&field=%00"), misfit("field", "must not contain U+0000"))
+    })
+  )
+
   it.effect("search: at most 200 characters, none of them U+0000, all of them plain", () =>
     Effect.gen(function* () {
       const { token } = yield* aCatalog()
@@ -368,17 +410,20 @@ layer(MemoryServer)("parameters", (it) => {
 
   it.effect("blank is absent, whatever the parameter", () =>
     Effect.gen(function* () {
-      const { ids, stores, token } = yield* aCatalog()
+      const { accountId, ids, stores, token: first } = yield* aCatalog()
       const store = `store_id=${stores[0].id}`
+      const { token: second } = yield* aKey(accountId, ["pim:read"])
       const answers: ReadonlyArray<readonly [path: string, names: ReadonlyArray<string>]> = [
-        ["products", ["limit", "cursor", "updated_since", "status", "search", "collection_id"]],
-        ["variants", ["limit", "cursor", "updated_since", "status", "search"]],
+        ["products", ["limit", "cursor", "updated_since", "store_id", "status", "pending", "search", "collection_id"]],
+        ["variants", ["limit", "cursor", "updated_since", "store_id", "status", "pending", "search"]],
         ["metafield-definitions", ["owner_type"]],
         ["data-health", ["store_id"]],
-        ["data-health/issues?section=divergence", ["page", "page_size", "store_id", "locale"]],
+        ["data-health/issues?section=divergence", ["page", "page_size", "store_id", "locale", "field"]],
         [`products/${ids.product}/sales-channels?${store}`, ["limit"]]
       ]
       for (const [path, names] of answers) {
+        // One key is not enough for so many requests.
+        const token = path === "products" ? first : second
         const target = `/api/v1/${path}`
         const { headers, status } = yield* ask(target, { token })
         for (const name of names)
@@ -387,6 +432,7 @@ layer(MemoryServer)("parameters", (it) => {
             assert.deepStrictEqual([answer.status, answer.headers.etag], [status, headers.etag], `${path} ${blank}`)
           }
       }
+      const token = first
       assert.strictEqual(rowsOf(yield* ask("/api/v1/products?search=boots&status=&limit=", { token })), 1)
       assert.strictEqual(rowsOf(yield* ask("/api/v1/products?status=&search=shoes", { token })), 0)
       // Where it is required, that is said.

@@ -7,7 +7,17 @@ import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { tools, toolsByName } from "../../src/mcp/Calls.ts"
 import { ImportId } from "../../src/model/Ids.ts"
-import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, definedAs } from "../../src/testing/index.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  DataHealth,
+  Drafts,
+  definedAs,
+  Stores
+} from "../../src/testing/index.ts"
 import {
   aConnection,
   ample,
@@ -301,12 +311,12 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
 
       const rows = (args: object) =>
         Effect.map(call("list_masters_v1", args), ({ structuredContent }) => structuredContent.data.length)
-      assert.strictEqual(yield* rows({}), 25)
+      assert.strictEqual(yield* rows({}), 50)
       // Beyond where numbers are exact, too.
-      for (const limit of [100_000, 2 ** 53, 1e20, 1e300]) assert.strictEqual(yield* rows({ limit }), 100)
+      for (const limit of [100_000, 2 ** 53, 1e20, 1e300]) assert.isAbove(yield* rows({ limit }), 100)
       assert.strictEqual(yield* rows({ limit: -1e20 }), 1)
       assert.strictEqual(yield* rows({ limit: -3 }), 1)
-      for (const limit of ["25", 2.5, null, [25], true])
+      for (const limit of ["25", 2.5, [25], true])
         assert.include(
           assertRefusal(base, yield* call("list_masters_v1", { limit }), "validation_failed"),
           "limit: must be a whole number"
@@ -580,35 +590,79 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
-  it.effect("issues: at most 50 rows a page, no values, at most 40 fields a row", () =>
+  it.effect("issues: at most 100 rows a page, short values, at most 40 fields a row, those of one field alone", () =>
     Effect.gen(function* () {
       const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
       yield* Effect.gen(function* () {
         const changes = yield* CatalogChanges
-        for (let index = 0; index < 60; index++) {
+        for (let index = 0; index < 120; index++) {
           const id = yield* anEntity("product", { title: "Boots" }, { on: stores })
           yield* changes.apply([
             CatalogChange.SetOverrides({
               entityId: id,
               storeId: stores[0].id,
               values: Object.fromEntries(Array.from({ length: 50 }, (_, field) => [`long.key${field}`, "x"]))
-            })
+            }),
+            ...(index % 20 === 0
+              ? [
+                  CatalogChange.SetOverrides({
+                    entityId: id,
+                    storeId: stores[0].id,
+                    values: { vendor: `${index} ${"v".repeat(100)}` }
+                  })
+                ]
+              : [])
           ])
         }
       }).pipe(actingAs(actor))
       const { token } = yield* aConnection(accountId)
       const call = callWith(token)
       assertAnswer("run_data_health_scan_v1", yield* call("run_data_health_scan_v1", { dimension: "divergence" }))
-      const page = yield* call("list_data_health_issues_v1", { section: "divergence", page_size: 100 })
-      assertAnswer("list_data_health_issues_v1", page)
+      const list = (args: object) =>
+        Effect.tap(call("list_data_health_issues_v1", { section: "divergence", ...args }), (page) =>
+          assertAnswer("list_data_health_issues_v1", page)
+        )
+      const page = yield* list({ page_size: 300 })
       const { compared, data, has_next } = page.structuredContent
-      assert.strictEqual(compared, 60)
-      assert.strictEqual(data.length, 50)
+      assert.strictEqual(compared, 120)
+      assert.strictEqual(data.length, 100)
       assert.isTrue(has_next)
       for (const row of data) {
-        assert.notProperty(row, "values")
         assert.isAtMost(row.fields.length, 40)
+        assert.deepInclude(row, { channel_id: stores[0].id, store_domain: "a.example" })
       }
+      assert.strictEqual((yield* list({})).structuredContent.data.length, 25)
+
+      // Six rows of 120 are one page, and their values are short.
+      const ofVendor = (yield* list({ field: "vendor" })).structuredContent
+      assert.strictEqual(ofVendor.data.length, 6)
+      assert.isFalse(ofVendor.has_next)
+      for (const row of ofVendor.data) {
+        assert.include(row.fields, "vendor")
+        const [{ value }] = row.values.filter(({ field }: { field: string }) => field === "vendor")
+        assert.match(value, /^\d+ v{55,57}…$/)
+        assert.strictEqual(value.length, 60)
+      }
+      const second = (yield* list({ field: "vendor", page_size: 4, page: 2 })).structuredContent
+      assert.deepStrictEqual(second.data, ofVendor.data.slice(4))
+      const base = yield* baseUrlOf
+      const refusedField = assertRefusal(
+        base,
+        yield* call("list_data_health_issues_v1", { section: "divergence", field: "vendro" }),
+        "validation_failed"
+      )
+      assert.match(
+        refusedField,
+        /^Invalid: field: must be a metafield's namespace\.key or one of title, handle, .*, members\. /
+      )
+      assert.strictEqual(
+        assertRefusal(
+          base,
+          yield* call("list_data_health_issues_v1", { section: "media-unused", field: "alt" }),
+          "validation_failed"
+        ),
+        "Invalid: field: rows of media-unused have no fields. Nothing was changed. Correct this and call list_data_health_issues_v1 again."
+      )
     })
   )
 
@@ -657,6 +711,260 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         duplicates_count: 5,
         duplicates: others.map((master_id) => ({ master_id }))
       })
+    })
+  )
+
+  it.effect("results of data health name their channels by id and domain", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+      yield* anEntity("product", { title: "Boots" }, { on: [stores[0]] }).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const scan = yield* call("run_data_health_scan_v1", { dimension: "completeness" })
+      assertAnswer("run_data_health_scan_v1", scan)
+      const by_store = [
+        { channel_id: stores[0].id, store_domain: "a.example", checked: 1, affected: 1 },
+        { channel_id: stores[1].id, store_domain: "b.example", checked: 0, affected: 0 }
+      ]
+      assert.deepStrictEqual(scan.structuredContent.result.by_store, by_store)
+      const overview = yield* call("get_data_health_v1")
+      assertAnswer("get_data_health_v1", overview)
+      const [sync, completeness] = overview.structuredContent.dimensions
+      assert.deepStrictEqual(sync, { dimension: "sync", scanned: false })
+      assert.deepStrictEqual(completeness, scan.structuredContent)
+      const ofOne = yield* call("get_data_health_v1", { channel_id: stores[0].id })
+      assert.deepStrictEqual(ofOne.structuredContent.dimensions[1].result.by_store, by_store.slice(0, 1))
+      // REST keeps its names.
+      const rest = JSON.parse((yield* (yield* DataHealth).overview().pipe(actingAs(actor))).text)
+      assert.deepStrictEqual(rest.dimensions[1].result.by_store[0], { store_id: stores[0].id, checked: 1, affected: 1 })
+    })
+  )
+
+  it.effect("an unknown language is refused, naming those of the account", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const { accountId, actor } = yield* anAccount({ domains: ["a.example"] })
+      yield* (yield* Stores).link({ domain: "b.example", primaryLocale: "zh-CN" }).pipe(actingAs(actor), Effect.orDie)
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const section = "translations-untranslated"
+      for (const locale of ["German", "de", "EN"])
+        assert.strictEqual(
+          assertRefusal(base, yield* call("list_data_health_issues_v1", { section, locale }), "validation_failed"),
+          "Invalid: locale: must be one of en, zh-CN: the languages of the account's stores. Nothing was changed. Correct this and call list_data_health_issues_v1 again."
+        )
+      for (const args of [
+        { section, locale: "zh-CN" },
+        { section: "divergence", locale: "German" }
+      ])
+        assertAnswer("list_data_health_issues_v1", yield* call("list_data_health_issues_v1", args))
+      const { token: empty } = yield* aConnection((yield* anAccount()).accountId)
+      assert.include(
+        assertRefusal(
+          base,
+          yield* callWith(empty)("list_data_health_issues_v1", { section, locale: "de" }),
+          "validation_failed"
+        ),
+        "locale: is a language of no store: the account has no linked store"
+      )
+      assert.include(toolsByName.get("get_master_translations_v1")?.listed.description, "no other tool does")
+    })
+  )
+
+  it.effect("null for an optional argument means that it is absent, in every tool", () =>
+    Effect.gen(function* () {
+      const samples = yield* DemoSamples
+      const { token } = yield* aConnection(samples.accountId)
+      const call = callWith(token)
+      let nulls = 0
+      for (const { listed } of toolsByName.values()) {
+        const { structuredContent } = yield* call("get_master_v1", { master_id: samples.product })
+        const args = samples.argsOf(listed.name, structuredContent.draft_revision)
+        const absent = Object.keys(listed.inputSchema.properties).filter((name) => !Object.hasOwn(args, name))
+        for (const name of absent) assert.notInclude(listed.inputSchema.required, name)
+        nulls += absent.length
+        const result = yield* call(listed.name, {
+          ...args,
+          ...Object.fromEntries(absent.map((name) => [name, null]))
+        })
+        assertAnswer(listed.name, result)
+      }
+      assert.isAtLeast(nulls, 40)
+      const base = yield* baseUrlOf
+      // In place of what is needed, null is a value like another, and an unknown argument stays unknown.
+      assert.include(
+        assertRefusal(base, yield* call("get_master_v1", { master_id: null }), "validation_failed"),
+        "master_id: must be a UUID"
+      )
+      assert.include(
+        assertRefusal(base, yield* call("list_products_v1", { colour: null }), "validation_failed"),
+        "colour: is not known here"
+      )
+      // In operations too; where null is a value, it is written.
+      const filled = yield* call("fill_completeness_gaps_v1", {
+        master_type: "product",
+        operations: [{ master_id: samples.product, channel_id: null, field: "vendor", value: "Fell" }]
+      })
+      assertAnswer("fill_completeness_gaps_v1", filled)
+      const { structuredContent: master } = yield* call("get_master_v1", { master_id: samples.product })
+      yield* call("update_master_attributes_v1", {
+        master_id: samples.product,
+        draft_revision: master.draft_revision,
+        attributes: [{ key: "seo_title", value: null }]
+      })
+      const emptied = yield* call("get_master_v1", { master_id: samples.product, fields: ["seo_title"] })
+      assert.strictEqual(emptied.structuredContent.attributes[0].value, "")
+    })
+  )
+
+  it.effect("a master that is not on the channel is told as such, and added there when that is asked for", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+      const theirs = yield* anAccount({ domains: ["theirs.example"] })
+      const [a, b, c] = stores
+      const on = { on: [a, b] }
+      const product = yield* anEntity("product", { title: "Tent" }, on).pipe(actingAs(actor))
+      const variant = yield* anEntity("variant", { sku: "T-1" }, { of: product, on: [a, b] }).pipe(actingAs(actor))
+      const nowhere = yield* anEntity("collection", { title: "New" }).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const there = { master_id: product, channel_id: c.id }
+      const { structuredContent: before } = yield* call("get_master_v1", { master_id: product })
+      const attributes = [{ key: "title", value: "Zelt" }]
+      const update = { ...there, draft_revision: before.draft_revision, attributes }
+      const publish = { master_id: product, draft_revision: before.draft_revision, channel_ids: [a.id, c.id] }
+      const told =
+        `Not found: master ${product} is not on channel ${c.id} (c.example); its channels are ${a.id} (a.example), ${b.id} (b.example). ` +
+        "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
+      for (const [name, args] of [
+        ["get_projection_v1", there],
+        ["get_master_sales_channels_v1", there],
+        ["update_projection_attributes_v1", update],
+        ["update_projection_attributes_v1", { ...update, add_to_channel: false }],
+        ["publish_master_v1", publish]
+      ] as const)
+        assert.strictEqual(assertRefusal(base, yield* call(name, args), "not_found"), told, name)
+      assert.strictEqual(
+        assertRefusal(base, yield* call("get_projection_v1", { ...there, master_id: nowhere }), "not_found"),
+        `Not found: master ${nowhere} is not on channel ${c.id} (c.example); it is on no channel. ` +
+          "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
+      )
+      // Of what is not the account's, nothing is told.
+      for (const [master_id, channel_id] of [
+        [unused, c.id],
+        [product, unused],
+        [product, theirs.stores[0].id]
+      ])
+        for (const [name, args] of [
+          ["get_projection_v1", { master_id, channel_id }],
+          ["get_master_sales_channels_v1", { master_id, channel_id }],
+          ["update_projection_attributes_v1", { ...update, master_id, channel_id, add_to_channel: true }]
+        ] as const)
+          assert.strictEqual(
+            assertRefusal(base, yield* call(name, args), "not_found"),
+            `Not found: master_id ${master_id} with channel_id ${channel_id} names nothing of this account. Call list_masters_v1 or get_master_v1 for ids that exist.`
+          )
+
+      const first = assertRefusal(
+        base,
+        yield* call("update_projection_attributes_v1", {
+          master_id: variant,
+          channel_id: c.id,
+          draft_revision: 1,
+          attributes: [{ key: "price", value: "5.00" }],
+          add_to_channel: true
+        }),
+        "validation_failed"
+      )
+      assert.strictEqual(
+        first,
+        `Invalid: channel_id: its product ${product} is not on this channel: add the product first. Nothing was changed. Correct this and call update_projection_attributes_v1 again.`
+      )
+      assert.include(
+        assertRefusal(
+          base,
+          yield* call("update_projection_attributes_v1", {
+            ...update,
+            draft_revision: before.draft_revision - 1,
+            add_to_channel: true
+          }),
+          "revision_conflict"
+        ),
+        "Nothing was changed."
+      )
+      const { token: reader } = yield* aConnection(accountId, "pim:read")
+      const refused = yield* send(yield* portOf, {
+        token: reader,
+        ...message("modern", "tools/call", {
+          name: "update_projection_attributes_v1",
+          arguments: { ...update, add_to_channel: true }
+        })
+      })
+      assert.strictEqual(refused.status, 403)
+      assert.deepStrictEqual((yield* call("get_master_v1", { master_id: product })).structuredContent, before)
+
+      const added = yield* call("update_projection_attributes_v1", { ...update, add_to_channel: true })
+      assertAnswer("update_projection_attributes_v1", added)
+      assert.strictEqual(added.structuredContent.draft_revision, before.draft_revision + 1)
+      assert.deepStrictEqual(
+        added.structuredContent.channels,
+        [a, b, c].map(({ id }) => ({ channel_id: id, pending_publish: true }))
+      )
+      const projection = yield* call("get_projection_v1", there)
+      assertAnswer("get_projection_v1", projection)
+      assert.include(JSON.stringify(projection.structuredContent), '"Zelt"')
+      assertAnswer("get_projection_v1", yield* call("get_projection_v1", { ...there, master_id: variant }))
+      const entries = yield* (yield* Drafts).history(product, 2).pipe(actingAs(actor))
+      assert.deepStrictEqual(
+        entries.map(({ action, actor, store_id }) => [action, actor.kind, store_id]),
+        [
+          ["attributes", "connection", c.id],
+          ["added_to_store", "connection", c.id]
+        ]
+      )
+    })
+  )
+
+  it.effect("lists by channel and by what waits there", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+      const [a, b] = stores
+      yield* Effect.gen(function* () {
+        const live = yield* anEntity("product", { title: "live on a" }, { on: [a, b] })
+        yield* anEntity("product", { title: "new on a" }, { on: [a] })
+        yield* anEntity("collection", { title: "new on b" }, { on: [b] })
+        yield* (yield* CatalogChanges).apply([CatalogChange.AcceptPublish({ entityId: live, storeId: a.id })])
+      }).pipe(actingAs(actor))
+      const { token } = yield* aConnection(accountId)
+      const call = callWith(token)
+      const titles = (name: string, args: object) =>
+        Effect.map(call(name, args), (result) => {
+          assertAnswer(name, result)
+          return result.structuredContent.data.map(({ title }: { title: string }) => title)
+        })
+      const cases = [
+        ["list_masters_v1", { channel_id: b.id }, ["live on a", "new on b"]],
+        ["list_masters_v1", { pending: true }, ["live on a", "new on a", "new on b"]],
+        ["list_masters_v1", { channel_id: a.id, pending: true }, ["new on a"]],
+        ["list_masters_v1", { channel_id: a.id, pending: false }, ["live on a"]],
+        ["list_products_v1", { channel_id: a.id, status: "published" }, ["live on a"]],
+        ["list_products_v1", { channel_id: b.id, status: "published" }, []],
+        ["list_collections_v1", { channel_id: b.id, pending: true }, ["new on b"]],
+        ["list_variants_v1", { channel_id: b.id.toUpperCase() }, []]
+      ] as const
+      for (const [name, args, found] of cases) assert.deepStrictEqual(yield* titles(name, args), found)
+      for (const name of ["list_products_v1", "list_masters_v1", "list_variants_v1", "list_collections_v1"]) {
+        assert.strictEqual(
+          assertRefusal(base, yield* call(name, { channel_id: unused }), "not_found"),
+          `Not found: channel_id ${unused} names nothing of this account. Call get_master_v1 for ids that exist.`
+        )
+        assert.include(
+          assertRefusal(base, yield* call(name, { pending: "true" }), "validation_failed"),
+          "pending: must be true or false"
+        )
+      }
     })
   )
 

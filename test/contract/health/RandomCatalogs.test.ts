@@ -64,19 +64,56 @@ const observed = (storeIds: ReadonlyArray<StoreId>) =>
         health.issues({ section, store_id, page: 1, page_size: 3, locale: "de" })
       )
     )
+    const ofField = yield* Effect.forEach(scopes, (store_id) =>
+      Effect.forEach(fieldsAsked, ([section, field]) =>
+        Effect.gen(function* () {
+          const pages: Array<HealthIssuePage> = []
+          do {
+            const page = yield* health.issues({ section, store_id, field, page: pages.length + 1, page_size: 3 })
+            pages.push(yield* exactly(HealthIssuePage, page))
+          } while (pages.at(-1)?.has_next)
+          return pages
+        })
+      )
+    )
     const rows = yield* Effect.forEach(scopes, (store_id) =>
       Effect.forEach(HealthSection.literals, (section) =>
         Effect.all([health.countIssues({ section, store_id }), health.countIssues({ section, store_id, locale: "de" })])
       )
     )
-    return { overviews, sections, inGerman, rows }
+    return { overviews, sections, inGerman, ofField, rows }
   })
 
 /** What the snapshots say of the pages. */
 const contradictions = (seen: Effect.Effect.Success<ReturnType<typeof observed>>) => [
   ...contradictedCounts(seen),
+  ...contradictedFields(seen),
   ...contradictedPages(seen)
 ]
+
+/** Fields to filter by, with a name that their rows have. */
+const fieldsAsked = [
+  ["completeness-required", "vendor", "vendor"],
+  ["completeness-recommended", "tags", "tags"],
+  ["divergence", "title", "title"],
+  ["sync-never-published", "title", "title"],
+  ["media-missing", "media_ids", "media_ids"],
+  ["translations-untranslated", "title", "title"],
+  ["translations-untranslated", "description_html", "body_html"],
+  ["translations-outdated", "body_html", "body_html"]
+] as const
+
+/** The pages of a field have the rows of the section that name it, in their order. */
+const contradictedFields = ({ ofField, sections }: Effect.Effect.Success<ReturnType<typeof observed>>) =>
+  ofField.flatMap((filtered, scope) =>
+    fieldsAsked.flatMap(([section, field, name], index) => {
+      const all = sections[scope]?.[HealthSection.literals.indexOf(section)]?.flatMap(({ data }) => data) ?? []
+      const found = filtered[index]?.flatMap(({ data }) => data) ?? []
+      return JSON.stringify(found) === JSON.stringify(all.filter(({ fields }) => fields.includes(name)))
+        ? []
+        : [`scope ${scope}: ${section} by ${field} has other rows`]
+    })
+  )
 
 /** What is counted of a section is what its pages deliver. */
 const contradictedCounts = ({ rows, sections }: Effect.Effect.Success<ReturnType<typeof observed>>) =>
