@@ -22,7 +22,8 @@ export const names: ReadonlyArray<string> = [
   "0009_drops",
   "0010_data_health",
   "0011_connections",
-  "0012_demo_shops"
+  "0012_demo_shops",
+  "0014_connection_activity"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

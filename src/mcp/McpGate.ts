@@ -4,6 +4,7 @@ import { Effect, Option, Runtime } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { PayloadTooLarge } from "../api/RequestErrors.ts"
 import { messagesPerConnection, RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { Activity } from "../connections/Activity.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
 import { Connections } from "../connections/Connections.ts"
 import { covers, scopeOf, type Tier, tierWords } from "../connections/Tier.ts"
@@ -133,6 +134,7 @@ interface Passed {
 const makeGate = ({ allowedOrigins }: McpSettings) =>
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl
+    const activity = yield* Activity
     const connections = yield* Connections
     const budget = yield* RateBudget
     const ask = makeAsk(yield* makeMcpServer(baseUrl))
@@ -175,6 +177,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           return { response: refused("RateLimited", words, id, requestId, wait), standing }
         }
         if (message._tag === "Left") return { response: message.left, standing }
+        if (name !== undefined) yield* activity.countCall({ accountId, connectionId })
         if (tool !== undefined && !covers(tier, tool.tool.tier)) {
           const needed = tool.tool.tier
           const words = tooLow(tool.listed.name, needed, tier)
