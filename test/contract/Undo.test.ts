@@ -196,7 +196,7 @@ for (const engine of serviceEngines) {
             yield* write({ ...agent }, { "spec.note": "words" })
             const since = (yield* window).until
             yield* write(agent, { "spec.note": "12" })
-            yield* Effect.orDie(setType("product", "spec.note", "number_integer"))
+            yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
             yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
             yield* write(agent, { title: "Agent" }, { storeId: there.id })
             yield* write(agent, { title: "Agent" }, { storeId: here.id })
