@@ -131,7 +131,10 @@ const followed = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() => Console.error("Interrupted: what was undone stays. The same command undoes the rest."))
     )
-    return yield* Effect.mapError(last, () => new Refused({ message: "The undo ended without a result: run it again." }))
+    return yield* Effect.mapError(
+      last,
+      () => new Refused({ message: "The undo ended without a result: run it again." })
+    )
   })
 
 const summaryOf = ({ dry_run, entities, fields, left_alone }: Done) => {

@@ -90,7 +90,11 @@ export const layerActivityRepoMemory = Layer.effect(
             .map((entry, index) => ({ entry, sequence: index + 1 }))
             .filter(({ entry }) => isBy(id)(entry) && !isPublish(entry))
             .sort((left, right) =>
-              left.entry.at === right.entry.at ? right.sequence - left.sequence : left.entry.at < right.entry.at ? 1 : -1
+              left.entry.at === right.entry.at
+                ? right.sequence - left.sequence
+                : left.entry.at < right.entry.at
+                  ? 1
+                  : -1
             )
             .filter(
               ({ entry: { at }, sequence }) =>

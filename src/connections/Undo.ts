@@ -106,16 +106,13 @@ export class Undo extends Context.Tag("catalog/Undo")<
           const undone = yield* changes.applyRemedy(
             ids,
             (locked) =>
-              Effect.map(
-                Effect.provideService(decide(id, window, ids), CurrentActor, actor),
-                ({ fields, rules }) => {
-                  // The lists of stores are two reads: a store may be unlinked between them.
-                  const decided = fields.map((field) =>
-                    hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
-                  )
-                  return { fields: decided, changes: undoChanges(decided, rules) }
-                }
-              ),
+              Effect.map(Effect.provideService(decide(id, window, ids), CurrentActor, actor), ({ fields, rules }) => {
+                // The lists of stores are two reads: a store may be unlinked between them.
+                const decided = fields.map((field) =>
+                  hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
+                )
+                return { fields: decided, changes: undoChanges(decided, rules) }
+              }),
             id
           )
           yield* faults.at("undone")

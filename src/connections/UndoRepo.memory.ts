@@ -50,7 +50,9 @@ const fieldsOf = (
         .filter(isOwn)
         .flatMap(({ changes }) => changes.flatMap((change) => (change.old === change.new ? [] : [change.key])))
     )
-    const others = new Set(ofLayer.filter((event) => isOwn(event) && event.action !== "attributes").map((e) => e.action))
+    const others = new Set(
+      ofLayer.filter((event) => isOwn(event) && event.action !== "attributes").map((e) => e.action)
+    )
     return [
       ...[...keys].map((key): WrittenField => {
         const changesKey = ({ changes }: Sequenced) =>

@@ -47,12 +47,15 @@ const sweepAccess = Effect.gen(function* () {
 })
 
 /** The background work of every server, at its start and then at intervals. */
-export const layer: Layer.Layer<never, never, Activity | Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions> =
-  Layer.scopedDiscard(
-    Effect.all([
-      // Forked: the next account's import must not wait until a long one is finished.
-      Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
-      Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
-      Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
-    ])
-  )
+export const layer: Layer.Layer<
+  never,
+  never,
+  Activity | Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions
+> = Layer.scopedDiscard(
+  Effect.all([
+    // Forked: the next account's import must not wait until a long one is finished.
+    Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+    Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
+    Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
+  ])
+)

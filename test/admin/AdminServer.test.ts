@@ -216,7 +216,7 @@ describe("the socket of a server", () => {
           Layer.mock(Publishing, {}),
           Layer.mock(Stores, {}),
           Layer.mock(Transaction, {}),
-            Layer.mock(Undo, {}),
+          Layer.mock(Undo, {}),
           Layer.mock(Users, {})
         )
       )

@@ -24,10 +24,7 @@ const TestLayer = Layer.mergeAll(
   Layer.mock(Connections, {}),
   Layer.mock(Imports, {}),
   Layer.mock(Users, {})
-).pipe(
-  Layer.provide(key),
-  Layer.provideMerge(Layer.merge(MemoryRepositories, shopify))
-)
+).pipe(Layer.provide(key), Layer.provideMerge(Layer.merge(MemoryRepositories, shopify)))
 
 const overSocket = Layer.unwrapScoped(
   Effect.gen(function* () {

@@ -38,7 +38,9 @@ const aWorld = Effect.gen(function* () {
       const drafts = yield* Drafts
       const { draft_revision } = yield* drafts.get(id, null)
       const update = { draft_revision, attributes: Object.entries(values).map(([key, value]) => ({ key, value })) }
-      yield* storeId === null ? drafts.updateAttributes(id, update) : drafts.updateVersionAttributes(id, storeId, update)
+      yield* storeId === null
+        ? drafts.updateAttributes(id, update)
+        : drafts.updateVersionAttributes(id, storeId, update)
     }).pipe(actingAs(by), Effect.orDie)
   const titleOf = (id: EntityId = made.product, storeId: StoreId | null = null) =>
     Effect.map(
@@ -65,17 +67,19 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
       const empty = yield* open(page)
       assertPage(empty)
       assert.include(textOf(empty), "It did nothing in the last 30 days. What it changed It changed no draft.")
-      yield* Effect.replicateEffect(
-        (yield* Activity).countCall({ accountId, connectionId: connection.id }),
-        12
-      )
+      yield* Effect.replicateEffect((yield* Activity).countCall({ accountId, connectionId: connection.id }), 12)
       yield* write(agent, { title: "Agent", vendor: "Tern" })
       yield* write(agent, { title: "Zelt" }, { storeId: store.id })
       const shown = yield* open(page)
       assertPage(shown)
       const today = (yield* (yield* Undo).now).slice(0, 10)
       assert.include(shown.text, "<h1>Desk &lt;Agent></h1>")
-      for (const text of ["<dd>agent.example</dd>", "<dd>Read and edit drafts</dd>", "<dt>Created</dt>", "<dt>Last used</dt>"])
+      for (const text of [
+        "<dd>agent.example</dd>",
+        "<dd>Read and edit drafts</dd>",
+        "<dt>Created</dt>",
+        "<dt>Last used</dt>"
+      ])
         assert.include(shown.text, text)
       assert.include(
         shown.text,
@@ -83,7 +87,11 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
       )
       assert.lengthOf(shown.text.match(/<rect class="part"/g) ?? [], 30)
       assert.include(shown.text, `height="50"><title>${today}: 12 calls</title></rect></svg>`)
-      const rows = shown.text.slice(shown.text.indexOf('id="changes"')).match(/<tbody>.*?<\/tbody>/)?.[0].replaceAll("<wbr/>", "") ?? ""
+      const rows =
+        shown.text
+          .slice(shown.text.indexOf('id="changes"'))
+          .match(/<tbody>.*?<\/tbody>/)?.[0]
+          .replaceAll("<wbr/>", "") ?? ""
       const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent</bdi></a><br/><span class="quiet">Product</span></th>`
       assert.lengthOf(rows.match(/<tr>/g) ?? [], 2)
       assert.include(rows, entity)
@@ -129,7 +137,10 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
         assertRefusal(yield* review({ id, since: "hour" }), ...refusals.absent)
         assertRefusal(yield* confirm({ ...hidden, id }), ...refusals.absent)
       }
-      assert.strictEqual((yield* open(page.toUpperCase().replace("/SETTINGS/CONNECTIONS", "/settings/connections"))).status, 200)
+      assert.strictEqual(
+        (yield* open(page.toUpperCase().replace("/SETTINGS/CONNECTIONS", "/settings/connections"))).status,
+        200
+      )
       for (const path of [page, `/settings/connections/undo?id=${connection.id}&since=hour`]) {
         const away = yield* ask(path)
         assert.deepStrictEqual(
@@ -162,11 +173,19 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       const shown = yield* review({ since: "hour" })
       assertPage(shown)
       assert.include(shown.text, "<h1>Undo what Desk &lt;Agent> wrote</h1>")
-      assert.include(textOf(shown), "it changed the drafts of 1 entity. An undo changes drafts. What was published stays live until you publish again.")
+      assert.include(
+        textOf(shown),
+        "it changed the drafts of 1 entity. An undo changes drafts. What was published stays live until you publish again."
+      )
       const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent &lt;b></bdi></a><br/><span class="quiet">Product</span></th>`
       for (const [where, field, now, back] of [
         ["Catalog", "title", '<bdi class="value">Agent &lt;b></bdi>', '<bdi class="value">Tent</bdi>'],
-        ["Catalog", "vendor", '<bdi class="value">Mine</bdi>', `<span class="quiet">Stays: edited since by ${email}.</span>`],
+        [
+          "Catalog",
+          "vendor",
+          '<bdi class="value">Mine</bdi>',
+          `<span class="quiet">Stays: edited since by ${email}.</span>`
+        ],
         [null, "title", '<bdi class="value">Zelt</bdi>', '<span class="quiet">as in the catalog</span>']
       ] as const)
         assert.include(

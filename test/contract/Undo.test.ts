@@ -56,7 +56,23 @@ const aWorld = Effect.gen(function* () {
     const window = Effect.map(undo.now, (until): UndoWindow => ({ since: plusMicros(until, -3_600_000_000), until }))
     const review = (over: UndoWindow) => undo.review(connectionId, over, firstPart, 100)
     const run = (over: UndoWindow) => undo.run(connectionId, over, firstPart)
-    return { accountId, actor, agent, connectionId, drafts, here, product, review, revisionOf, run, there, undo, valuesOf, window, write }
+    return {
+      accountId,
+      actor,
+      agent,
+      connectionId,
+      drafts,
+      here,
+      product,
+      review,
+      revisionOf,
+      run,
+      there,
+      undo,
+      valuesOf,
+      window,
+      write
+    }
   }).pipe(actingAs(actor))
 }).pipe(Effect.orDie)
 
@@ -72,46 +88,48 @@ const short = ({ action, before, key, laterActor, left, now, storeDomain }: Fiel
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`undo on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("values go back to those before the connection's first write, in one revision by the person who undid", () =>
-        inWorld(({ agent, connectionId, drafts, here, product, review, revisionOf, run, valuesOf, window, write }) =>
-          Effect.gen(function* () {
-            const before = yield* valuesOf(product, here.id)
-            yield* write(agent, { title: "Tent 1", vendor: null, tags: '["new"]' })
-            yield* write(agent, { title: "Tent 2" })
-            yield* write(agent, { title: "Zelt", vendor: "" }, { storeId: here.id })
-            const over = yield* window
-            const { fields, next } = yield* review(over)
-            assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(FieldUndo))(fields), fields)
-            assert.isNull(next)
-            assert.deepStrictEqual(fields.map(short), [
-              'catalog tags: ["new"] -> null',
-              "catalog title: Tent 2 -> Tent",
-              "catalog vendor: null -> Tern",
-              "a.example title: Zelt -> null",
-              "a.example vendor:  -> null"
-            ])
-            const revision = yield* revisionOf(product)
-            assert.deepStrictEqual(yield* run(over), { entities: 1, fields: 5, left: [], next: null })
-            assert.deepStrictEqual(yield* valuesOf(product, here.id), before)
-            assert.deepStrictEqual((yield* drafts.get(product, here.id)).overridden, [])
-            assert.strictEqual(yield* revisionOf(product), revision + 1)
-            const history = (yield* drafts.history(product, 2)).map(({ at: _, ...entry }) => entry)
-            assert.deepStrictEqual(
-              history.map(({ actor, draft_revision, store_domain, undo_of }) => ({
-                actor,
-                draft_revision,
-                store_domain,
-                undo_of
-              })),
-              ["a.example", null].map((store_domain) => ({
-                actor: { kind: "cli", id: null, name: null },
-                draft_revision: revision + 1,
-                store_domain,
-                undo_of: { id: connectionId, name: null }
-              }))
-            )
-          })
-        )
+      it.effect(
+        "values go back to those before the connection's first write, in one revision by the person who undid",
+        () =>
+          inWorld(({ agent, connectionId, drafts, here, product, review, revisionOf, run, valuesOf, window, write }) =>
+            Effect.gen(function* () {
+              const before = yield* valuesOf(product, here.id)
+              yield* write(agent, { title: "Tent 1", vendor: null, tags: '["new"]' })
+              yield* write(agent, { title: "Tent 2" })
+              yield* write(agent, { title: "Zelt", vendor: "" }, { storeId: here.id })
+              const over = yield* window
+              const { fields, next } = yield* review(over)
+              assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(FieldUndo))(fields), fields)
+              assert.isNull(next)
+              assert.deepStrictEqual(fields.map(short), [
+                'catalog tags: ["new"] -> null',
+                "catalog title: Tent 2 -> Tent",
+                "catalog vendor: null -> Tern",
+                "a.example title: Zelt -> null",
+                "a.example vendor:  -> null"
+              ])
+              const revision = yield* revisionOf(product)
+              assert.deepStrictEqual(yield* run(over), { entities: 1, fields: 5, left: [], next: null })
+              assert.deepStrictEqual(yield* valuesOf(product, here.id), before)
+              assert.deepStrictEqual((yield* drafts.get(product, here.id)).overridden, [])
+              assert.strictEqual(yield* revisionOf(product), revision + 1)
+              const history = (yield* drafts.history(product, 2)).map(({ at: _, ...entry }) => entry)
+              assert.deepStrictEqual(
+                history.map(({ actor, draft_revision, store_domain, undo_of }) => ({
+                  actor,
+                  draft_revision,
+                  store_domain,
+                  undo_of
+                })),
+                ["a.example", null].map((store_domain) => ({
+                  actor: { kind: "cli", id: null, name: null },
+                  draft_revision: revision + 1,
+                  store_domain,
+                  undo_of: { id: connectionId, name: null }
+                }))
+              )
+            })
+          )
       )
 
       it.effect("a second undo changes nothing, also over a later window", () =>
@@ -155,7 +173,12 @@ for (const engine of serviceEngines) {
               "catalog title: null -> (edited_since cli)",
               "a.example title: null -> (edited_since cli)"
             ])
-            assert.include(yield* valuesOf(product), { title: "Person", vendor: "Person", product_type: "", handle: "" })
+            assert.include(yield* valuesOf(product), {
+              title: "Person",
+              vendor: "Person",
+              product_type: "",
+              handle: ""
+            })
             assert.include(yield* valuesOf(product, here.id), { title: "Person" })
           })
         )
@@ -188,47 +211,49 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("what cannot go back says why: removed from the store, unlinked, no longer fitting, added to a store", () =>
-        inWorld(({ agent, drafts, here, product, review, run, there, valuesOf, window, write }) =>
-          Effect.gen(function* () {
-            const { create, setType } = yield* OwnDefinitions
-            yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
-            yield* write({ ...agent }, { "spec.note": "words" })
-            const since = (yield* window).until
-            yield* write(agent, { "spec.note": "12" })
-            yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
-            yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
-            yield* write(agent, { title: "Agent" }, { storeId: there.id })
-            yield* write(agent, { title: "Agent" }, { storeId: here.id })
-            const gone = yield* anEntity("product", { title: "Gone" }, { on: [here] })
-            yield* write(agent, { title: "Agent" }, { id: gone, storeId: here.id })
-            yield* (yield* CatalogChanges).apply([
-              CatalogChange.RemoveFromStore({ entityId: gone, storeId: here.id })
-            ])
-            yield* Effect.orDie((yield* Stores).unlink(there.domain))
-            const over = { since, until: (yield* window).until }
-            const shown = (yield* review(over)).fields
-            const ofProduct = shown.filter(({ entityId }) => entityId === product)
-            assert.deepStrictEqual(ofProduct.map(short), [
-              "catalog spec.note: 12 -> (misfit)",
-              "a.example title: Agent -> null",
-              "b.example added_to_store: null -> (not_on_store)",
-              "b.example title: null -> (not_on_store)"
-            ])
-            assert.deepStrictEqual(shown.filter(({ entityId }) => entityId === gone).map(short), [
-              "a.example title: null -> (not_on_store cli)"
-            ])
-            yield* Effect.orDie((yield* Stores).link({ domain: there.domain }))
-            const again = (yield* review(over)).fields.filter(({ storeId }) => storeId === there.id)
-            assert.deepStrictEqual(again.map(short), [
-              "b.example added_to_store: null -> (no_earlier_value)",
-              "b.example title: Agent -> null"
-            ])
-            assert.deepStrictEqual((yield* run(over)).fields, 2)
-            assert.include(yield* valuesOf(product), { "spec.note": "12", title: "Tent" })
-            assert.include(yield* valuesOf(product, there.id), { title: "Tent" })
-          })
-        )
+      it.effect(
+        "what cannot go back says why: removed from the store, unlinked, no longer fitting, added to a store",
+        () =>
+          inWorld(({ agent, drafts, here, product, review, run, there, valuesOf, window, write }) =>
+            Effect.gen(function* () {
+              const { create, setType } = yield* OwnDefinitions
+              yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
+              yield* write({ ...agent }, { "spec.note": "words" })
+              const since = (yield* window).until
+              yield* write(agent, { "spec.note": "12" })
+              yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
+              yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
+              yield* write(agent, { title: "Agent" }, { storeId: there.id })
+              yield* write(agent, { title: "Agent" }, { storeId: here.id })
+              const gone = yield* anEntity("product", { title: "Gone" }, { on: [here] })
+              yield* write(agent, { title: "Agent" }, { id: gone, storeId: here.id })
+              yield* (yield* CatalogChanges).apply([
+                CatalogChange.RemoveFromStore({ entityId: gone, storeId: here.id })
+              ])
+              yield* Effect.orDie((yield* Stores).unlink(there.domain))
+              const over = { since, until: (yield* window).until }
+              const shown = (yield* review(over)).fields
+              const ofProduct = shown.filter(({ entityId }) => entityId === product)
+              assert.deepStrictEqual(ofProduct.map(short), [
+                "catalog spec.note: 12 -> (misfit)",
+                "a.example title: Agent -> null",
+                "b.example added_to_store: null -> (not_on_store)",
+                "b.example title: null -> (not_on_store)"
+              ])
+              assert.deepStrictEqual(shown.filter(({ entityId }) => entityId === gone).map(short), [
+                "a.example title: null -> (not_on_store cli)"
+              ])
+              yield* Effect.orDie((yield* Stores).link({ domain: there.domain }))
+              const again = (yield* review(over)).fields.filter(({ storeId }) => storeId === there.id)
+              assert.deepStrictEqual(again.map(short), [
+                "b.example added_to_store: null -> (no_earlier_value)",
+                "b.example title: Agent -> null"
+              ])
+              assert.deepStrictEqual((yield* run(over)).fields, 2)
+              assert.include(yield* valuesOf(product), { "spec.note": "12", title: "Tent" })
+              assert.include(yield* valuesOf(product, there.id), { title: "Tent" })
+            })
+          )
       )
 
       it.effect("a metafield goes back with the type of its definition", () =>
@@ -339,9 +364,7 @@ for (const engine of serviceEngines) {
             yield* Effect.orDie((yield* Publishing).ask(product, store.id)).pipe(actingAs(agent))
             const days = yield* activity.days(accountId, connectionId)
             assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(ActivityDay))(days), days)
-            assert.deepStrictEqual(days, [
-              { day: (yield* undo.now).slice(0, 10), calls: 8, writes: 2, publishes: 1 }
-            ])
+            assert.deepStrictEqual(days, [{ day: (yield* undo.now).slice(0, 10), calls: 8, writes: 2, publishes: 1 }])
             assert.strictEqual(yield* activity.forget, 0)
             assert.strictEqual((yield* activity.days(accountId, connectionId))[0]?.calls, 8)
           })

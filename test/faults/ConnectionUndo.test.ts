@@ -90,10 +90,9 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
         yield* noticeDeadlocksSoon
         const count = amount(300, 2_000)
         const { accountId, actor, connectionId, ids, window } = yield* aWorld(count)
-        const done = yield* Effect.all(
-          [undoAll(connectionId, window), undoAll(connectionId, window)],
-          { concurrency: 2 }
-        ).pipe(actingAs(actor))
+        const done = yield* Effect.all([undoAll(connectionId, window), undoAll(connectionId, window)], {
+          concurrency: 2
+        }).pipe(actingAs(actor))
         report("Two undos at once", done)
         assert.strictEqual(done[0].entities + done[1].entities, ids.length)
         assert.strictEqual(done[0].fields + done[1].fields, 3 * ids.length)

@@ -117,9 +117,7 @@ export const connectionActivity: Surface<Activity | BaseUrl | Connections | Impo
           const { after, ...window } = yield* decoded(ConfirmedPart, ["since", "until", "after"], form)
           const part = yield* undo.run(connection.id, window, after)
           const rest = part.next === null ? 0 : yield* undo.count(connection.id, window, part.next)
-          return html(
-            <UndonePage visitor={visitor} connection={connection} window={window} part={part} rest={rest} />
-          )
+          return html(<UndonePage visitor={visitor} connection={connection} window={window} part={part} rest={rest} />)
         })
       )
     }

@@ -87,7 +87,7 @@ const What = ({ change: { action, keys } }: { readonly change: ConnectionChange 
       ))}
     </ul>
   ) : (
-    <>{actionWords[action]}</>
+    actionWords[action]
   )
 
 const Changes = ({

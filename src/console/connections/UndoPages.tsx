@@ -59,7 +59,7 @@ const reasonFor = ({ laterActor, left }: FieldUndo): string | undefined => {
 }
 
 const FieldOf = ({ field: { action, key } }: { readonly field: FieldUndo }) =>
-  action === "attributes" || action === "publish_failed" ? <Key>{key}</Key> : <>{actionWords[action]}</>
+  action === "attributes" || action === "publish_failed" ? <Key>{key}</Key> : actionWords[action]
 
 const firstCells = (field: FieldUndo) => [
   <EntityName id={field.entityId} kind={field.kind} title={field.title} />,
@@ -79,11 +79,7 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
         key: keyOf(field),
         cells: [
           ...firstCells(field),
-          field.action === "attributes" && field.left !== "not_on_store" ? (
-            <Shown value={field.now} none={none} />
-          ) : (
-            ""
-          ),
+          field.action === "attributes" && field.left !== "not_on_store" ? <Shown value={field.now} none={none} /> : "",
           field.left === null ? (
             <Shown value={field.before} none={none} />
           ) : (
@@ -214,7 +210,9 @@ export const UndonePage = ({
         <Table
           labelledBy="left"
           columns={["Entity", "Where", "Field", "Why"]}
-          rows={left.slice(0, maxLeft).map((field) => ({ key: keyOf(field), cells: [...firstCells(field), reasonFor(field)] }))}
+          rows={left
+            .slice(0, maxLeft)
+            .map((field) => ({ key: keyOf(field), cells: [...firstCells(field), reasonFor(field)] }))}
         />
         {left.length > maxLeft && <p class="quiet">{`And ${(left.length - maxLeft).toLocaleString("en")} more.`}</p>}
       </section>

@@ -51,9 +51,7 @@ const Who = ({ entry: { actor, drop, import_id, undo_of } }: { readonly entry: H
     {undo_of !== null && (
       <div>
         undoing{" "}
-        <a href={connectionPath(undo_of.id)}>
-          {actorName({ kind: "connection", id: undo_of.id, name: undo_of.name })}
-        </a>
+        <a href={connectionPath(undo_of.id)}>{actorName({ kind: "connection", id: undo_of.id, name: undo_of.name })}</a>
       </div>
     )}
     {import_id !== null && (
