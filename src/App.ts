@@ -15,12 +15,16 @@ import { RateBudget } from "./budgets/RateBudget.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import { Cursors } from "./catalog/Cursors.ts"
+import { Activity } from "./connections/Activity.ts"
+import { ActivityRepo } from "./connections/ActivityRepo.ts"
 import { Authorization } from "./connections/Authorization.ts"
 import { ClientDocuments } from "./connections/ClientDocuments.ts"
 import { Connections } from "./connections/Connections.ts"
 import { ConnectionsRepo } from "./connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "./connections/OAuthRepo.ts"
 import { Registrations } from "./connections/Registrations.ts"
+import { Undo } from "./connections/Undo.ts"
+import { UndoRepo } from "./connections/UndoRepo.ts"
 import { pages } from "./console/Console.ts"
 import * as Database from "./database/Database.ts"
 import { LeaseHolder, onlyHolder } from "./database/LeaseHolder.ts"
@@ -75,6 +79,7 @@ import { StoresRepo } from "./stores/StoresRepo.ts"
 /** The SQL repositories, and the platforms of the stores. */
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
+  ActivityRepo.layer,
   CatalogRepo.layer,
   ConnectionsRepo.layer,
   DefinitionsRepo.layer,
@@ -93,11 +98,13 @@ export const RepositoriesOnDatabase = Layer.mergeAll(
   PulledRecordsRepo.layer,
   StoresRepo.layer,
   Transaction.layer,
+  UndoRepo.layer,
   UsersRepo.layer
 )
 
 const CoreServices = Layer.mergeAll(
   Accounts.layer,
+  Activity.layer,
   ApiKeys.layer,
   Catalog.layer,
   CatalogChanges.layer,
@@ -120,7 +127,8 @@ export const Services = Programs.layer.pipe(
       StoreRecords.layer.pipe(Layer.provideMerge(Drafts.layer)),
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
-      SalesChannels.layer
+      SalesChannels.layer,
+      Undo.layer.pipe(Layer.provide(FaultInjector.layer))
     )
   ),
   Layer.provideMerge(CoreServices),

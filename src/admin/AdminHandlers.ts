@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 import { AccountHandlers } from "./AccountHandlers.ts"
 import { HelloRpcs } from "./AdminRpcs.ts"
+import { ConnectionHandlers } from "./ConnectionHandlers.ts"
 import { DefinitionHandlers } from "./DefinitionHandlers.ts"
 import { DraftHandlers } from "./DraftHandlers.ts"
 import { DropHandlers } from "./DropHandlers.ts"
@@ -30,6 +31,7 @@ export const AdminHandlers = Layer.mergeAll(
   DraftHandlers,
   DropHandlers,
   PublishHandlers,
+  ConnectionHandlers,
   DefinitionHandlers,
   HealthHandlers
 )

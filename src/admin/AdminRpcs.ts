@@ -3,6 +3,9 @@ import { Schema } from "effect"
 import { ApiKey } from "../access/ApiKey.ts"
 import { Scope } from "../access/ApiKeyToken.ts"
 import { User } from "../access/User.ts"
+import { ActivityDay, ConnectionChange } from "../connections/ActivityRepo.ts"
+import { Connection } from "../connections/Connection.ts"
+import { FieldUndo } from "../connections/UndoRules.ts"
 import { DivergenceRules } from "../drafts/Divergence.ts"
 import { Draft, DraftState } from "../drafts/DraftWrite.ts"
 import { HistoryEntry } from "../drafts/History.ts"
@@ -24,7 +27,7 @@ import { AttributeEdit } from "../model/AttributeRules.ts"
 import { MetafieldDefinition, NewDefinition, OwnerType } from "../model/Definition.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
-import { AccountId, ApiKeyId, EntityId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
+import { AccountId, ApiKeyId, ConnectionId, EntityId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Store } from "../model/Store.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -335,6 +338,48 @@ export const DropRpcs = RpcGroup.make(
   })
 )
 
+/** Entities that are done, and at last the result. A dry run changes nothing. */
+export const UndoEvent = Schema.Union(
+  Schema.TaggedStruct("Progress", { done: Schema.Int, total: Schema.Int }),
+  Schema.TaggedStruct("Done", {
+    connection_id: ConnectionId,
+    since: Timestamp,
+    until: Timestamp,
+    dry_run: Schema.Boolean,
+    /** Number of entities and fields that went back, or would go back. */
+    entities: Schema.Int,
+    fields: Schema.Int,
+    /** Number of fields that were left alone, except those that had their earlier values already. */
+    left_alone: Schema.Int,
+    /** The first 1,000 of these fields; without a dry run, only those that were left alone. Values are cut at 200 characters. */
+    listed: Schema.Array(FieldUndo)
+  })
+)
+export type UndoEvent = typeof UndoEvent.Type
+
+/** NotFound: the account has no such connection. */
+export const ConnectionRpcs = RpcGroup.make(
+  /** Includes ended connections; newest first. */
+  Rpc.make("listConnections", { payload: { account }, success: Schema.Array(Connection), error: Refusal }),
+  /** With its days of the last 30 and its newest 25 changes. */
+  Rpc.make("showConnection", {
+    payload: { account, id: Schema.String },
+    success: Schema.Struct({
+      connection: Connection,
+      days: Schema.Array(ActivityDay),
+      changes: Schema.Array(ConnectionChange)
+    }),
+    error: Schema.Union(Refusal, NotFound)
+  }),
+  /** Takes back its writes to drafts since a time: see `parseSince`. ValidationFailed: the time is malformed. */
+  Rpc.make("undoConnection", {
+    payload: { account, id: Schema.String, since: Schema.String, dryRun: Schema.Boolean },
+    success: UndoEvent,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
+    stream: true
+  })
+)
+
 /** The outcome of a publish on one store. `refused`: the request was not valid. `skipped`: the store has no platform. */
 const PublishResult = Schema.Struct({
   store_id: StoreId,
@@ -421,6 +466,7 @@ export const AdminRpcs = HelloRpcs.merge(
   ImportRpcs,
   DraftRpcs,
   PublishRpcs,
+  ConnectionRpcs,
   DropRpcs,
   DefinitionRpcs,
   HealthRpcs

@@ -6,6 +6,7 @@ import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
 import { errorCode } from "../model/ErrorCode.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand } from "./AccountCommands.ts"
+import { connectionCommand } from "./ConnectionCommands.ts"
 import { definitionCommand } from "./DefinitionCommands.ts"
 import { demoCommand } from "./DemoCommand.ts"
 import { draftCommand, storeVersionCommand } from "./DraftCommands.ts"
@@ -45,6 +46,7 @@ const command = Command.make("catalog").pipe(
     storeVersionCommand,
     dropCommand,
     publishCommand,
+    connectionCommand,
     healthCommand,
     historyCommand
   ])

@@ -5,7 +5,7 @@ import { editsBetween } from "../model/EditDistance.ts"
 /** The commands of the first page, by purpose. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
   ["Run the service", ["serve", "migrate", "demo"]],
-  ["Accounts", ["account", "user", "key"]],
+  ["Accounts", ["account", "user", "key", "connection"]],
   ["Stores", ["store", "platform", "import"]],
   ["The catalog", ["draft", "store-version", "definition", "publish", "drop", "history", "health"]]
 ]

@@ -7,13 +7,18 @@ import { integerOption } from "./Flags.ts"
 import { account, answer, json, quoted, seconds } from "./Output.ts"
 import { withAdmin } from "./Running.ts"
 
-const actorOf = ({ actor, drop, import_id }: HistoryEntry) => {
+const actorOf = ({ actor, drop, import_id, undo_of }: HistoryEntry) => {
   const name = actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`
   if (drop !== null) return `drop ${quoted(drop.name)} scheduled by ${name}`
-  return [name, ...(import_id === null ? [] : [`by import ${import_id}`])].join(" ")
+  return [
+    name,
+    ...(import_id === null ? [] : [`by import ${import_id}`]),
+    ...(undo_of === null ? [] : [`undoing connection ${undo_of.name === null ? undo_of.id : quoted(undo_of.name)}`])
+  ].join(" ")
 }
 
-const actions: Readonly<Record<HistoryEntry["action"], string>> = {
+/** Changes without values, in words. */
+export const actions: Readonly<Record<HistoryEntry["action"], string>> = {
   created: "created",
   attributes: "",
   added_to_store: "added to the store",

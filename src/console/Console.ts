@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { Sessions } from "../access/Sessions.ts"
 import type { BaseUrl } from "../http/BaseUrl.ts"
 import { beside, type Surface, surfaceOf } from "../http/Surface.ts"
+import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
 import { drops } from "./drops/Drops.tsx"
 import { entities } from "./entities/Entities.tsx"
@@ -40,6 +41,6 @@ const common: Surface<BaseUrl | Sessions> = {
  */
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(
-    beside(beside(common, signIn(settings)), beside(keys, connectionList)),
+    beside(beside(common, signIn(settings)), beside(beside(keys, connectionList), connectionActivity)),
     beside(beside(beside(storeList, importReviews), entities), beside(health, drops))
   )

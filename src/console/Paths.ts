@@ -31,6 +31,8 @@ export const paths = {
   revokeKey: "/settings/keys/revoke",
   disconnect: "/settings/connections/disconnect",
   disconnectAll: "/settings/connections/disconnect-all",
+  connection: "/settings/connections/:id",
+  undoConnection: "/settings/connections/undo",
   stylesheet: stylesheetPath
 } as const
 
@@ -47,6 +49,20 @@ export const sections: ReadonlyArray<{ readonly name: string; readonly path: str
 
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`
+
+/** The page of a connection: what it changed, and the form that undoes it. */
+export const connectionPath = (id: string): string => `${paths.connections}/${id}`
+
+/** The page of a connection with changes older than this place. */
+export const olderChangesPath = (id: string, place: { readonly at: string; readonly sequence: number }): string =>
+  `${connectionPath(id)}?${new URLSearchParams({ at: place.at, sequence: String(place.sequence) })}`
+
+/** The review of an undo, from the entity after this one. */
+export const undoReviewPath = (
+  id: string,
+  { since, until }: { readonly since: string; readonly until: string },
+  after: string
+): string => `${paths.undoConnection}?${new URLSearchParams({ id, since, until, after })}`
 
 /** The page that publishes all changes of a store. */
 export const publishStoreOf = (storeId: string): string =>

@@ -174,6 +174,8 @@ svg.bar .part { fill: var(--accent); }
 svg.bar.good .part { fill: var(--good); }
 svg.bar.wait .part { fill: var(--wait); }
 svg.bar.bad .part { fill: var(--danger); }
+svg.days { display: block; width: 100%; height: 4rem; margin: 0.75rem 0; }
+svg.days .part { fill: var(--accent); }
 table.chart { display: table; }
 table.chart tbody { display: table-row-group; }
 table.chart tr { display: table-row; padding: 0; }

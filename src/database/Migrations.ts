@@ -24,6 +24,7 @@ export const names: ReadonlyArray<string> = [
   "0011_connections",
   "0012_demo_shops",
   "0013_connection_bounds",
+  "0014_connection_activity",
   "0015_pending_lists"
 ]
 

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
-import type { DropId, EntityId, ImportId } from "../model/Ids.ts"
+import type { ConnectionId, DropId, EntityId, ImportId } from "../model/Ids.ts"
 import { type CatalogChange, type Decision, type Locked, ownersOf, referencesOf } from "./CatalogChange.ts"
 import { carriedOut, isEmpty, planChanges } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
@@ -12,7 +12,7 @@ import { ImportLockRepo } from "./ImportLockRepo.ts"
 
 type Refused = NotFound | ValidationFailed
 
-const byActor = { importId: null, dropId: null }
+const byActor = { importId: null, dropId: null, undoOf: null }
 
 /** All writes of the catalog go through this service. Every revision of a draft is in the history of its entity. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
@@ -44,11 +44,13 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
     ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
     /**
      * As `applyDecided`, for a batch whose parts fail separately: `decide` returns the changes and the outcome of each part.
-     * Returns that and the state after the changes. PimLocked comes before `decide`.
+     * Returns that and the state after the changes. PimLocked comes before `decide`. `undoOf`: the connection whose writes the
+     * batch undoes.
      */
     readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
       owners: ReadonlyArray<EntityId>,
-      decide: (locked: Locked) => Effect.Effect<R>
+      decide: (locked: Locked) => Effect.Effect<R>,
+      undoOf?: ConnectionId
     ) => Effect.Effect<{ readonly remedy: R; readonly locked: Locked }, PimLocked, CurrentActor>
     /**
      * As `apply`, for the import that holds the import lock, in its transaction. `select` gets the locked state and returns the
@@ -72,13 +74,13 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const carryOut = (
         locked: Locked,
         changes: ReadonlyArray<CatalogChange>,
-        { dropId, importId }: Omit<Author, "actor"> = byActor
+        { dropId, importId, undoOf }: Omit<Author, "actor"> = byActor
       ) =>
         Effect.gen(function* () {
           const actor = yield* CurrentActor
           const plan = yield* planChanges(locked, changes)
           if (isEmpty(plan)) return locked
-          const record = history.record({ actor, importId, dropId }, layerChanges(plan, locked.revisions))
+          const record = history.record({ actor, importId, dropId, undoOf }, layerChanges(plan, locked.revisions))
           if (importId === null) {
             yield* drafts.save(actor.accountId, plan)
             yield* record
@@ -110,7 +112,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           yield* transaction.run(
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-              yield* write(changes, { importId: null, dropId })
+              yield* write(changes, { ...byActor, dropId })
             })
           )
         })
@@ -134,7 +136,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             })
           )
         }),
-        applyRemedy: Effect.fn("CatalogChanges.applyRemedy")(function* (owners, decide) {
+        applyRemedy: Effect.fn("CatalogChanges.applyRemedy")(function* (owners, decide, undoOf) {
           const { accountId } = yield* CurrentActor
           return yield* transaction.run(
             Effect.gen(function* () {
@@ -142,11 +144,14 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               const locked = yield* drafts.lock(accountId, owners, [])
               const remedy = yield* decide(locked)
               // The changes were decided from the locked state, so a change that is not possible is a defect.
-              return { remedy, locked: yield* Effect.orDie(carryOut(locked, remedy.changes)) }
+              const after = yield* Effect.orDie(
+                carryOut(locked, remedy.changes, { ...byActor, undoOf: undoOf ?? null })
+              )
+              return { remedy, locked: after }
             })
           )
         }),
-        applyImported: (importId, changes, select) => write(changes, { importId, dropId: null }, select)
+        applyImported: (importId, changes, select) => write(changes, { ...byActor, importId }, select)
       }
     })
   )

@@ -105,6 +105,9 @@ export const HistoryEntry = Schema.Struct({
   drop: Schema.NullOr(Schema.Struct({ id: DropId, name: Schema.String })).annotations({
     description: "The drop that the actor scheduled."
   }),
+  undo_of: Schema.NullOr(Schema.Struct({ id: ConnectionId, name: Schema.NullOr(Schema.String) })).annotations({
+    description: "The connection whose writes the actor undid."
+  }),
   store_id: Schema.NullOr(StoreId).annotations({ description: "null: the canonical record." }),
   store_domain: Schema.NullOr(Schema.String),
   action: HistoryAction,

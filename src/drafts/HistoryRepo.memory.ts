@@ -42,7 +42,7 @@ export const layerHistoryRepoMemory = Layer.effect(
         })
       )
     return {
-      record: ({ actor, dropId, importId }, changes) =>
+      record: ({ actor, dropId, importId, undoOf }, changes) =>
         append(actor.accountId, dropId, (account) => {
           const { id, kind } = authorOf(actor)
           // Users and connections, and so their names, exist only in a database.
@@ -52,6 +52,7 @@ export const layerHistoryRepoMemory = Layer.effect(
             draft_revision: draftRevision,
             actor: author,
             import_id: importId,
+            undo_of: undoOf === null ? null : { id: undoOf, name: nameIn(account, undoOf) },
             store_id: storeId,
             action,
             changes,
@@ -70,6 +71,7 @@ export const layerHistoryRepoMemory = Layer.effect(
             draft_revision: draftRevision,
             actor: by,
             import_id: null,
+            undo_of: null,
             store_id: storeId,
             action,
             changes: [],

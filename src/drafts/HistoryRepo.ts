@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../model/Actor.ts"
-import { type AccountId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
+import { type AccountId, ConnectionId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import {
@@ -15,11 +15,15 @@ import {
   ValueChange
 } from "./History.ts"
 
-/** The author of a write. `importId`, `dropId`: the import that the actor accepted, or the drop that the actor scheduled. */
+/**
+ * The author of a write. `importId`, `dropId`: the import that the actor accepted, or the drop that the actor scheduled. `undoOf`:
+ * the connection whose writes the actor undid.
+ */
 export interface Author {
   readonly actor: Actor
   readonly importId: ImportId | null
   readonly dropId: DropId | null
+  readonly undoOf: ConnectionId | null
 }
 
 /** Who changed which draft, when and how. */
@@ -61,6 +65,8 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           importId: Schema.NullOr(ImportId),
           dropId: Schema.NullOr(DropId),
           dropName: Schema.NullOr(Schema.String),
+          undoOf: Schema.NullOr(ConnectionId),
+          undoneName: Schema.NullOr(Schema.String),
           storeId: Schema.NullOr(StoreId),
           storeDomain: Schema.NullOr(Schema.String),
           action: HistoryAction,
@@ -70,10 +76,11 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         execute: ({ accountId, entityId, limit }) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
                  h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
-                 d.name AS "dropName", h.store_id AS "storeId", s.domain AS "storeDomain", h.action, h.changes, h.error
+                 d.name AS "dropName", h.undo_of AS "undoOf", g.client_name AS "undoneName", h.store_id AS "storeId", s.domain AS "storeDomain", h.action, h.changes, h.error
           FROM entity_history h
           LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
           LEFT JOIN drop d ON d.account_id = h.account_id AND d.id = h.drop_id
+          LEFT JOIN oauth_grant g ON g.account_id = h.account_id AND g.id = h.undo_of
           WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
           ORDER BY h.sequence DESC
           LIMIT ${limit}`
@@ -94,17 +101,17 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       })
 
       return {
-        record: ({ actor, dropId, importId }, changes) => {
+        record: ({ actor, dropId, importId, undoOf }, changes) => {
           const { id, kind } = authorOf(actor)
           return changes.length === 0
             ? Effect.void
             : sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
-                                            actor_id, actor_name, import_id, drop_id)
+                                            actor_id, actor_name, import_id, drop_id, undo_of)
                 SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
                        ${kind}, ${id}::uuid,
                        ${actorName(actor.accountId, kind, id)},
-                       ${importId}::uuid, ${dropId}::uuid
+                       ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid
                 FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
                   "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb
                 )`.pipe(Effect.asVoid, orDie)
@@ -133,6 +140,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                 actor: { kind: row.kind, id: row.actorId, name: row.actorName },
                 import_id: row.importId,
                 drop: row.dropId === null ? null : { id: row.dropId, name: row.dropName ?? "" },
+                undo_of: row.undoOf === null ? null : { id: row.undoOf, name: row.undoneName },
                 store_id: row.storeId,
                 store_domain: row.storeDomain,
                 action: row.action,

@@ -11,7 +11,6 @@ import { Effect } from "effect"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { pagePaths } from "../http/PagePaths.ts"
 import type { CurrentActor } from "../model/Actor.ts"
-import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { PublishProgress } from "../programs/PublishProgress.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type Called, makeCalls, toolsByName } from "./Calls.ts"
@@ -52,11 +51,6 @@ export const makeHandlers = Effect.gen(function* () {
   const stores = yield* Stores
   const connectionsPage = `${baseUrl}${pagePaths.connections}`
 
-  /** The channels that the connection can use. */
-  const channels = Effect.flatMap(CurrentBounds, (bounds) =>
-    Effect.map(stores.list, (all) => all.filter(({ id }) => includes(bounds, id)))
-  )
-
   return {
     /** Makes a call that needs nothing of the SDK. */
     call,
@@ -77,7 +71,7 @@ export const makeHandlers = Effect.gen(function* () {
         : call(tool, args, requestId)
     },
     getPrompt: ({ params }: GetPromptRequest) =>
-      Effect.flatMap(channels, (all) =>
+      Effect.flatMap(stores.list, (all) =>
         Effect.mapError(promptOf(params.name, params.arguments ?? {}, { stores: all, connectionsPage }), invalidParams)
       ),
     readResource: ({ params: { uri } }: ReadResourceRequest) => {
@@ -89,6 +83,6 @@ export const makeHandlers = Effect.gen(function* () {
     complete: ({ params: { argument, ref } }: CompleteRequest) =>
       ref.type === "ref/resource"
         ? Effect.succeed(completionOf(completeResource(ref.uri, argument.name, argument.value)))
-        : Effect.map(channels, (all) => completionOf(completePrompt(ref.name, argument.name, argument.value, all)))
+        : Effect.map(stores.list, (all) => completionOf(completePrompt(ref.name, argument.name, argument.value, all)))
   }
 })

@@ -4,6 +4,7 @@ import { Effect, identity, Option, Runtime, Stream } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { PayloadTooLarge } from "../api/RequestErrors.ts"
 import { messagesPerConnection, RateBudget, type Standing } from "../budgets/RateBudget.ts"
+import { Activity } from "../connections/Activity.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
 import { Connections } from "../connections/Connections.ts"
@@ -161,6 +162,7 @@ interface Passed {
 const makeGate = ({ allowedOrigins }: McpSettings) =>
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl
+    const activity = yield* Activity
     const connections = yield* Connections
     const budget = yield* RateBudget
     const ask = makeAsk(yield* makeMcpServer)
@@ -209,6 +211,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           return { response: refused("RateLimited", words, id, requestId, wait), standing }
         }
         if (message._tag === "Left") return { response: message.left, standing }
+        if (name !== undefined) yield* activity.countCall({ accountId, connectionId })
         const tooLow =
           tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier }, message.right, request)
         if (tooLow?._tag === "Status") {

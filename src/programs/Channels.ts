@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { details } from "../catalog/Entity.ts"
 import type { CurrentActor } from "../model/Actor.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, NotOnStore } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -28,6 +29,7 @@ export const makeExplainAbsence = Effect.gen(function* () {
     Effect.gen(function* () {
       const kind = yield* catalog.kindOf(entityId)
       const entity = details[kind](yield* catalog.get(kind, entityId))
+      const bounds = yield* CurrentBounds
       const linked = yield* stores.list
       const asked = storeIds.map((id) => linked.find((store) => store.id === id))
       const missing = asked.find(
@@ -37,7 +39,9 @@ export const makeExplainAbsence = Effect.gen(function* () {
       return yield* new NotOnStore({
         entityId,
         store: { id: missing.id, domain: missing.domain },
-        stores: entity.stores.map(({ store_domain, store_id }) => ({ id: store_id, domain: store_domain }))
+        stores: entity.stores
+          .filter(({ store_id }) => includes(bounds, store_id))
+          .map(({ store_domain, store_id }) => ({ id: store_id, domain: store_domain }))
       })
     })
 

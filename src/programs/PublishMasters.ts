@@ -205,7 +205,11 @@ const makePublishBatch = Effect.gen(function* () {
     Effect.gen(function* () {
       const kind = yield* catalog.kindOf(id)
       const { stores } = yield* catalog.get(kind, id)
-      const there = stores.slice(0, maxListed).map(({ store_domain }) => store_domain)
+      const bounds = yield* CurrentBounds
+      const there = stores
+        .filter(({ store_id }) => includes(bounds, store_id))
+        .slice(0, maxListed)
+        .map(({ store_domain }) => store_domain)
       return {
         outcome: "not_on_channel" as const,
         message: there.length === 0 ? "it is on no channel" : `its channels are ${there.join(", ")}`

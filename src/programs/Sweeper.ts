@@ -1,5 +1,6 @@
 import { Effect, Layer, Option, Schedule } from "effect"
 import { Sessions } from "../access/Sessions.ts"
+import { Activity } from "../connections/Activity.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { LeasesRepo } from "../database/LeasesRepo.ts"
 import { Imports } from "../imports/Imports.ts"
@@ -25,11 +26,13 @@ const sweep = Effect.gen(function* () {
   const { discardAbandoned, forgetStaged } = yield* Imports
   const mirror = yield* Mirror
   const publishing = yield* Publishing
+  const activity = yield* Activity
   const sweeps = [
     { gone: "discarded reviews that nobody decided", work: discardAbandoned },
     { gone: "forgot what imports staged, products", work: forgetStaged },
     { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
-    { gone: "forgot publications that ended long ago", work: publishing.forget }
+    { gone: "forgot publications that ended long ago", work: publishing.forget },
+    { gone: "deleted call counts of connections, days", work: activity.forget }
   ]
   for (const { gone, work } of sweeps) {
     const count = yield* work
@@ -44,12 +47,15 @@ const sweepAccess = Effect.gen(function* () {
 })
 
 /** The background work of every server, at its start and then at intervals. */
-export const layer: Layer.Layer<never, never, Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions> =
-  Layer.scopedDiscard(
-    Effect.all([
-      // Forked: the next account's import must not wait until a long one is finished.
-      Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
-      Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
-      Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
-    ])
-  )
+export const layer: Layer.Layer<
+  never,
+  never,
+  Activity | Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions
+> = Layer.scopedDiscard(
+  Effect.all([
+    // Forked: the next account's import must not wait until a long one is finished.
+    Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
+    Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
+    Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
+  ])
+)

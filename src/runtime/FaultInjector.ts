@@ -41,7 +41,10 @@ type PublishStep =
 /** Steps of a drop. The first two are inside transactions, the others after their commits. */
 type DropStep = "dropMoving" | "dropSettling" | "dropMoved" | "dropSettled"
 
-export type FaultStep = ImportStep | PublishStep | DropStep
+/** After the commit of a transaction of an undo. */
+type UndoStep = "undone"
+
+export type FaultStep = ImportStep | PublishStep | DropStep | UndoStep
 
 /** Tests end or stop the process at these steps. In production nothing happens. */
 export class FaultInjector extends Context.Tag("catalog/FaultInjector")<

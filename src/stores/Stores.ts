@@ -5,6 +5,7 @@ import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
 import { nameMisfit } from "../model/Name.ts"
@@ -48,7 +49,7 @@ const ownersAtOnce = 100
 export class Stores extends Context.Tag("catalog/Stores")<
   Stores,
   {
-    /** By domain. */
+    /** By domain. A connection that is limited to some stores gets only these. */
     readonly list: Effect.Effect<ReadonlyArray<Store>, never, CurrentActor>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
@@ -157,7 +158,12 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       return {
-        list: Effect.flatMap(CurrentActor, ({ accountId }) => repo.list(accountId)),
+        list: Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          const bounds = yield* CurrentBounds
+          const all = yield* repo.list(accountId)
+          return all.filter(({ id }) => includes(bounds, id))
+        }),
         publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
         link: Effect.fn("Stores.link")(function* (given) {
           const { accountId } = yield* CurrentActor

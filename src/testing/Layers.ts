@@ -5,6 +5,8 @@ import { emptyAccess, layerAccessRepoMemory } from "../access/AccessRepo.memory.
 import { type BudgetSizes, RateBudget } from "../budgets/RateBudget.ts"
 import { layerCatalogRepoMemory } from "../catalog/CatalogRepo.memory.ts"
 import { emptyCatalog } from "../catalog/CatalogState.memory.ts"
+import { emptyActivity, layerActivityRepoMemory } from "../connections/ActivityRepo.memory.ts"
+import { layerUndoRepoMemory } from "../connections/UndoRepo.memory.ts"
 import { type MemorySlices, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { layerMemoryTransaction } from "../database/MemoryTransaction.memory.ts"
 import { layerDemoPlatforms } from "../demo/DemoPlatform.ts"
@@ -35,6 +37,7 @@ const emptyAccount: MemorySlices = {
   ...emptyHealth,
   ...emptyPublishing,
   ...emptyAccess,
+  ...emptyActivity,
   ...emptyStoreData,
   ...emptyDrops
 }
@@ -45,6 +48,7 @@ const emptyAccount: MemorySlices = {
  */
 export const MemoryRepositories = Layer.mergeAll(
   layerAccessRepoMemory(emptyAccount),
+  layerActivityRepoMemory,
   layerCatalogRepoMemory,
   layerDefinitionsRepoMemory,
   layerDemoPlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),
@@ -57,7 +61,8 @@ export const MemoryRepositories = Layer.mergeAll(
   layerMirrorRepoMemory,
   layerOperationsRepoMemory,
   layerStoresRepoMemory,
-  layerMemoryTransaction
+  layerMemoryTransaction,
+  layerUndoRepoMemory
 ).pipe(Layer.provideMerge(MemoryStore.layer))
 
 const usual: BudgetSizes = { perKey: 120, perAccount: 240 }

@@ -14,6 +14,9 @@ import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import { Catalog } from "../../src/catalog/Catalog.ts"
+import { Activity } from "../../src/connections/Activity.ts"
+import { Connections } from "../../src/connections/Connections.ts"
+import { Undo } from "../../src/connections/Undo.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { Demo } from "../../src/demo/Demo.ts"
@@ -160,7 +163,9 @@ describe("the socket of a server", () => {
           Layer.mergeAll(
             never,
             Layer.mock(ApiKeys, {}),
+            Layer.mock(Activity, {}),
             Layer.mock(Catalog, {}),
+            Layer.mock(Connections, {}),
             Layer.mock(DataHealth, {}),
             Layer.mock(OwnDefinitions, {}),
             Layer.mock(Operations, {}),
@@ -174,6 +179,7 @@ describe("the socket of a server", () => {
             Layer.mock(Publishing, {}),
             Layer.mock(Stores, {}),
             Layer.mock(Transaction, {}),
+            Layer.mock(Undo, {}),
             Layer.mock(Users, {})
           )
         ),
@@ -194,7 +200,9 @@ describe("the socket of a server", () => {
         Layer.mergeAll(
           failing,
           Layer.mock(ApiKeys, {}),
+          Layer.mock(Activity, {}),
           Layer.mock(Catalog, {}),
+          Layer.mock(Connections, {}),
           Layer.mock(DataHealth, {}),
           Layer.mock(OwnDefinitions, {}),
           Layer.mock(Operations, {}),
@@ -208,6 +216,7 @@ describe("the socket of a server", () => {
           Layer.mock(Publishing, {}),
           Layer.mock(Stores, {}),
           Layer.mock(Transaction, {}),
+          Layer.mock(Undo, {}),
           Layer.mock(Users, {})
         )
       )

@@ -1,11 +1,13 @@
 import { Effect, Layer, Redacted } from "effect"
 import { Users } from "../../src/access/Users.ts"
+import { Connections } from "../../src/connections/Connections.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { TestServices } from "../../src/testing/index.ts"
 
 /** What the commands need, on memory: imports are staged, and users kept, in a database, and are not there. */
 export const AdminServices = Layer.mergeAll(
   TestServices,
+  Layer.mock(Connections, {}),
   Layer.mock(Imports, {}),
   Layer.mock(Users, {
     invite: (_accountId, email) => Effect.succeed({ email, token: Redacted.make("pim_pl_of_a_test") })

@@ -8,6 +8,7 @@ import { Services } from "../../src/App.ts"
 import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
+import { Connections } from "../../src/connections/Connections.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { PlatformRefused, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
@@ -18,10 +19,12 @@ import { layerServer, layerShopify, ShopifyTestServer } from "../platform/Platfo
 
 const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("cd".repeat(32)) })
 const shopify = layerShopify().pipe(Layer.provideMerge(layerServer))
-const TestLayer = Layer.mergeAll(Services, Layer.mock(Imports, {}), Layer.mock(Users, {})).pipe(
-  Layer.provide(key),
-  Layer.provideMerge(Layer.merge(MemoryRepositories, shopify))
-)
+const TestLayer = Layer.mergeAll(
+  Services,
+  Layer.mock(Connections, {}),
+  Layer.mock(Imports, {}),
+  Layer.mock(Users, {})
+).pipe(Layer.provide(key), Layer.provideMerge(Layer.merge(MemoryRepositories, shopify)))
 
 const overSocket = Layer.unwrapScoped(
   Effect.gen(function* () {

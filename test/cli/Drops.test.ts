@@ -29,6 +29,7 @@ describe("a line of the history", () => {
       store_id: StoreId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"),
       store_domain: "a.example",
       import_id: null,
+      undo_of: null,
       drop: { id: DropId.make("5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f11"), name: "Sale" },
       action: "attributes",
       changes: [{ key: "price", old: null, new: "8.00" }],

@@ -481,6 +481,7 @@ for (const engine of serviceEngines) {
             const canonical = {
               import_id: null,
               drop: null,
+              undo_of: null,
               store_id: null,
               store_domain: null,
               changes: [],

@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { ServicesOnDatabase } from "../../src/App.ts"
@@ -49,6 +50,12 @@ describe.skipIf(!serverAnswers)("several processes", () => {
             ])
           }
           assert.strictEqual(yield* Effect.promise(() => one.stop()), 0)
+          // It wrote its calls when it stopped; the other process writes its own every few seconds.
+          const sql = yield* SqlClient.SqlClient
+          const [counted] = yield* sql`
+            SELECT calls::integer AS calls FROM connection_activity WHERE connection_id = ${connectionId}`
+          assert.isAtLeast(Number(counted?.calls), 20)
+          assert.isAtMost(Number(counted?.calls), 40)
           const again = yield* aProcess
           const both = [again.port, other.port]
           for (const port of both) assert.strictEqual((yield* ask(port, "modern")).status, 200)

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Option, TestClock } from "effect"
 import { Sessions } from "../../src/access/Sessions.ts"
+import { Activity } from "../../src/connections/Activity.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -16,7 +17,7 @@ const silent = Logger.remove(Logger.defaultLogger)
 
 it.scoped("looks for lost leases every 10 s and sweeps every hour, also after failures", () =>
   Effect.gen(function* () {
-    const asked = { resume: 0, discardAbandoned: 0, forgetStaged: 0, sessions: 0, tokens: 0, forget: 0 }
+    const asked = { resume: 0, discardAbandoned: 0, forgetStaged: 0, sessions: 0, tokens: 0, forget: 0, calls: 0 }
     const count = (what: keyof typeof asked) =>
       Effect.suspend(() => {
         asked[what]++
@@ -38,6 +39,7 @@ it.scoped("looks for lost leases every 10 s and sweeps every hour, also after fa
         Layer.provide(Layer.mock(Sessions, { forget: count("sessions") })),
         Layer.provide(Layer.mock(Authorization, { forget: count("tokens") })),
         Layer.provide(Layer.mock(Publishing, { forget: count("forget") })),
+        Layer.provide(Layer.mock(Activity, { forget: count("calls") })),
         Layer.provide([nothingMirrored, noLeases])
       )
     )
@@ -51,7 +53,7 @@ it.scoped("looks for lost leases every 10 s and sweeps every hour, also after fa
     assert.deepStrictEqual(yield* after(1), [361, 2])
     assert.deepStrictEqual(yield* after(3_600), [721, 3])
     // The second sweep ended with the first thing that failed.
-    assert.deepStrictEqual([asked.forgetStaged, asked.forget], [2, 1])
+    assert.deepStrictEqual([asked.forgetStaged, asked.forget, asked.calls], [2, 1, 1])
     assert.deepStrictEqual([asked.sessions, asked.tokens], [3, 2])
   }).pipe(Effect.provide(silent))
 )
@@ -71,6 +73,7 @@ it.scoped("no account waits for the import of another", () =>
         Layer.provide(Layer.mock(Sessions, { forget: Effect.succeed(0) })),
         Layer.provide(Layer.mock(Authorization, { forget: Effect.succeed(0) })),
         Layer.provide(Layer.mock(Publishing, { forget: Effect.succeed(0) })),
+        Layer.provide(Layer.mock(Activity, { forget: Effect.succeed(0) })),
         Layer.provide([nothingMirrored, noLeases])
       )
     )

@@ -2,7 +2,7 @@ import type { Connection, EndReason } from "../../connections/Connection.ts"
 import { tierWords } from "../../connections/Tier.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, Note, Time } from "../Frame.tsx"
-import { paths } from "../Paths.ts"
+import { connectionPath, paths } from "../Paths.ts"
 
 const endWords: Readonly<Record<EndReason, string>> = {
   disconnected: "It was disconnected here.",
@@ -15,7 +15,8 @@ const endWords: Readonly<Record<EndReason, string>> = {
   user_disabled: "The user who allowed it was disabled."
 }
 
-const Details = ({ connection }: { readonly connection: Connection }) => (
+/** A connection as its merchant sees it. */
+export const Details = ({ connection }: { readonly connection: Connection }) => (
   <dl>
     <dt>Redirects to</dt>
     <dd>{connection.redirectHost}</dd>
@@ -86,6 +87,9 @@ export const ConnectionsPage = ({
                 <div>
                   <h3>{connection.clientName}</h3>
                   <Details connection={connection} />
+                  <p>
+                    <a href={connectionPath(connection.id)}>What {connection.clientName} changed</a>
+                  </p>
                 </div>
                 <form method="get" action={paths.disconnect}>
                   <input type="hidden" name="id" value={connection.id} />
@@ -118,6 +122,9 @@ export const ConnectionsPage = ({
                 <div>
                   <h3>{connection.clientName}</h3>
                   <Details connection={connection} />
+                  <p>
+                    <a href={connectionPath(connection.id)}>What {connection.clientName} changed</a>
+                  </p>
                 </div>
               </li>
             ))}

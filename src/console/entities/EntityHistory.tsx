@@ -1,11 +1,12 @@
 import type { HistoryEntry, ValueChange } from "../../drafts/History.ts"
 import { Time } from "../Frame.tsx"
 import { actorName, Domain } from "../Naming.tsx"
-import { dropPath, pageOf, paths } from "../Paths.ts"
+import { connectionPath, dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { shorten } from "../Wording.tsx"
 
-const actions: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
+/** Changes without values, in words. */
+export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
   created: "Created",
   added_to_store: "Added to the store",
   removed_from_store: "Removed from the store",
@@ -20,7 +21,7 @@ const actions: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "p
 const maxCharacters = 200
 
 /** `none`: the words for no value. */
-const Shown = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
+export const Shown = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
   value === null || value === "" ? (
     <span class="quiet">{value === null ? none : "empty"}</span>
   ) : (
@@ -34,7 +35,7 @@ const Change = ({ change, none }: { readonly change: ValueChange; readonly none:
   </li>
 )
 
-const Who = ({ entry: { actor, drop, import_id } }: { readonly entry: HistoryEntry }) => (
+const Who = ({ entry: { actor, drop, import_id, undo_of } }: { readonly entry: HistoryEntry }) => (
   <>
     {drop === null ? (
       actorName(actor)
@@ -46,6 +47,12 @@ const Who = ({ entry: { actor, drop, import_id } }: { readonly entry: HistoryEnt
         </a>
         <div class="quiet">scheduled by {actorName(actor)}</div>
       </>
+    )}
+    {undo_of !== null && (
+      <div>
+        undoing{" "}
+        <a href={connectionPath(undo_of.id)}>{actorName({ kind: "connection", id: undo_of.id, name: undo_of.name })}</a>
+      </div>
     )}
     {import_id !== null && (
       <div>
@@ -73,7 +80,7 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
         </span>
       </>
     )
-  return <>{actions[entry.action]}</>
+  return <>{actionWords[entry.action]}</>
 }
 
 /** `history`: newest first; `more`: the address of the longer history. */

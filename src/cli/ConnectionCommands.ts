@@ -1,0 +1,185 @@
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Option, Stream } from "effect"
+import { AdminClient } from "../admin/AdminClient.ts"
+import type { UndoEvent } from "../admin/AdminRpcs.ts"
+import type { ActivityDay, ConnectionChange } from "../connections/ActivityRepo.ts"
+import type { Connection } from "../connections/Connection.ts"
+import type { FieldUndo, LeftReason } from "../connections/UndoRules.ts"
+import { errorCode } from "../model/ErrorCode.ts"
+import { argument, textOption } from "./Flags.ts"
+import { actions } from "./HistoryCommand.ts"
+import { lockedBy } from "./LockedBy.ts"
+import { account, answer, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { withAdmin } from "./Running.ts"
+
+const connectionId = argument("CONNECTION_ID", "Id of the connection, from `connection list`.")
+
+const missing = (account: Option.Option<string>, id: string) =>
+  new Refused({
+    code: errorCode.NotFound,
+    message: `The account has no connection ${id}: see \`${hint("connection list", account)}\`.`
+  })
+
+const toJson = (connection: Connection) => ({
+  connection_id: connection.id,
+  client_name: connection.clientName,
+  redirect_host: connection.redirectHost,
+  tier: connection.tier,
+  user_email: connection.userEmail,
+  created_at: connection.createdAt,
+  last_used_at: connection.lastUsedAt,
+  ended_at: connection.endedAt,
+  end_reason: connection.endReason
+})
+
+const lineOf = ({ clientName, endReason, id, lastUsedAt, redirectHost, tier }: Connection) => {
+  const state = endReason ?? (lastUsedAt === null ? "never used" : `used ${seconds(lastUsedAt)}`)
+  return `${id}  ${quoted(clientName)} (${redirectHost})  ${tier}  ${state}`
+}
+
+const list = Command.make("list", { account, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const connections = yield* (yield* AdminClient).listConnections({ account })
+    yield* answer(
+      json,
+      { connections: connections.map(toJson) },
+      connections.length === 0 ? ["There are no connections."] : connections.map(lineOf)
+    )
+  }).pipe(withAdmin)
+).pipe(Command.withDescription("List connections of agents, also ended ones, newest first."))
+
+const dayLine = ({ calls, day, publishes, writes }: ActivityDay) =>
+  `${day}  calls ${calls}, writes ${writes}, publishes ${publishes}`
+
+const changeLine = ({ action, at, entityId, keys, kind, publishedOn, storeDomain }: ConnectionChange) => {
+  const what = action === "attributes" ? keys.join(", ") : actions[action]
+  const state = publishedOn.length === 0 ? "draft" : `published since on ${publishedOn.join(", ")}`
+  return `${seconds(at)}  ${kind} ${entityId}  ${storeDomain === null ? "" : `${storeDomain}: `}${what}  (${state})`
+}
+
+const changeJson = (change: ConnectionChange) => ({
+  at: change.at,
+  entity_id: change.entityId,
+  entity_type: change.kind,
+  title: change.title,
+  store_id: change.storeId,
+  store_domain: change.storeDomain,
+  action: change.action,
+  fields: change.keys,
+  published_on: change.publishedOn
+})
+
+const show = Command.make("show", { id: connectionId, account, json }, ({ account, id, json }) =>
+  Effect.gen(function* () {
+    const { changes, connection, days } = yield* (yield* AdminClient).showConnection({ account, id })
+    yield* answer(json, { ...toJson(connection), days, changes: changes.map(changeJson) }, [
+      lineOf(connection),
+      ...(days.length === 0 ? ["Nothing in the last 30 days (UTC)."] : ["Last 30 days (UTC):", ...days.map(dayLine)]),
+      ...(changes.length === 0 ? ["It changed no draft."] : ["Newest changes of drafts:", ...changes.map(changeLine)])
+    ])
+  }).pipe(
+    Effect.catchTag("NotFound", () => missing(account, id)),
+    withAdmin
+  )
+).pipe(Command.withDescription("Show a connection, its calls, writes and publishes by day, and its newest changes."))
+
+const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
+  already_back: "has its earlier value already",
+  not_on_store: "the entity is no longer on the store, or the store is not linked",
+  misfit: "the earlier value no longer fits the rules of the field",
+  no_earlier_value: "the history does not have the earlier state"
+}
+
+const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))
+
+const fieldLine = ({ action, before, entityId, key, kind, laterActor, left, now, storeDomain, storeId }: FieldUndo) => {
+  const none = storeId === null ? "empty" : "inherited"
+  const field = action === "attributes" ? key : actions[action]
+  const place = `  ${kind} ${entityId}  ${storeDomain === null ? "" : `${storeDomain}: `}${field}`
+  if (left === null) return `${place} ${shown(now, none)} -> ${shown(before, none)}`
+  const by = laterActor?.name ?? laterActor?.kind ?? "somebody else"
+  return `${place} stays: ${left === "edited_since" ? `edited since by ${by}` : reasons[left]}`
+}
+
+const fieldJson = (field: FieldUndo) => ({
+  entity_id: field.entityId,
+  entity_type: field.kind,
+  store_id: field.storeId,
+  store_domain: field.storeDomain,
+  action: field.action,
+  field: field.key === "" ? null : field.key,
+  now: field.now,
+  before: field.before,
+  left_alone: field.left
+})
+
+type Done = Extract<UndoEvent, { readonly _tag: "Done" }>
+
+/** Replaces a line of progress on stderr if it is a terminal. */
+const draw = (text: string) =>
+  Effect.sync(() => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+  })
+
+const followed = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
+  Effect.gen(function* () {
+    const last = yield* Stream.runFoldEffect(events, Option.none<Done>(), (last, event) =>
+      event._tag === "Done"
+        ? Effect.succeedSome(event)
+        : Effect.as(draw(`${event.done} of ${event.total} entities`), last)
+    ).pipe(
+      Effect.ensuring(draw("")),
+      Effect.onInterrupt(() => Console.error("Interrupted: what was undone stays. The same command undoes the rest."))
+    )
+    return yield* Effect.mapError(
+      last,
+      () => new Refused({ message: "The undo ended without a result: run it again." })
+    )
+  })
+
+const summaryOf = ({ dry_run, entities, fields, left_alone }: Done) => {
+  const left = left_alone === 0 ? "" : ` ${left_alone} left alone.`
+  const back = `${fields} ${fields === 1 ? "field" : "fields"} of ${entities} ${entities === 1 ? "entity" : "entities"}`
+  return dry_run ? `Would undo ${back}.${left} Nothing was changed.` : `Undone: ${back}.${left}`
+}
+
+const undo = Command.make(
+  "undo",
+  {
+    id: connectionId,
+    since: textOption(
+      "since",
+      "TIME",
+      "From when on, for example 2027-01-31T09:30:00Z, or one of hour, today (UTC), week (seven days)."
+    ),
+    dryRun: Options.boolean("dry-run").pipe(Options.withDescription("Only show what would change.")),
+    account,
+    json
+  },
+  ({ account, dryRun, id, json, since }) =>
+    Effect.gen(function* () {
+      const done = yield* followed((yield* AdminClient).undoConnection({ account, id, since, dryRun }))
+      const { _tag, listed, ...result } = done
+      const total = done.left_alone + (dryRun ? done.fields : 0)
+      yield* answer(json, { ...result, listed: listed.map(fieldJson) }, [
+        ...listed.map(fieldLine),
+        ...(total > listed.length ? [`  and ${total - listed.length} more`] : []),
+        summaryOf(done),
+        ...(!dryRun && done.fields > 0
+          ? ["These are drafts: what was published stays live until the next publish."]
+          : [])
+      ])
+    }).pipe(
+      Effect.catchTags({
+        NotFound: () => missing(account, id),
+        ValidationFailed: byFlag,
+        PimLocked: () => lockedBy(account)
+      }),
+      withAdmin
+    )
+).pipe(Command.withDescription("Take back what a connection wrote to drafts since a time, where nobody edited since."))
+
+export const connectionCommand = Command.make("connection").pipe(
+  Command.withDescription("Connections of agents: what they did, and undo."),
+  Command.withSubcommands([list, show, undo])
+)

@@ -1,0 +1,81 @@
+import { Context, Effect, Layer, Schedule } from "effect"
+import type { AccountId, ConnectionId } from "../model/Ids.ts"
+import {
+  type ActivityDay,
+  ActivityRepo,
+  type CallCount,
+  type ChangePlace,
+  type ConnectionChange
+} from "./ActivityRepo.ts"
+
+/** How often the calls that a process counted are written. A process that is killed loses the calls of this time. */
+const betweenWrites = Schedule.spaced("5 seconds")
+
+/** Days that pages and commands show. */
+export const shownDays = 30
+
+/**
+ * What connections did. Writes and publishes are counted from the history, so they are exact. Calls are counted in memory and
+ * written every few seconds and at a stop: a process that is killed loses some seconds of them, and a call counts on the day
+ * on which it is written.
+ */
+export class Activity extends Context.Tag("catalog/Activity")<
+  Activity,
+  {
+    /** Counts a tool call. Writes nothing. */
+    readonly countCall: (call: Omit<CallCount, "calls">) => Effect.Effect<void>
+    /** The last `shownDays` UTC days, newest first. Days without activity are left out. */
+    readonly days: (accountId: AccountId, id: ConnectionId) => Effect.Effect<ReadonlyArray<ActivityDay>>
+    /** Changes of drafts by the connection, newest first; with `before`, only older ones. */
+    readonly changes: (
+      accountId: AccountId,
+      id: ConnectionId,
+      before: ChangePlace | null,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ConnectionChange>>
+    /** Writes the counted calls. If that fails, they stay counted, and a warning is logged. */
+    readonly writeCalls: Effect.Effect<void>
+    /** Deletes old call counts. Returns their number. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    Activity,
+    Effect.gen(function* () {
+      const repo = yield* ActivityRepo
+      const counted = new Map<ConnectionId, CallCount>()
+
+      const add = ({ accountId, calls, connectionId }: CallCount) => {
+        counted.set(connectionId, {
+          accountId,
+          connectionId,
+          calls: calls + (counted.get(connectionId)?.calls ?? 0)
+        })
+      }
+
+      const writeCalls = Effect.suspend(() => {
+        const counts = [...counted.values()]
+        counted.clear()
+        return counts.length === 0
+          ? Effect.void
+          : repo.addCalls(counts).pipe(
+              Effect.onError(() => Effect.sync(() => counts.forEach(add))),
+              Effect.catchAllCause((cause) => Effect.logWarning("Calls of connections could not be counted", cause))
+            )
+      })
+
+      // After the loop has ended: finalizers run in reverse order.
+      yield* Effect.addFinalizer(() => writeCalls)
+      yield* Effect.forkScoped(Effect.schedule(writeCalls, betweenWrites))
+
+      return {
+        countCall: (call) => Effect.sync(() => add({ ...call, calls: 1 })),
+        // The calls of this process first, so that its own page shows them.
+        days: (accountId, id) => Effect.zipRight(writeCalls, repo.days(accountId, id, shownDays)),
+        changes: repo.changes,
+        writeCalls,
+        forget: repo.forget
+      }
+    })
+  )
+}

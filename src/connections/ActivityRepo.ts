@@ -1,0 +1,161 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { makeForget } from "../database/Forgetting.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { HistoryAction } from "../drafts/History.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
+import { Timestamp } from "../model/Timestamp.ts"
+
+/** A number of tool calls of a connection. */
+export interface CallCount {
+  readonly accountId: AccountId
+  readonly connectionId: ConnectionId
+  readonly calls: number
+}
+
+/** The activity of a connection on one UTC day. */
+export const ActivityDay = Schema.Struct({
+  /** `YYYY-MM-DD`. */
+  day: Schema.String,
+  calls: Schema.Int,
+  /** Revisions of drafts. */
+  writes: Schema.Int,
+  /** Publish requests, one per entity and store. */
+  publishes: Schema.Int
+})
+export type ActivityDay = typeof ActivityDay.Type
+
+/** The position of a change in the list of a connection's changes. */
+export const ChangePlace = Schema.Struct({ at: Timestamp, sequence: Schema.NumberFromString.pipe(Schema.int()) })
+export type ChangePlace = typeof ChangePlace.Type
+
+/** A change of one layer of an entity by a connection. */
+export const ConnectionChange = Schema.Struct({
+  at: Timestamp,
+  sequence: Schema.Int,
+  entityId: EntityId,
+  kind: EntityKind,
+  title: Schema.String,
+  /** null: the canonical record. */
+  storeId: Schema.NullOr(StoreId),
+  storeDomain: Schema.NullOr(Schema.String),
+  action: HistoryAction,
+  /** Of `attributes` only. */
+  keys: Schema.Array(Schema.String),
+  /** The stores that the change was published to since, by domain. */
+  publishedOn: Schema.Array(Schema.String)
+})
+export type ConnectionChange = typeof ConnectionChange.Type
+
+/** Days that call counts are kept. */
+export const keptDays = 90
+
+/** What connections did. */
+export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
+  ActivityRepo,
+  {
+    /** Adds calls to the current UTC day, at most one count per connection. */
+    readonly addCalls: (counts: ReadonlyArray<CallCount>) => Effect.Effect<void>
+    /** The last `days` UTC days, newest first. Days without activity are left out. */
+    readonly days: (accountId: AccountId, id: ConnectionId, days: number) => Effect.Effect<ReadonlyArray<ActivityDay>>
+    /** Changes of drafts, newest first; with `before`, only older ones. */
+    readonly changes: (
+      accountId: AccountId,
+      id: ConnectionId,
+      before: ChangePlace | null,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ConnectionChange>>
+    /** Deletes the call counts of all accounts that are older than `keptDays`. Returns their number. */
+    readonly forget: Effect.Effect<number>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ActivityRepo,
+    Effect.map(SqlClient.SqlClient, (sql) => {
+      const today = sql`(app_now() AT TIME ZONE 'UTC')::date`
+
+      const days = SqlSchema.findAll({
+        Request: Schema.Struct({ accountId: AccountId, id: ConnectionId, days: Schema.Int }),
+        Result: ActivityDay,
+        execute: ({ accountId, days, id }) => sql`
+          SELECT to_char(d.day, 'YYYY-MM-DD') AS day, sum(d.calls)::integer AS calls, sum(d.writes)::integer AS writes,
+                 sum(d.publishes)::integer AS publishes
+          FROM (
+            SELECT a.day, a.calls, 0 AS writes, 0 AS publishes
+            FROM connection_activity a
+            WHERE a.account_id = ${accountId} AND a.connection_id = ${id} AND a.day > ${today} - ${days}::integer
+            UNION ALL
+            SELECT (h.at AT TIME ZONE 'UTC')::date, 0,
+                   count(DISTINCT (h.entity_id, h.draft_revision))
+                     FILTER (WHERE h.action NOT IN ('publish_asked', 'published', 'publish_failed')),
+                   count(*) FILTER (WHERE h.action = 'publish_asked')
+            FROM entity_history h
+            WHERE h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
+              AND h.at >= (${today} - ${days}::integer + 1)::timestamp AT TIME ZONE 'UTC'
+            GROUP BY 1
+          ) d
+          GROUP BY d.day
+          HAVING sum(d.calls) + sum(d.writes) + sum(d.publishes) > 0
+          ORDER BY d.day DESC`
+      })
+
+      const changes = SqlSchema.findAll({
+        Request: Schema.Struct({
+          accountId: AccountId,
+          id: ConnectionId,
+          at: Schema.NullOr(Schema.String),
+          sequence: Schema.Int,
+          limit: Schema.Int
+        }),
+        Result: ConnectionChange,
+        execute: ({ accountId, at, id, limit, sequence }) => sql`
+          SELECT rfc3339(h.at) AS at, h.sequence::float8 AS sequence, h.entity_id AS "entityId", e.kind, e.title,
+                 h.store_id AS "storeId", s.domain AS "storeDomain", h.action,
+                 ARRAY(SELECT c.value ->> 'key' FROM jsonb_array_elements(h.changes) WITH ORDINALITY c ORDER BY c.ordinality) AS keys,
+                 ARRAY(
+                   SELECT DISTINCT o.domain COLLATE "C"
+                   FROM entity_history p
+                   JOIN store o ON o.account_id = p.account_id AND o.id = p.store_id
+                   WHERE p.account_id = h.account_id AND p.entity_id = h.entity_id AND p.action = 'published'
+                     AND p.sequence > h.sequence AND p.draft_revision >= h.draft_revision
+                     AND (h.store_id IS NULL OR p.store_id = h.store_id)
+                   ORDER BY 1
+                 ) AS "publishedOn"
+          FROM (
+            SELECT * FROM entity_history
+            WHERE account_id = ${accountId} AND actor_kind = 'connection' AND actor_id = ${id}
+              AND action NOT IN ('publish_asked', 'published', 'publish_failed')
+              AND (${at}::timestamptz IS NULL OR (at, sequence) < (${at}::timestamptz, ${sequence}::bigint))
+            ORDER BY at DESC, sequence DESC
+            LIMIT ${limit}
+          ) h
+          JOIN entity e ON e.account_id = h.account_id AND e.id = h.entity_id
+          LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
+          ORDER BY h.at DESC, h.sequence DESC`
+      })
+
+      const forget = makeForget(sql)
+
+      return {
+        // In the order of the key, so that two processes that add at once cannot deadlock.
+        addCalls: (counts) =>
+          counts.length === 0
+            ? Effect.void
+            : sql`
+                INSERT INTO connection_activity (account_id, connection_id, day, calls)
+                SELECT r."accountId", r."connectionId", ${today}, r.calls
+                FROM jsonb_to_recordset(${JSON.stringify(counts)}::jsonb) AS r (
+                  "accountId" uuid, "connectionId" uuid, calls bigint
+                )
+                ORDER BY 1, 2
+                ON CONFLICT (account_id, connection_id, day)
+                DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(Effect.asVoid, orDie),
+        days: (accountId, id, count) => orDie(days({ accountId, id, days: count })),
+        changes: (accountId, id, before, limit) =>
+          orDie(changes({ accountId, id, at: before?.at ?? null, sequence: before?.sequence ?? 0, limit })),
+        forget: orDie(forget({ connection_activity: sql`t.day < ${today} - ${keptDays}::integer` }))
+      }
+    })
+  )
+}

@@ -1,0 +1,140 @@
+import { Clock, Effect, Layer, Ref } from "effect"
+import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
+import type { MemoryHistory } from "../drafts/HistoryRepo.memory.ts"
+import { titleOf } from "../model/Attribute.ts"
+import type { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
+import { fromMillis } from "../model/Timestamp.ts"
+import { UndoRepo } from "./UndoRepo.ts"
+import type { UndoWindow, WrittenField } from "./UndoRules.ts"
+
+interface Sequenced extends MemoryHistory {
+  readonly sequence: number
+}
+
+const isDraftChange = ({ action }: MemoryHistory) =>
+  action !== "publish_asked" && action !== "published" && action !== "publish_failed"
+
+const isBy = (id: ConnectionId, { since, until }: UndoWindow, entry: MemoryHistory) =>
+  entry.actor.kind === "connection" && entry.actor.id === id && entry.at >= since && entry.at <= until
+
+const compare = (left: string, right: string) => (left < right ? -1 : left > right ? 1 : 0)
+
+const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
+  storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
+
+/** The changed fields of one entity. `events`: all its changes from the first one of the connection in the window. */
+const fieldsOf = (
+  account: MemoryAccount,
+  entityId: EntityId,
+  events: ReadonlyArray<Sequenced>,
+  isOwn: (event: Sequenced) => boolean
+): ReadonlyArray<WrittenField> => {
+  const aggregate = account.entities.get(entityId)?.aggregate
+  if (aggregate === undefined) return []
+  const layers = [...new Set(events.map(({ store_id }) => store_id))]
+  return layers.flatMap((storeId) => {
+    const ofLayer = events.filter(({ store_id }) => store_id === storeId)
+    const version = aggregate.versions.find((each) => each.storeId === storeId)
+    const isThere = storeId === null || (version !== undefined && account.stores.has(storeId))
+    const values = storeId === null ? aggregate.attributes : isThere ? (version?.overrides ?? {}) : {}
+    const base = {
+      entityId,
+      kind: aggregate.kind,
+      title: titleOf(aggregate.kind, aggregate.attributes),
+      storeId,
+      storeDomain: domainOf(account, storeId),
+      isThere
+    }
+    const keys = new Set(
+      ofLayer
+        .filter(isOwn)
+        .flatMap(({ changes }) => changes.flatMap((change) => (change.old === change.new ? [] : [change.key])))
+    )
+    const others = new Set(
+      ofLayer.filter((event) => isOwn(event) && event.action !== "attributes").map((e) => e.action)
+    )
+    return [
+      ...[...keys].map((key): WrittenField => {
+        const changesKey = ({ changes }: Sequenced) =>
+          changes.some((change) => change.key === key && change.old !== change.new)
+        const edge = ofLayer.findLast(
+          (event) =>
+            (storeId !== null && (event.action === "added_to_store" || event.action === "removed_from_store")) ||
+            (changesKey(event) && !isOwn(event))
+        )
+        const first = ofLayer.find(
+          (event) => isOwn(event) && changesKey(event) && event.sequence > (edge?.sequence ?? 0)
+        )
+        return {
+          ...base,
+          action: "attributes",
+          key,
+          now: values[key]?.value ?? null,
+          before: first?.changes.find((change) => change.key === key)?.old ?? null,
+          laterActor: first === undefined ? (edge?.actor ?? null) : null,
+          laterUndoOf: first === undefined ? (edge?.undo_of?.id ?? null) : null
+        }
+      }),
+      ...[...others].map(
+        (action): WrittenField => ({
+          ...base,
+          action,
+          key: "",
+          now: null,
+          before: null,
+          laterActor: null,
+          laterUndoOf: null
+        })
+      )
+    ]
+  })
+}
+
+/** Passes the same contract suite as `layer`. */
+export const layerUndoRepoMemory = Layer.effect(
+  UndoRepo,
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    const entriesOf = (accountId: AccountId) =>
+      Effect.map(Ref.get(store), (state) =>
+        (state.get(accountId)?.history ?? [])
+          .map((entry, index): Sequenced => ({ ...entry, sequence: index + 1 }))
+          .filter(isDraftChange)
+      )
+    const written = (accountId: AccountId, id: ConnectionId, window: UndoWindow, after: EntityId) =>
+      Effect.map(entriesOf(accountId), (entries) =>
+        [...new Set(entries.filter((entry) => isBy(id, window, entry)).map(({ entityId }) => entityId))]
+          .filter((entityId) => entityId > after)
+          .sort()
+      )
+    return {
+      now: Effect.map(Clock.currentTimeMillis, fromMillis),
+      written: (accountId, id, window, after, limit) =>
+        Effect.map(written(accountId, id, window, after), (ids) => ids.slice(0, limit)),
+      countWritten: (accountId, id, window, after) =>
+        Effect.map(written(accountId, id, window, after), (ids) => ids.length),
+      fields: (accountId, id, window, entityIds) =>
+        Effect.gen(function* () {
+          const account = (yield* Ref.get(store)).get(accountId)
+          const entries = yield* entriesOf(accountId)
+          if (account === undefined) return []
+          const isOwn = (entry: MemoryHistory) =>
+            entry.actor.kind === "connection" && entry.actor.id === id && entry.at <= window.until
+          return entityIds
+            .flatMap((entityId) => {
+              const events = entries.filter((entry) => entry.entityId === entityId)
+              const first = events.findIndex((entry) => isBy(id, window, entry))
+              return first === -1 ? [] : fieldsOf(account, entityId, events.slice(first), isOwn)
+            })
+            .sort(
+              (left, right) =>
+                compare(left.entityId, right.entityId) ||
+                compare(left.storeDomain ?? "", right.storeDomain ?? "") ||
+                compare(left.storeId ?? "", right.storeId ?? "") ||
+                compare(left.action, right.action) ||
+                compare(left.key, right.key)
+            )
+        })
+    }
+  })
+)

@@ -1,0 +1,109 @@
+import { Either, Schema } from "effect"
+import { CatalogChange } from "../drafts/CatalogChange.ts"
+import { typesFor } from "../drafts/DraftWrite.ts"
+import { HistoryAction, HistoryActor } from "../drafts/History.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { attributeIssues } from "../model/AttributeRules.ts"
+import { ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
+import { fromMillis, fromRfc3339, Timestamp, toMillis } from "../model/Timestamp.ts"
+
+/**
+ * The writes to undo: from `since` to `until`, both inclusive. `until` is the time of the review, so that a confirmation undoes
+ * nothing that the review did not include.
+ */
+export const UndoWindow = Schema.Struct({ since: Timestamp, until: Timestamp })
+export type UndoWindow = typeof UndoWindow.Type
+
+/** A field that a connection wrote in a window, or another change that it made to one layer of an entity. */
+export const WrittenField = Schema.Struct({
+  entityId: EntityId,
+  kind: EntityKind,
+  title: Schema.String,
+  /** null: the canonical record. */
+  storeId: Schema.NullOr(StoreId),
+  storeDomain: Schema.NullOr(Schema.String),
+  /** Whether the layer exists: the store is linked and has the entity. */
+  isThere: Schema.Boolean,
+  /** `attributes`: a value of `key`. Others: a change of the whole layer, without key and values. */
+  action: HistoryAction,
+  key: Schema.String,
+  /** null: no value; for an override, the canonical value is inherited. */
+  now: Schema.NullOr(Schema.String),
+  /** The value before the first of the connection's last writes that nobody else wrote between or after. */
+  before: Schema.NullOr(Schema.String),
+  /** Who changed the field after the connection; null: nobody. */
+  laterActor: Schema.NullOr(HistoryActor),
+  /** The connection whose writes that later change undid. */
+  laterUndoOf: Schema.NullOr(ConnectionId)
+})
+export type WrittenField = typeof WrittenField.Type
+
+/**
+ * Why a field is left alone. `edited_since`: somebody else changed it after the connection. `already_back`: it has its earlier
+ * value. `not_on_store`: the entity is no longer on the store, or the store is not linked. `misfit`: the earlier value no longer
+ * fits the rule of its key. `no_earlier_value`: the change is not one of values, so history does not have the earlier state.
+ */
+export const LeftReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "no_earlier_value")
+export type LeftReason = typeof LeftReason.Type
+
+/** What an undo does to a field. `left` null: it goes back from `now` to `before`. */
+export const FieldUndo = Schema.Struct({
+  ...WrittenField.omit("isThere", "laterUndoOf").fields,
+  left: Schema.NullOr(LeftReason)
+})
+export type FieldUndo = typeof FieldUndo.Type
+
+const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): LeftReason | null => {
+  const { action, before, isThere, key, kind, laterActor, laterUndoOf, now } = field
+  if (!isThere) return "not_on_store"
+  if (action !== "attributes") return "no_earlier_value"
+  if (laterActor !== null) return laterUndoOf === id ? "already_back" : "edited_since"
+  if (now === before) return "already_back"
+  const layers = now === null ? [] : [{ [key]: { value: now, type: "" } }]
+  return attributeIssues(kind, [{ key, value: before }], rules, layers).length > 0 ? "misfit" : null
+}
+
+export const decideField = (id: ConnectionId, field: WrittenField, rules: KeyRules): FieldUndo => {
+  const { isThere: _, laterUndoOf: __, ...shown } = field
+  return { ...shown, left: reasonOf(id, field, rules) }
+}
+
+/** The changes that take fields back: at most one for each layer of an entity. */
+export const undoChanges = (fields: ReadonlyArray<FieldUndo>, rules: KeyRules): ReadonlyArray<CatalogChange> => {
+  const layers = new Map<string, Array<FieldUndo>>()
+  for (const field of fields) {
+    if (field.left !== null) continue
+    const layer = `${field.entityId} ${field.storeId}`
+    layers.set(layer, [...(layers.get(layer) ?? []), field])
+  }
+  return [...layers.values()].flatMap((layer) => {
+    const [first] = layer
+    if (first === undefined) return []
+    const { entityId, kind, storeId } = first
+    const values = Object.fromEntries(layer.map(({ before, key }) => [key, before]))
+    const types = typesFor(rules, kind, Object.keys(values))
+    return storeId === null
+      ? CatalogChange.SetAttributes({ entityId, values, types })
+      : CatalogChange.SetOverrides({ entityId, storeId, values, types })
+  })
+}
+
+const day = 86_400_000
+
+/** Starts of a window by name, in milliseconds since 1970. */
+const starts: Readonly<Record<string, (now: number) => number>> = {
+  hour: (now) => now - 3_600_000,
+  today: (now) => now - (now % day),
+  week: (now) => now - 7 * day
+}
+
+export const startNames = Object.keys(starts)
+
+/** The start of a window: `hour`, `today` (UTC), `week` (seven days), or an RFC 3339 time. Left: a message for people. */
+export const parseSince = (text: string, now: Timestamp): Either.Either<Timestamp, string> => {
+  const start = Object.hasOwn(starts, text) ? starts[text] : undefined
+  return start === undefined
+    ? Either.mapLeft(fromRfc3339(text), (rule) => `${rule}, or one of ${startNames.join(", ")}`)
+    : Either.right(fromMillis(start(toMillis(now))))
+}

@@ -1,0 +1,125 @@
+import { Effect, Either, Schema } from "effect"
+import type { Sessions } from "../../access/Sessions.ts"
+import { Activity } from "../../connections/Activity.ts"
+import { ChangePlace } from "../../connections/ActivityRepo.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { Connections } from "../../connections/Connections.ts"
+import { firstPart, Undo } from "../../connections/Undo.ts"
+import { parseSince, UndoWindow } from "../../connections/UndoRules.ts"
+import type { BaseUrl } from "../../http/BaseUrl.ts"
+import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { holderOf } from "../../imports/Import.ts"
+import { Imports } from "../../imports/Imports.ts"
+import { NotFound } from "../../model/Errors.ts"
+import { ConnectionId, EntityId } from "../../model/Ids.ts"
+import { Timestamp } from "../../model/Timestamp.ts"
+import { PageRefused, type Visitor } from "../Browser.ts"
+import { html } from "../Html.ts"
+import { connectionPath, paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { decoded, idInPath, idOf, makeVisits, queryOf } from "../Visits.ts"
+import { ConnectionPage } from "./ConnectionPage.tsx"
+import { atTime, UndonePage, UndoReviewPage } from "./UndoPages.tsx"
+
+const routes = {
+  show: ["GET", paths.connection, refuseOnPage],
+  review: ["GET", paths.undoConnection, refuseOnPage, "batch"],
+  undo: ["POST", paths.undoConnection, refuseOnPage, "batch"]
+} as const
+
+const changesPerPage = 25
+const entitiesPerReview = 20
+
+const After = Schema.optionalWith(EntityId, { default: () => firstPart })
+const ReviewPlace = Schema.Struct({ until: Schema.optional(Timestamp), after: After })
+const ConfirmedPart = Schema.Struct({ ...UndoWindow.fields, after: After })
+
+/** The start that a form of the connection's page asks for. The time of a `datetime-local` field is in UTC. */
+const startOf = (query: Parameters) => {
+  const since = query.get("since") ?? ""
+  const at = query.get("at") ?? ""
+  return since === atTime ? (/T\d{2}:\d{2}$/.test(at) ? `${at}:00Z` : `${at}Z`) : since
+}
+
+const noStart = (id: ConnectionId) =>
+  new PageRefused({
+    status: 400,
+    title: "Not understood",
+    message: "Choose from when on to undo: an hour, today, seven days, or a date and a time such as 2027-01-31T09:30.",
+    next: { path: connectionPath(id), name: "To the connection" }
+  })
+
+/** The page of a connection: what it did, and the forms that undo its writes. */
+export const connectionActivity: Surface<Activity | BaseUrl | Connections | Imports | Sessions | Undo> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const activity = yield* Activity
+    const connections = yield* Connections
+    const imports = yield* Imports
+    const undo = yield* Undo
+    const { asVisitor, withForm } = yield* makeVisits
+
+    const connectionOf = ({ accountId }: Visitor, id: ConnectionId) =>
+      Effect.gen(function* () {
+        const found = (yield* connections.list(accountId)).find((each) => each.id === id)
+        return found === undefined ? yield* new NotFound() : found
+      })
+
+    return {
+      show: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const connection = yield* connectionOf(visitor, yield* idInPath(ConnectionId, request))
+          const query = queryOf(request)
+          const before = query.get("at") === undefined ? null : yield* decoded(ChangePlace, ["at", "sequence"], query)
+          const now = yield* undo.now
+          const days = yield* activity.days(visitor.accountId, connection.id)
+          // One more, to see whether more follow.
+          const changes = yield* activity.changes(visitor.accountId, connection.id, before, changesPerPage + 1)
+          return html(
+            <ConnectionPage
+              visitor={visitor}
+              connection={connection}
+              now={now}
+              days={days}
+              changes={changes.slice(0, changesPerPage)}
+              hasOlder={changes.length > changesPerPage}
+              isFirst={before === null}
+            />
+          )
+        })
+      ),
+      review: asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const connection = yield* connectionOf(visitor, yield* idOf(ConnectionId, query))
+          const place = yield* decoded(ReviewPlace, ["until", "after"], query)
+          const now = yield* undo.now
+          const since = yield* Either.mapLeft(parseSince(startOf(query), now), () => noStart(connection.id))
+          const window = { since, until: place.until ?? now }
+          const total = yield* undo.count(connection.id, window, firstPart)
+          const part = yield* undo.review(connection.id, window, place.after, entitiesPerReview)
+          const isLocked = holderOf(yield* imports.list) !== undefined
+          return html(
+            <UndoReviewPage
+              visitor={visitor}
+              connection={connection}
+              window={window}
+              total={total}
+              part={part}
+              isLocked={isLocked}
+            />
+          )
+        })
+      ),
+      undo: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const connection = yield* connectionOf(visitor, yield* idOf(ConnectionId, form))
+          const { after, ...window } = yield* decoded(ConfirmedPart, ["since", "until", "after"], form)
+          const part = yield* undo.run(connection.id, window, after)
+          const rest = part.next === null ? 0 : yield* undo.count(connection.id, window, part.next)
+          return html(<UndonePage visitor={visitor} connection={connection} window={window} part={part} rest={rest} />)
+        })
+      )
+    }
+  })
+)

@@ -1,0 +1,172 @@
+import { shownDays } from "../../connections/Activity.ts"
+import type { ActivityDay, ConnectionChange } from "../../connections/ActivityRepo.ts"
+import type { Connection } from "../../connections/Connection.ts"
+import { fromMillis, type Timestamp, toMillis } from "../../model/Timestamp.ts"
+import type { Visitor } from "../Browser.ts"
+import { actionWords } from "../entities/EntityHistory.tsx"
+import { Frame, Time } from "../Frame.tsx"
+import { counted, Domain, State } from "../Naming.tsx"
+import { connectionPath, olderChangesPath, paths } from "../Paths.ts"
+import { Table } from "../Table.tsx"
+import { EntityName, Key } from "../Wording.tsx"
+import { Details } from "./ConnectionsPage.tsx"
+import { UndoForm } from "./UndoPages.tsx"
+
+const dayMillis = 86_400_000
+const barWidth = 10
+const barsHeight = 50
+
+/** The calls of each of the last days as bars, oldest first. */
+const DayBars = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readonly now: Timestamp }) => {
+  const calls = new Map(days.map(({ calls, day }) => [day, calls]))
+  const bars = Array.from({ length: shownDays }, (_, index) => {
+    const day = fromMillis(toMillis(now) - (shownDays - 1 - index) * dayMillis).slice(0, 10)
+    return { day, count: calls.get(day) ?? 0 }
+  })
+  const max = Math.max(1, ...bars.map(({ count }) => count))
+  return (
+    <svg
+      class="days"
+      viewBox={`0 0 ${shownDays * barWidth} ${barsHeight}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Calls on each of the last ${shownDays} days`}
+    >
+      {bars.map(({ count, day }, index) => {
+        const height = Math.round((barsHeight * count * 10) / max) / 10
+        return (
+          <rect
+            key={day}
+            class="part"
+            x={index * barWidth + 1}
+            y={barsHeight - height}
+            width={barWidth - 2}
+            height={height}
+          >
+            <title>{`${day}: ${counted(count, "call")}`}</title>
+          </rect>
+        )
+      })}
+    </svg>
+  )
+}
+
+const Days = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readonly now: Timestamp }) => (
+  <section aria-labelledby="days">
+    <h2 id="days">Last {shownDays} days</h2>
+    {days.length === 0 ? (
+      <p class="quiet">It did nothing in the last {shownDays} days.</p>
+    ) : (
+      <>
+        <DayBars days={days} now={now} />
+        <Table
+          labelledBy="days"
+          columns={["Day (UTC)", "Calls", "Writes", "Publishes"]}
+          isNumeric
+          rows={days.map(({ calls, day, publishes, writes }) => ({
+            key: day,
+            cells: [day, ...[calls, writes, publishes].map((count) => count.toLocaleString("en"))]
+          }))}
+        />
+        <p class="quiet">
+          A write is a new revision of a draft. Publishes count each entity on each store. Calls of the last seconds may
+          be missing.
+        </p>
+      </>
+    )}
+  </section>
+)
+
+const What = ({ change: { action, keys } }: { readonly change: ConnectionChange }) =>
+  action === "attributes" || action === "publish_failed" ? (
+    <ul>
+      {keys.map((key) => (
+        <li key={key}>
+          <Key>{key}</Key>
+        </li>
+      ))}
+    </ul>
+  ) : (
+    actionWords[action]
+  )
+
+const Changes = ({
+  changes,
+  connection,
+  hasOlder,
+  isFirst
+}: {
+  readonly connection: Connection
+  readonly changes: ReadonlyArray<ConnectionChange>
+  readonly hasOlder: boolean
+  readonly isFirst: boolean
+}) => {
+  const last = changes.at(-1)
+  return (
+    <section aria-labelledby="changes">
+      <h2 id="changes">What it changed</h2>
+      {changes.length === 0 ? (
+        <p class="quiet">{isFirst ? "It changed no draft." : "There are no older changes."}</p>
+      ) : (
+        <Table
+          labelledBy="changes"
+          columns={["Entity", "When", "Where", "Fields", "State"]}
+          rows={changes.map((change) => ({
+            key: String(change.sequence),
+            cells: [
+              <EntityName id={change.entityId} kind={change.kind} title={change.title} />,
+              <Time at={change.at} />,
+              <Domain name={change.storeDomain ?? "Catalog"} />,
+              <What change={change} />,
+              change.publishedOn.length === 0 ? (
+                <State name="Draft" tone="idle" />
+              ) : (
+                <>
+                  <State name="Published since" tone="good" />
+                  {change.publishedOn.map((domain) => (
+                    <div key={domain} class="quiet">
+                      <Domain name={domain} />
+                    </div>
+                  ))}
+                </>
+              )
+            ]
+          }))}
+        />
+      )}
+      <nav class="pages" aria-label="Pages">
+        {!isFirst && <a href={connectionPath(connection.id)}>Newest</a>}
+        {hasOlder && last !== undefined && <a href={olderChangesPath(connection.id, last)}>Older</a>}
+      </nav>
+    </section>
+  )
+}
+
+/** `days`: newest first; `changes`: newest first, `isFirst` if none is newer. */
+export const ConnectionPage = ({
+  connection,
+  days,
+  now,
+  visitor,
+  ...changes
+}: {
+  readonly visitor: Visitor
+  readonly connection: Connection
+  readonly now: Timestamp
+  readonly days: ReadonlyArray<ActivityDay>
+  readonly changes: ReadonlyArray<ConnectionChange>
+  readonly hasOlder: boolean
+  readonly isFirst: boolean
+}) => (
+  <Frame title={connection.clientName} visitor={visitor} current={paths.connections}>
+    <nav class="trail" aria-label="Trail">
+      <a href={paths.connections}>All connections</a>
+    </nav>
+    <div class="sheet">
+      <Details connection={connection} />
+    </div>
+    <Days days={days} now={now} />
+    <Changes connection={connection} {...changes} />
+    <UndoForm connection={connection} />
+  </Frame>
+)

@@ -1,0 +1,278 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Activity } from "../../src/connections/Activity.ts"
+import { Connections } from "../../src/connections/Connections.ts"
+import { Undo } from "../../src/connections/Undo.ts"
+import { connectionPath } from "../../src/console/Paths.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import { type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anEntity, Drafts, Stores } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { aConnection, ask, aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { textOf } from "./Merchant.ts"
+import { assertPage, assertRefusal, mainOf, refusals } from "./WholePage.ts"
+
+const unknown = "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"
+
+/** A user with a connected agent, and a product on a store. */
+const aWorld = Effect.gen(function* () {
+  const user = yield* aUser()
+  const actor: Actor = { _tag: "User", accountId: user.accountId, userId: user.userId }
+  yield* aConnection(user.cookie, "pim:write", "Desk <Agent>")
+  const [connection] = yield* (yield* Connections).list(user.accountId)
+  assert(connection !== undefined)
+  const agent: Actor = { _tag: "Connection", accountId: user.accountId, connectionId: connection.id }
+  const made = yield* Effect.gen(function* () {
+    const { store } = yield* (yield* Stores).link({ domain: `a.${user.accountId.slice(0, 8)}.example` })
+    const product = yield* anEntity("product", { title: "Tent" }, { on: [store] })
+    return { store, product }
+  }).pipe(actingAs(actor), Effect.orDie)
+  const write = (
+    by: Actor,
+    values: Readonly<Record<string, string | null>>,
+    { id = made.product, storeId = null as StoreId | null } = {}
+  ) =>
+    Effect.gen(function* () {
+      const drafts = yield* Drafts
+      const { draft_revision } = yield* drafts.get(id, null)
+      const update = { draft_revision, attributes: Object.entries(values).map(([key, value]) => ({ key, value })) }
+      yield* storeId === null
+        ? drafts.updateAttributes(id, update)
+        : drafts.updateVersionAttributes(id, storeId, update)
+    }).pipe(actingAs(by), Effect.orDie)
+  const titleOf = (id: EntityId = made.product, storeId: StoreId | null = null) =>
+    Effect.map(
+      Effect.flatMap(Drafts, (drafts) => drafts.get(id, storeId)),
+      ({ attributes }) => attributes.find(({ key }) => key === "title")?.value
+    ).pipe(actingAs(actor))
+  const open = (path: string) => ask(path, { cookie: user.cookie })
+  const page = connectionPath(connection.id)
+  const review = (query: Readonly<Record<string, string>>) =>
+    open(`/settings/connections/undo?${new URLSearchParams({ id: connection.id, ...query })}`)
+  const confirm = (form: Readonly<Record<string, string>>) =>
+    ask("/settings/connections/undo", { cookie: user.cookie, form })
+  return { ...user, ...made, actor, agent, confirm, connection, open, page, review, titleOf, write }
+})
+
+layer(PagesServer, { excludeTestServices: true })("the page of a connection", (it) => {
+  it.effect("is reached from the list, and shows the connection, its days and what it changed", () =>
+    Effect.gen(function* () {
+      const { accountId, agent, connection, open, page, product, store, write } = yield* aWorld
+      assert.include(
+        (yield* open("/settings/connections")).text,
+        `<p><a href="${page}">What Desk &lt;Agent> changed</a></p>`
+      )
+      const empty = yield* open(page)
+      assertPage(empty)
+      assert.include(textOf(empty), "It did nothing in the last 30 days. What it changed It changed no draft.")
+      yield* Effect.replicateEffect((yield* Activity).countCall({ accountId, connectionId: connection.id }), 12)
+      yield* write(agent, { title: "Agent", vendor: "Tern" })
+      yield* write(agent, { title: "Zelt" }, { storeId: store.id })
+      const shown = yield* open(page)
+      assertPage(shown)
+      const today = (yield* (yield* Undo).now).slice(0, 10)
+      assert.include(shown.text, "<h1>Desk &lt;Agent></h1>")
+      for (const text of [
+        "<dd>agent.example</dd>",
+        "<dd>Read and edit drafts</dd>",
+        "<dt>Created</dt>",
+        "<dt>Last used</dt>"
+      ])
+        assert.include(shown.text, text)
+      assert.include(
+        shown.text,
+        `<tr><th scope="row">${today}</th><td data-label="Calls" class="number">12</td><td data-label="Writes" class="number">2</td><td data-label="Publishes" class="number">0</td></tr>`
+      )
+      assert.lengthOf(shown.text.match(/<rect class="part"/g) ?? [], 30)
+      assert.include(shown.text, `height="50"><title>${today}: 12 calls</title></rect></svg>`)
+      const rows =
+        shown.text
+          .slice(shown.text.indexOf('id="changes"'))
+          .match(/<tbody>.*?<\/tbody>/)?.[0]
+          .replaceAll("<wbr/>", "") ?? ""
+      const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent</bdi></a><br/><span class="quiet">Product</span></th>`
+      assert.lengthOf(rows.match(/<tr>/g) ?? [], 2)
+      assert.include(rows, entity)
+      assert.include(
+        rows,
+        '<td data-label="Where">Catalog</td><td data-label="Fields"><ul><li><code>title</code></li><li><code>vendor</code></li></ul></td><td data-label="State"><span class="state idle">Draft</span></td>'
+      )
+      const { hidden } = sectionsOf(shown.text, "/settings/connections/undo")
+      assert.deepStrictEqual(hidden, { id: connection.id })
+      assert.include(
+        textOf(shown),
+        "Undo Takes back what it wrote to drafts. Fields that somebody else has edited since stay as they are. You see every change before you confirm."
+      )
+    })
+  )
+
+  it.effect("the list of changes is paged", () =>
+    Effect.gen(function* () {
+      const { agent, open, page, write } = yield* aWorld
+      for (let count = 0; count < 26; count++) yield* write(agent, { title: `Agent ${count}` })
+      const first = yield* open(page)
+      const older = /<a href="(\/settings\/connections\/[^"]*)">Older<\/a>/.exec(first.text)?.[1] ?? ""
+      const rest = yield* open(older.replaceAll("&amp;", "&"))
+      assertPage(rest)
+      const rowsOf = (text: string) => text.slice(text.indexOf('id="changes"')).match(/<th scope="row">/g)?.length
+      assert.deepStrictEqual([rowsOf(first.text), rowsOf(rest.text)], [25, 1])
+      assert.include(rest.text, `<a href="${page}">Newest</a>`)
+      assert.notInclude(rest.text, "Older")
+      assert.notInclude(first.text, "Newest")
+      assertRefusalOf(yield* open(`${page}?at=x&sequence=1`), "at must be a UTC date-time")
+    })
+  )
+
+  it.effect("foreign, unknown and malformed ids are answered alike; without a session, sign-in comes first", () =>
+    Effect.gen(function* () {
+      const { agent, confirm, connection, open, page, review, titleOf, write } = yield* aWorld
+      const stranger = yield* aWorld
+      yield* stranger.write(stranger.agent, { title: "Agent" })
+      yield* write(agent, { title: "Agent" })
+      const { hidden } = sectionsOf((yield* review({ since: "hour" })).text, "/settings/connections/undo")
+      for (const id of [stranger.connection.id, unknown, "x"]) {
+        assertRefusal(yield* open(connectionPath(id)), ...refusals.absent)
+        assertRefusal(yield* review({ id, since: "hour" }), ...refusals.absent)
+        assertRefusal(yield* confirm({ ...hidden, id }), ...refusals.absent)
+      }
+      assert.strictEqual(
+        (yield* open(page.toUpperCase().replace("/SETTINGS/CONNECTIONS", "/settings/connections"))).status,
+        200
+      )
+      for (const path of [page, `/settings/connections/undo?id=${connection.id}&since=hour`]) {
+        const away = yield* ask(path)
+        assert.deepStrictEqual(
+          [away.status, away.headers.get("location")],
+          [303, `/sign-in?${new URLSearchParams({ return_to: path })}`]
+        )
+      }
+      const away = yield* ask("/settings/connections/undo", { form: hidden })
+      assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
+      for (const proof of [{ csrf: "" }, { csrf: "x" }])
+        assertRefusal(yield* confirm({ ...hidden, ...proof }), ...refusals.foreign)
+      assert.deepStrictEqual([yield* titleOf(), yield* stranger.titleOf()], ["Agent", "Agent"])
+    })
+  )
+})
+
+/** A refusal of a malformed address: it begins with these words. */
+const assertRefusalOf = (answer: Effect.Effect.Success<ReturnType<typeof ask>>, message: string) => {
+  assertPage(answer, 400)
+  assert.include(mainOf(answer), `<h1>Not understood</h1><div class="sheet"><p>${message}`)
+}
+
+layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (it) => {
+  it.effect("is reviewed, confirmed, and takes back what nobody edited meanwhile", () =>
+    Effect.gen(function* () {
+      const { actor, agent, confirm, connection, email, open, product, review, store, titleOf, write } = yield* aWorld
+      yield* write(agent, { title: "Agent <b>", vendor: "Tern" })
+      yield* write(agent, { title: "Zelt" }, { storeId: store.id })
+      yield* write(actor, { vendor: "Mine" })
+      const shown = yield* review({ since: "hour" })
+      assertPage(shown)
+      assert.include(shown.text, "<h1>Undo what Desk &lt;Agent> wrote</h1>")
+      assert.include(
+        textOf(shown),
+        "it changed the drafts of 1 entity. An undo changes drafts. What was published stays live until you publish again."
+      )
+      const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent &lt;b></bdi></a><br/><span class="quiet">Product</span></th>`
+      for (const [where, field, now, back] of [
+        ["Catalog", "title", '<bdi class="value">Agent &lt;b></bdi>', '<bdi class="value">Tent</bdi>'],
+        [
+          "Catalog",
+          "vendor",
+          '<bdi class="value">Mine</bdi>',
+          `<span class="quiet">Stays: edited since by ${email}.</span>`
+        ],
+        [null, "title", '<bdi class="value">Zelt</bdi>', '<span class="quiet">as in the catalog</span>']
+      ] as const)
+        assert.include(
+          shown.text.replaceAll("<wbr/>", ""),
+          `<tr>${entity}<td data-label="Where">${where ?? store.domain}</td><td data-label="Field"><code>${field}</code></td><td data-label="Now">${now}</td><td data-label="Goes back to">${back}</td></tr>`
+        )
+      const { hidden } = sectionsOf(shown.text, "/settings/connections/undo")
+      assert.sameMembers(Object.keys(hidden), ["csrf", "id", "since", "until"])
+      assert.include(shown.text, '<button type="submit">Undo its writes to 1 entity</button>')
+      // Between review and confirmation, somebody edits a field of the review.
+      yield* write(actor, { title: "Zelt von Hand" }, { storeId: store.id })
+      const done = yield* confirm(hidden)
+      assertPage(done)
+      assert.include(
+        textOf(done),
+        "1 field of 1 entity went back. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
+      )
+      assert.include(done.text, `<td data-label="Why">Stays: edited since by ${email}.</td>`)
+      assert.deepStrictEqual([yield* titleOf(), yield* titleOf(product, store.id)], ["Tent", "Zelt von Hand"])
+      const history = (yield* open(`/entity?id=${product}`)).text
+      assert.include(
+        history,
+        `<td data-label="Who">${email}<div>undoing <a href="${connectionPath(connection.id)}">Agent Desk &lt;Agent></a></div></td>`
+      )
+      // The same form again.
+      assert.include(textOf(yield* confirm(hidden)), "Nothing was changed.")
+    })
+  )
+
+  it.effect("starts at a chosen time; without a start it says what to choose", () =>
+    Effect.gen(function* () {
+      const { agent, connection, review, write } = yield* aWorld
+      yield* write(agent, { title: "Agent" })
+      for (const query of [
+        { since: "today" },
+        { since: "week" },
+        { since: "at", at: "2020-01-31T09:30" },
+        { since: "at", at: "2020-01-31T09:30:15" },
+        { since: "2020-01-31T09:30:00.000000Z" }
+      ])
+        assert.include(textOf(yield* review(query)), "it changed the drafts of 1 entity.", JSON.stringify(query))
+      const later = yield* review({ since: "at", at: "2999-01-31T09:30" })
+      assert.include(textOf(later), "Since 2999-01-31 09:30 UTC it changed the drafts of 0 entities.")
+      assert.notInclude(later.text, 'method="post" action="/settings/connections/undo"')
+      for (const query of [{}, { since: "at" }, { since: "at", at: "soon" }, { since: "ever" }]) {
+        const refused = yield* review(query as Readonly<Record<string, string>>)
+        assertPage(refused, 400)
+        assert.strictEqual(
+          mainOf(refused),
+          `<main id="content" class="narrow"><h1>Not understood</h1><div class="sheet"><p>Choose from when on to undo: an hour, today, seven days, or a date and a time such as 2027-01-31T09:30.</p><p><a href="${connectionPath(connection.id)}">To the connection</a></p></div></main>`
+        )
+      }
+    })
+  )
+
+  it.effect("is refused while an import locks the account", () =>
+    Effect.gen(function* () {
+      const { accountId, agent, confirm, review, titleOf, write } = yield* aWorld
+      yield* write(agent, { title: "Agent" })
+      const { hidden } = sectionsOf((yield* review({ since: "hour" })).text, "/settings/connections/undo")
+      const lock = yield* ImportLockRepo
+      yield* lock.keep(accountId, yield* mintId(ImportId))
+      const refused = yield* confirm(hidden)
+      assertPage(refused, 423)
+      assert.strictEqual(
+        mainOf(refused),
+        '<main id="content" class="narrow"><h1>An import is in progress</h1><div class="sheet"><p>An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.</p><p><a href="/imports">To the imports</a></p></div></main>'
+      )
+      assert.strictEqual(yield* titleOf(), "Agent")
+      yield* lock.keep(accountId, null)
+      assert.include(textOf(yield* confirm(hidden)), "1 field of 1 entity went back.")
+    })
+  )
+
+  it.effect("reviews and undoes more entities than fit a page, in parts", () =>
+    Effect.gen(function* () {
+      const { actor, agent, confirm, review, write } = yield* aWorld
+      const ids = yield* Effect.replicateEffect(anEntity("product", { title: "One" }), 21).pipe(actingAs(actor))
+      for (const id of ids) yield* write(agent, { title: "Agent" }, { id })
+      const first = yield* review({ since: "hour" })
+      const more = /<a href="([^"]*)">More entities<\/a>/.exec(first.text)?.[1]?.replaceAll("&amp;", "&") ?? ""
+      const second = yield* review(Object.fromEntries(new URL(more, "http://x").searchParams))
+      const rowsOf = (text: string) => text.match(/<th scope="row">/g)?.length
+      assert.deepStrictEqual([rowsOf(first.text), rowsOf(second.text)], [20, 1])
+      const { hidden } = sectionsOf(second.text, "/settings/connections/undo")
+      // The confirmation is for all, whichever part is shown.
+      assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 entities went back.")
+    })
+  )
+})

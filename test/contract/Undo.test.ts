@@ -1,0 +1,430 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Activity } from "../../src/connections/Activity.ts"
+import { ActivityDay, ActivityRepo, ConnectionChange } from "../../src/connections/ActivityRepo.ts"
+import { firstPart, Undo } from "../../src/connections/Undo.ts"
+import { FieldUndo, type UndoWindow } from "../../src/connections/UndoRules.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import { PimLocked } from "../../src/model/Errors.ts"
+import { ConnectionId, type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { plusMicros } from "../../src/model/Timestamp.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  definedAs,
+  OwnDefinitions,
+  Stores
+} from "../../src/testing/index.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+type Values = Readonly<Record<string, string | null>>
+
+/** An account with a product on the first of two stores, and an agent that is connected to it. */
+const aWorld = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const [here, there] = stores
+  const connectionId = yield* mintId(ConnectionId)
+  const agent: Actor = { _tag: "Connection", accountId, connectionId }
+  return yield* Effect.gen(function* () {
+    const drafts = yield* Drafts
+    const undo = yield* Undo
+    const product = yield* anEntity("product", { title: "Tent", vendor: "Tern" }, { on: [here] })
+    const revisionOf = (id: EntityId) => Effect.map(drafts.get(id, null), ({ draft_revision }) => draft_revision)
+
+    const write = (by: Actor, values: Values, { id = product, storeId = null as StoreId | null } = {}) =>
+      Effect.gen(function* () {
+        const draft_revision = yield* revisionOf(id)
+        const update = { draft_revision, attributes: Object.entries(values).map(([key, value]) => ({ key, value })) }
+        yield* storeId === null
+          ? drafts.updateAttributes(id, update)
+          : drafts.updateVersionAttributes(id, storeId, update)
+      }).pipe(actingAs(by), Effect.orDie)
+
+    const valuesOf = (id: EntityId = product, storeId: StoreId | null = null) =>
+      Effect.map(drafts.get(id, storeId), ({ attributes }) =>
+        Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
+      )
+
+    /** A window from the beginning until now. */
+    const window = Effect.map(undo.now, (until): UndoWindow => ({ since: plusMicros(until, -3_600_000_000), until }))
+    const review = (over: UndoWindow) => undo.review(connectionId, over, firstPart, 100)
+    const run = (over: UndoWindow) => undo.run(connectionId, over, firstPart)
+    return {
+      accountId,
+      actor,
+      agent,
+      connectionId,
+      drafts,
+      here,
+      product,
+      review,
+      revisionOf,
+      run,
+      there,
+      undo,
+      valuesOf,
+      window,
+      write
+    }
+  }).pipe(actingAs(actor))
+}).pipe(Effect.orDie)
+
+type World = Effect.Effect.Success<typeof aWorld>
+
+const inWorld = <E, R>(body: (world: World) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aWorld, (world) => actingAs(world.actor)(body(world)))
+
+/** A field in a review, in short. */
+const short = ({ action, before, key, laterActor, left, now, storeDomain }: FieldUndo) =>
+  `${storeDomain ?? "catalog"} ${key || action}: ${now} -> ${left === null ? before : `(${left}${laterActor === null ? "" : ` ${laterActor.kind}`})`}`
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`undo on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect(
+        "values go back to those before the connection's first write, in one revision by the person who undid",
+        () =>
+          inWorld(({ agent, connectionId, drafts, here, product, review, revisionOf, run, valuesOf, window, write }) =>
+            Effect.gen(function* () {
+              const before = yield* valuesOf(product, here.id)
+              yield* write(agent, { title: "Tent 1", vendor: null, tags: '["new"]' })
+              yield* write(agent, { title: "Tent 2" })
+              yield* write(agent, { title: "Zelt", vendor: "" }, { storeId: here.id })
+              const over = yield* window
+              const { fields, next } = yield* review(over)
+              assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(FieldUndo))(fields), fields)
+              assert.isNull(next)
+              assert.deepStrictEqual(fields.map(short), [
+                'catalog tags: ["new"] -> null',
+                "catalog title: Tent 2 -> Tent",
+                "catalog vendor: null -> Tern",
+                "a.example title: Zelt -> null",
+                "a.example vendor:  -> null"
+              ])
+              const revision = yield* revisionOf(product)
+              assert.deepStrictEqual(yield* run(over), { entities: 1, fields: 5, left: [], next: null })
+              assert.deepStrictEqual(yield* valuesOf(product, here.id), before)
+              assert.deepStrictEqual((yield* drafts.get(product, here.id)).overridden, [])
+              assert.strictEqual(yield* revisionOf(product), revision + 1)
+              const history = (yield* drafts.history(product, 2)).map(({ at: _, ...entry }) => entry)
+              assert.deepStrictEqual(
+                history.map(({ actor, draft_revision, store_domain, undo_of }) => ({
+                  actor,
+                  draft_revision,
+                  store_domain,
+                  undo_of
+                })),
+                ["a.example", null].map((store_domain) => ({
+                  actor: { kind: "cli", id: null, name: null },
+                  draft_revision: revision + 1,
+                  store_domain,
+                  undo_of: { id: connectionId, name: null }
+                }))
+              )
+            })
+          )
+      )
+
+      it.effect("a second undo changes nothing, also over a later window", () =>
+        inWorld(({ agent, product, review, revisionOf, run, window, write }) =>
+          Effect.gen(function* () {
+            yield* write(agent, { title: "Tent 1" })
+            const over = yield* window
+            assert.strictEqual((yield* run(over)).fields, 1)
+            const revision = yield* revisionOf(product)
+            for (const again of [over, yield* window]) {
+              assert.deepStrictEqual(yield* run(again), { entities: 0, fields: 0, left: [], next: null })
+              assert.deepStrictEqual((yield* review(again)).fields.map(short), [
+                "catalog title: Tent -> (already_back cli)"
+              ])
+            }
+            assert.strictEqual(yield* revisionOf(product), revision)
+          })
+        )
+      )
+
+      it.effect("an edit by somebody else is kept, before, between and after the connection's writes", () =>
+        inWorld(({ actor, agent, here, product, review, run, valuesOf, window, write }) =>
+          Effect.gen(function* () {
+            yield* write(agent, { title: "Agent", vendor: "Agent", product_type: "Agent", handle: "agent" })
+            yield* write(actor, { title: "Person", vendor: "Person" })
+            yield* write(agent, { vendor: "Agent again" })
+            yield* write(agent, { vendor: "Agent at last" })
+            yield* write(agent, { title: "Agent" }, { storeId: here.id })
+            yield* write(actor, { title: "Person" }, { storeId: here.id })
+            const { fields } = yield* review(yield* window)
+            assert.deepStrictEqual(fields.map(short), [
+              "catalog handle: agent -> null",
+              "catalog product_type: Agent -> null",
+              "catalog title: Person -> (edited_since cli)",
+              "catalog vendor: Agent at last -> Person",
+              "a.example title: Person -> (edited_since cli)"
+            ])
+            const done = yield* run(yield* window)
+            assert.deepStrictEqual([done.entities, done.fields], [1, 3])
+            assert.deepStrictEqual(done.left.map(short), [
+              "catalog title: null -> (edited_since cli)",
+              "a.example title: null -> (edited_since cli)"
+            ])
+            assert.include(yield* valuesOf(product), {
+              title: "Person",
+              vendor: "Person",
+              product_type: "",
+              handle: ""
+            })
+            assert.include(yield* valuesOf(product, here.id), { title: "Person" })
+          })
+        )
+      )
+
+      it.effect("only writes of the connection in the window count", () =>
+        inWorld(({ accountId, agent, connectionId, product, run, undo, valuesOf, window, write }) =>
+          Effect.gen(function* () {
+            const other: Actor = { _tag: "Connection", accountId, connectionId: yield* mintId(ConnectionId) }
+            const own = anEntity("product", { title: "Other" })
+            const second = yield* own
+            yield* write(agent, { title: "Before" })
+            const early = yield* window
+            const since = plusMicros(yield* undo.now, 1)
+            yield* Effect.repeat(undo.now, { until: (now) => now > since })
+            yield* write(agent, { title: "Within", vendor: "Within" })
+            yield* write(other, { title: "By another agent" }, { id: second })
+            const within = { since, until: yield* undo.now }
+            yield* Effect.repeat(undo.now, { until: (now) => now > within.until })
+            yield* write(agent, { vendor: "After the review" })
+            assert.strictEqual(yield* undo.count(connectionId, within, firstPart), 1)
+            const done = yield* run(within)
+            assert.deepStrictEqual([done.entities, done.fields], [1, 1])
+            assert.deepStrictEqual(done.left.map(short), ["catalog vendor: null -> (edited_since connection)"])
+            assert.include(yield* valuesOf(product), { title: "Before", vendor: "After the review" })
+            // What was undone in a later window has another last writer.
+            assert.strictEqual((yield* run(early)).fields, 0)
+            assert.include(yield* valuesOf(second), { title: "By another agent" })
+          })
+        )
+      )
+
+      it.effect(
+        "what cannot go back says why: removed from the store, unlinked, no longer fitting, added to a store",
+        () =>
+          inWorld(({ agent, drafts, here, product, review, run, there, valuesOf, window, write }) =>
+            Effect.gen(function* () {
+              const { create, setType } = yield* OwnDefinitions
+              yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
+              yield* write({ ...agent }, { "spec.note": "words" })
+              const since = (yield* window).until
+              yield* write(agent, { "spec.note": "12" })
+              yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
+              yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
+              yield* write(agent, { title: "Agent" }, { storeId: there.id })
+              yield* write(agent, { title: "Agent" }, { storeId: here.id })
+              const gone = yield* anEntity("product", { title: "Gone" }, { on: [here] })
+              yield* write(agent, { title: "Agent" }, { id: gone, storeId: here.id })
+              yield* (yield* CatalogChanges).apply([
+                CatalogChange.RemoveFromStore({ entityId: gone, storeId: here.id })
+              ])
+              yield* Effect.orDie((yield* Stores).unlink(there.domain))
+              const over = { since, until: (yield* window).until }
+              const shown = (yield* review(over)).fields
+              const ofProduct = shown.filter(({ entityId }) => entityId === product)
+              assert.deepStrictEqual(ofProduct.map(short), [
+                "catalog spec.note: 12 -> (misfit)",
+                "a.example title: Agent -> null",
+                "b.example added_to_store: null -> (not_on_store)",
+                "b.example title: null -> (not_on_store)"
+              ])
+              assert.deepStrictEqual(shown.filter(({ entityId }) => entityId === gone).map(short), [
+                "a.example title: null -> (not_on_store cli)"
+              ])
+              yield* Effect.orDie((yield* Stores).link({ domain: there.domain }))
+              const again = (yield* review(over)).fields.filter(({ storeId }) => storeId === there.id)
+              assert.deepStrictEqual(again.map(short), [
+                "b.example added_to_store: null -> (no_earlier_value)",
+                "b.example title: Agent -> null"
+              ])
+              assert.deepStrictEqual((yield* run(over)).fields, 2)
+              assert.include(yield* valuesOf(product), { "spec.note": "12", title: "Tent" })
+              assert.include(yield* valuesOf(product, there.id), { title: "Tent" })
+            })
+          )
+      )
+
+      it.effect("a metafield goes back with the type of its definition", () =>
+        inWorld(({ agent, drafts, product, run, window, write }) =>
+          Effect.gen(function* () {
+            yield* definedAs("product", { "spec.size": "number_integer" })
+            yield* write({ ...agent }, { "spec.size": "1" })
+            yield* write(agent, { "spec.size": null })
+            yield* write(agent, { "spec.size": "2" })
+            const other = yield* anEntity("product", { title: "Other" })
+            yield* write(agent, { "spec.size": "3" }, { id: other })
+            assert.deepStrictEqual((yield* run(yield* window)).fields, 2)
+            const attributes = (yield* drafts.get(product, null)).attributes
+            assert.isUndefined(attributes.find(({ key }) => key === "spec.size"))
+          })
+        )
+      )
+
+      it.effect("parts cover every entity once, in the order of ids; variants and their products too", () =>
+        inWorld(({ agent, connectionId, here, product, run, undo, valuesOf, window, write }) =>
+          Effect.gen(function* () {
+            const ids = yield* Effect.replicateEffect(
+              anEntity("variant", { sku: "T-1" }, { on: [here], of: product }),
+              5
+            )
+            for (const id of ids) yield* write(agent, { barcode: "x" }, { id })
+            yield* write(agent, { title: "Agent" })
+            const over = yield* window
+            const seen: Array<string> = []
+            let after: EntityId | null = firstPart
+            while (after !== null) {
+              assert.strictEqual(yield* undo.count(connectionId, over, after), 6 - seen.length)
+              const part: Effect.Effect.Success<ReturnType<typeof undo.review>> = yield* undo.review(
+                connectionId,
+                over,
+                after,
+                2
+              )
+              assert.isAtMost(part.fields.length, 2)
+              seen.push(...part.fields.map(({ entityId }) => entityId))
+              after = part.next
+            }
+            assert.deepStrictEqual(seen, [...ids, product].sort())
+            assert.deepStrictEqual(yield* run(over), { entities: 6, fields: 6, left: [], next: null })
+            for (const id of ids) assert.include(yield* valuesOf(id), { barcode: "" })
+          })
+        )
+      )
+
+      it.effect("the import lock refuses, and nothing is written", () =>
+        inWorld(({ accountId, agent, product, run, valuesOf, window, write }) =>
+          Effect.gen(function* () {
+            yield* write(agent, { title: "Agent" })
+            const over = yield* window
+            const lock = yield* ImportLockRepo
+            yield* lock.keep(accountId, yield* mintId(ImportId))
+            const refused = yield* Effect.flip(run(over))
+            assert.instanceOf(refused, PimLocked)
+            assert.strictEqual(refused.message, "An import is being reconciled; retry after its review is finished.")
+            assert.include(yield* valuesOf(product), { title: "Agent" })
+            yield* lock.keep(accountId, null)
+            assert.strictEqual((yield* run(over)).fields, 1)
+          })
+        )
+      )
+
+      it.effect("another account's writes are not seen", () =>
+        inWorld(({ agent, product, valuesOf, window, write }) =>
+          Effect.gen(function* () {
+            yield* write(agent, { title: "Agent" })
+            const over = yield* window
+            const stranger = yield* aWorld
+            yield* Effect.gen(function* () {
+              const undo = yield* Undo
+              const id = agent._tag === "Connection" ? agent.connectionId : stranger.connectionId
+              assert.strictEqual(yield* undo.count(id, over, firstPart), 0)
+              assert.deepStrictEqual((yield* undo.review(id, over, firstPart, 10)).fields, [])
+              assert.strictEqual((yield* undo.run(id, over, firstPart)).fields, 0)
+              const activity = yield* Activity
+              assert.deepStrictEqual(yield* activity.days(stranger.accountId, id), [])
+              assert.deepStrictEqual(yield* activity.changes(stranger.accountId, id, null, 10), [])
+            }).pipe(actingAs(stranger.actor))
+            assert.include(yield* valuesOf(product), { title: "Agent" })
+          })
+        )
+      )
+    })
+  })
+
+  describe.skipIf(engine.absent)(`the activity of connections on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("calls are added to the day; writes count revisions, publishes count requests", () =>
+        inWorld(({ accountId, agent, connectionId, product, undo, write }) =>
+          Effect.gen(function* () {
+            const activity = yield* Activity
+            const repo = yield* ActivityRepo
+            const { store } = yield* Effect.orDie((yield* Stores).link({ domain: "demo.example", platform: "demo" }))
+            yield* Effect.orDie((yield* Drafts).addStoreVersion(product, store.id))
+            assert.deepStrictEqual(yield* activity.days(accountId, connectionId), [])
+            yield* Effect.replicateEffect(activity.countCall({ accountId, connectionId }), 3)
+            yield* activity.writeCalls
+            yield* repo.addCalls([{ accountId, connectionId, calls: 4 }])
+            // Not written yet: shown nevertheless.
+            yield* activity.countCall({ accountId, connectionId })
+            yield* write(agent, { title: "Agent", vendor: "Agent" })
+            yield* write(agent, { title: "Agent 2" })
+            yield* write(agent, { title: "Agent 2" })
+            yield* Effect.orDie((yield* Publishing).ask(product, store.id)).pipe(actingAs(agent))
+            const days = yield* activity.days(accountId, connectionId)
+            assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(ActivityDay))(days), days)
+            assert.deepStrictEqual(days, [{ day: (yield* undo.now).slice(0, 10), calls: 8, writes: 2, publishes: 1 }])
+            assert.strictEqual(yield* activity.forget, 0)
+            assert.strictEqual((yield* activity.days(accountId, connectionId))[0]?.calls, 8)
+          })
+        )
+      )
+
+      it.effect("changes are listed newest first and paged, and say where they were published since", () =>
+        inWorld(({ accountId, actor, agent, connectionId, here, product, write }) =>
+          Effect.gen(function* () {
+            const activity = yield* Activity
+            yield* write(agent, { vendor: "Agent", title: "Agent" })
+            yield* write(actor, { title: "Person" })
+            yield* write(agent, { title: "Zelt" }, { storeId: here.id })
+            yield* write(agent, { title: "Agent 3" })
+            const list = (limit: number, before: Parameters<typeof activity.changes>[2] = null) =>
+              activity.changes(accountId, connectionId, before, limit)
+            const all = yield* list(10)
+            assert.deepStrictEqual(yield* Schema.decodeUnknown(Schema.Array(ConnectionChange))(all), all)
+            assert.deepStrictEqual(
+              all.map(({ at: _, sequence: __, ...change }) => change),
+              [
+                { storeId: null, storeDomain: null, keys: ["title"] },
+                { storeId: here.id, storeDomain: "a.example", keys: ["title"] },
+                { storeId: null, storeDomain: null, keys: ["title", "vendor"] }
+              ].map((change) => ({
+                ...change,
+                entityId: product,
+                kind: "product" as const,
+                title: "Agent 3",
+                action: "attributes" as const,
+                publishedOn: []
+              }))
+            )
+            const paged: Array<ConnectionChange> = []
+            for (let page = yield* list(1); page.length > 0; page = yield* list(1, paged.at(-1))) paged.push(...page)
+            assert.deepStrictEqual(paged, all)
+          })
+        )
+      )
+
+      it.effect("a change counts as published on a store once a later or equal revision was", () =>
+        inWorld(({ accountId, agent, connectionId, product, write }) =>
+          Effect.gen(function* () {
+            const activity = yield* Activity
+            const publishing = yield* Publishing
+            const { store } = yield* Effect.orDie((yield* Stores).link({ domain: "demo.example", platform: "demo" }))
+            yield* Effect.orDie((yield* Drafts).addStoreVersion(product, store.id))
+            yield* write(agent, { title: "Agent" })
+            const asked = yield* Effect.orDie(publishing.ask(product, store.id))
+            assert(asked.outcome !== "nothing_to_publish")
+            yield* publishing.settle([asked.publicationId], () => Effect.void)
+            yield* write(agent, { title: "Agent 2" })
+            const changes = yield* activity.changes(accountId, connectionId, null, 10)
+            assert.deepStrictEqual(
+              changes.map(({ publishedOn }) => publishedOn),
+              [[], ["demo.example"]]
+            )
+          })
+        )
+      )
+    })
+  })
+}
