@@ -1,0 +1,179 @@
+import { assert, layer } from "@effect/vitest"
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import { Effect } from "effect"
+import { Publishing } from "../../src/testing/index.ts"
+import { aConnection, ample, baseUrlOf, connectorWith, message, messageIn, portOf, send } from "./Connector.ts"
+import { aShop } from "./Shop.ts"
+
+const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities"
+
+/** A call of publish_master_v1 by a client with these capabilities; `answers` are those of its user. */
+const publishWith = (token: string, capabilities: object) => (args: object, answers?: object) =>
+  Effect.gen(function* () {
+    const { body, headers } = message("modern", "tools/call", { name: "publish_master_v1", arguments: args })
+    const sent = JSON.parse(body)
+    sent.params._meta[capabilitiesKey] = capabilities
+    if (answers !== undefined) sent.params.inputResponses = answers
+    const answer = yield* send(yield* portOf, { token, headers, body: JSON.stringify(sent) })
+    assert.strictEqual(answer.status, 200, answer.text)
+    return messageIn(answer).result
+  })
+
+const forms = { elicitation: { form: {} } }
+const accepted = { publish: { action: "accept", content: {} } }
+
+layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("a publish", (it) => {
+  it.effect("asks the user of a client that shows forms, with the text of the dry run, and waits for the answer", () =>
+    Effect.gen(function* () {
+      const { call, mastersOf, store, token } = yield* aShop(1)
+      const [master] = yield* mastersOf
+      assert(master !== undefined)
+      const pending = Effect.map(
+        call("get_projection_v1", { master_id: master.master_id, channel_id: store.id }),
+        ({ structuredContent }) => structuredContent.last_publish_status
+      )
+      for (const capabilities of [forms, { elicitation: {} }]) {
+        const publish = publishWith(token, capabilities)
+        const asked = yield* publish(master)
+        assert.strictEqual(asked.resultType, "input_required")
+        assert.deepStrictEqual(asked.inputRequests.publish, {
+          method: "elicitation/create",
+          params: {
+            mode: "form",
+            message: `Publish this?\n${store.domain}: publish for the first time\n- title: "Collection 0"`,
+            requestedSchema: { type: "object", properties: {} }
+          }
+        })
+        assert.isUndefined(asked.structuredContent)
+        for (const action of ["decline", "cancel"]) {
+          const declined = yield* publish(master, { publish: { action } })
+          assert.isTrue(declined.isError)
+          assert.strictEqual(
+            declined.content[0].text,
+            "Not published: the user declined. Nothing was done; the draft is kept."
+          )
+        }
+      }
+      assert.strictEqual(yield* pending, "never_published")
+      const done = yield* publishWith(token, forms)(master, accepted)
+      assert.strictEqual(done.structuredContent.channels[0].outcome, "pending")
+      assert.notStrictEqual(yield* pending, "never_published")
+    })
+  )
+
+  it.effect("does not ask for a dry run, a refused call, or when there is nothing to publish", () =>
+    Effect.gen(function* () {
+      const { files, mastersOf, token } = yield* aShop(1)
+      const [master] = yield* mastersOf
+      assert(master !== undefined)
+      const publish = publishWith(token, forms)
+      const dry = yield* publish({ ...master, dry_run: true })
+      assert.strictEqual(dry.structuredContent.channels[0].outcome, "would_publish")
+      const stale = yield* publish({ ...master, draft_revision: master.draft_revision + 1 })
+      assert.match(stale.content[0].text, /^Conflict: draft_revision /)
+      const absent = yield* publish({ ...master, channel_ids: [files.id] })
+      assert.isTrue(absent.isError)
+      const unknown = yield* publish({ ...master, more: 1 })
+      assert.match(unknown.content[0].text, /^Invalid: more: is not known here/)
+    })
+  )
+
+  it.effect("is agreed to for the draft that was shown: a later draft is refused", () =>
+    Effect.gen(function* () {
+      const { call, mastersOf, token } = yield* aShop(1)
+      const [master] = yield* mastersOf
+      assert(master !== undefined)
+      const publish = publishWith(token, forms)
+      yield* publish(master)
+      yield* call("update_master_attributes_v1", { ...master, attributes: [{ key: "title", value: "Later" }] })
+      const refused = yield* publish(master, accepted)
+      assert.match(refused.content[0].text, /^Conflict: draft_revision /)
+    })
+  )
+
+  it.effect("of a connection that must be confirmed goes on after the user agreed, and not without asking", () =>
+    Effect.gen(function* () {
+      const { accountId, mastersOf } = yield* aShop(1)
+      const [master] = yield* mastersOf
+      assert(master !== undefined)
+      const { token } = yield* aConnection(accountId, "pim:publish", { confirmPublish: true })
+      const refused = yield* publishWith(token, {})(master)
+      assert.match(refused.content[0].text, /^Not published: the merchant wants to confirm each publish/)
+      // A client that shows only web pages cannot show the question.
+      assert.isTrue((yield* publishWith(token, { elicitation: { url: {} } })(master)).isError)
+      // An answer to a question that this client cannot show is no answer.
+      assert.isTrue((yield* publishWith(token, {})(master, accepted)).isError)
+      const dry = yield* publishWith(token, {})({ ...master, dry_run: true })
+      assert.strictEqual(dry.structuredContent.channels[0].outcome, "would_publish")
+      assert.strictEqual((yield* publishWith(token, forms)(master)).resultType, "input_required")
+      const done = yield* publishWith(token, forms)(master, accepted)
+      assert.strictEqual(done.structuredContent.channels[0].outcome, "pending")
+    })
+  )
+
+  it.effect("is confirmed once by the user of the SDK's own client", () =>
+    Effect.gen(function* () {
+      const { mastersOf, store, token } = yield* aShop(2)
+      const masters = yield* mastersOf
+      const client = new Client(
+        { name: "test", version: "1" },
+        { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: "2026-07-28" } } }
+      )
+      const questions: Array<string> = []
+      client.setRequestHandler("elicitation/create", ({ params }) => {
+        questions.push(params.message)
+        return { action: "accept", content: {} }
+      })
+      const url = new URL(`${yield* baseUrlOf}/mcp`)
+      yield* Effect.promise(() =>
+        client.connect(
+          new StreamableHTTPClientTransport(url, { requestInit: { headers: { Authorization: `Bearer ${token}` } } })
+        )
+      )
+      const { structuredContent } = yield* Effect.promise(() =>
+        client.callTool({ name: "publish_master_v1", arguments: { masters, channel_ids: [store.id] } })
+      )
+      yield* Effect.promise(() => client.close())
+      assert.strictEqual(questions.length, 1)
+      assert.include(questions[0], 'Collection 0: publish for the first time\n- title: "Collection 0"')
+      const { masters: rows } = structuredContent as { masters: ReadonlyArray<{ outcome: string }> }
+      assert.deepStrictEqual(
+        rows.map(({ outcome }) => outcome),
+        ["pending", "pending"]
+      )
+    })
+  )
+})
+
+layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("progress of a batch", (it) => {
+  for (const era of ["modern", "legacy"] as const)
+    it.scoped(`is told for each master before the result (${era})`, () =>
+      Effect.gen(function* () {
+        const { mastersOf, store, token } = yield* aShop(3)
+        const masters = yield* mastersOf
+        yield* Effect.forkScoped((yield* Publishing).work)
+        const { body, headers } = message(era, "tools/call", {
+          name: "publish_master_v1",
+          arguments: { masters, channel_ids: [store.id] }
+        })
+        const sent = JSON.parse(body)
+        sent.params._meta = { ...sent.params._meta, progressToken: "p1" }
+        const answer = yield* send(yield* portOf, { token, headers, body: JSON.stringify(sent) })
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.match(answer.headers["content-type"] ?? "", /^text\/event-stream/)
+        const events = [...answer.text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => JSON.parse(data))
+        const notes = events.slice(0, -1)
+        assert.deepStrictEqual(
+          notes.map(({ method, params }) => [method, params.progressToken, params.progress, params.total]),
+          [1, 2, 3].map((done) => ["notifications/progress", "p1", done, 3])
+        )
+        for (const { params } of notes) assert.match(params.message, /^Collection \d: published$/)
+        const { result } = events.at(-1)
+        assert.strictEqual(result.content[0].text, JSON.stringify(result.structuredContent))
+        assert.deepStrictEqual(
+          result.structuredContent.masters.map(({ outcome }: { outcome: string }) => outcome),
+          ["published", "published", "published"]
+        )
+      })
+    )
+})
