@@ -68,8 +68,8 @@ layer(MemoryServer)("the document", (it) => {
         yield* ask(target, { method, headers: { "x-long": "x".repeat(17_000) } })
         yield* ask(target, { method, headers: { expect: "200-ok" } })
         if (pattern.includes(":id")) yield* ask(target.replace(/[0-9a-f-]{36}/, "unknown"), { method, token: second })
-        if (path === "/api/v1/products")
-          yield* ask(`${target}?collection_id=${crypto.randomUUID()}`, { method, token: second })
+        if (["products", "variants", "collections", "media"].some((list) => path === `/api/v1/${list}`))
+          yield* ask(`${target}?store_id=${crypto.randomUUID()}`, { method, token: second })
         if (path.startsWith("/api/v1/data-health") && method === "GET")
           yield* ask(withParameter(target, `store_id=${crypto.randomUUID()}`), { method, token: second })
       }
@@ -121,6 +121,6 @@ describe("an answer that the document does not describe", () => {
     assertDocumented("GET", "/api/v1/ping?x=1", good)
     for (const [what, answer] of Object.entries(wrong))
       assert.throws(() => assertDocumented("GET", "/api/v1/ping", answer), undefined, undefined, what)
-    assert.throws(() => assertDocumented("GET", "/api/v1/media", { ...good, status: 404 }))
+    assert.throws(() => assertDocumented("GET", "/api/v1/stores", { ...good, status: 404 }))
   })
 })

@@ -15,8 +15,8 @@ const megabyte = "x".repeat(1_000_000)
 
 const typesOf = ({ type }: JsonSchema): ReadonlyArray<unknown> => (Array.isArray(type) ? type : [type])
 
-/** Values of every JSON type that a schema does not allow. */
-const wrongFor = (schema: JsonSchema): ReadonlyArray<unknown> => {
+/** Values of every JSON type that a schema does not allow. Null in place of an optional member means that it is absent. */
+const wrongFor = (schema: JsonSchema, isRequired: boolean): ReadonlyArray<unknown> => {
   const types = typesOf(schema)
   const samples: ReadonlyArray<readonly [string, unknown]> = [
     ["string", "text"],
@@ -30,6 +30,7 @@ const wrongFor = (schema: JsonSchema): ReadonlyArray<unknown> => {
   return samples.flatMap(([type, value]) => {
     // An empty list where one is allowed is no wrong type.
     if (types.includes(type) || (type === "integer" && types.includes("number"))) return []
+    if (value === null && !isRequired) return []
     return [value]
   })
 }
@@ -64,7 +65,7 @@ const casesOf = (
   { what: "a name that is no text", args: { ...good, [`a${lone}${nul}`]: 1 }, names: "known" },
   ...Object.entries(schema.properties).flatMap(
     ([name, property]): ReadonlyArray<Case> => [
-      ...wrongFor(property).map((value) => ({
+      ...wrongFor(property, schema.required.includes(name)).map((value) => ({
         what: JSON.stringify(value),
         args: { ...good, [name]: value },
         names: name
@@ -101,7 +102,7 @@ const casesOfItems = (name: string, items: unknown, good: Args): ReadonlyArray<C
     { what: "unknown in an item", args: withItem({ ...first, unheard_of: 1 }), names: `${name}[0].unheard_of` },
     { what: "a name of 1 MB in an item", args: withItem({ ...first, [megabyte]: 1 }), names: `${name}[0].xxx` },
     ...Object.entries(properties).flatMap(([member, inner]) =>
-      [...wrongFor(inner), ...badTexts].map((value) => ({
+      [...wrongFor(inner, required.includes(member)), ...badTexts].map((value) => ({
         what: `bad ${member}`,
         args: withItem({ ...first, [member]: value }),
         names: `${name}[0].${member}`

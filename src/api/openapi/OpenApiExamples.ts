@@ -240,6 +240,7 @@ const bodies = {
         entity_type: "product",
         title: "Linen shirt",
         store_id: storeId,
+        store_domain: storeDomain,
         fields: ["title"],
         values: [{ field: "title", value: "Leinenhemd" }]
       }
