@@ -98,7 +98,7 @@ export const makeConsents = Effect.gen(function* () {
 
   /** The limits that the merchant chose. A store that is not linked is refused: left out, it could mean all stores. */
   const boundsOf = Effect.fnUntraced(function* (accountId: AccountId, allowed: Decision["allowed"]) {
-    const given = Option.match(allowed, { onNone: () => [], onSome: ({ stores }) => stores })
+    const given = Option.match(allowed, { onNone: (): ReadonlyArray<string> => [], onSome: ({ stores }) => stores })
     const confirmPublish = Option.exists(allowed, (each) => each.confirmPublish)
     if (given.length === 0) return { stores: null, confirmPublish }
     const stores = (yield* linked.list(accountId)).map(({ id }) => id).filter((id) => given.includes(id))

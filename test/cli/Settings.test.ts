@@ -48,6 +48,7 @@ describe("settings", () => {
         startPatience: Duration.seconds(60),
         lookUpPatience: Duration.seconds(60),
         registrationsPerHour: 100,
+        clientMetadataHosts: [],
         signInFailuresPerAddress: 50,
         trustedProxies: 0
       })

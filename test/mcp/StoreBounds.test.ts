@@ -3,7 +3,10 @@ import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { pageOf, paths } from "../../src/console/Paths.ts"
+import { Drops } from "../../src/drops/Drops.ts"
 import { tools } from "../../src/mcp/Calls.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
+import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import {
   aConnection,
   ample,
@@ -245,6 +248,50 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.strictEqual(texts[0], texts[1], name)
       }
     })
+  )
+
+  it.effect(
+    "a drop or a market that other stores alone have is absent; of a shared drop, the other store's changes are",
+    () =>
+      Effect.gen(function* () {
+        const { foreignStore, limited, samples } = yield* bounded
+        const { create } = yield* Drops
+        const change = (store: string) => ({
+          entity_id: EntityId.make(samples.product),
+          store_id: StoreId.make(store),
+          field: "handle",
+          value: `on-${store}`
+        })
+        const dropOf = (year: number, ...stores: ReadonlyArray<string>) =>
+          create({
+            name: "Of stores",
+            starts_at: `${year}-01-01T00:00:00Z`,
+            ends_at: `${year}-01-02T00:00:00Z`,
+            timezone: "Europe/Berlin",
+            changes: stores.map(change)
+          }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId: samples.accountId }), Effect.orDie)
+        const elsewhere = yield* dropOf(2098, foreignStore.id)
+        const shared = yield* dropOf(2097, foreignStore.id, samples.channel)
+        const listed = yield* callWith(limited)("list_drops_v1")
+        assert.notInclude(JSON.stringify(listed), elsewhere.id)
+        const { structuredContent } = yield* callWith(limited)("get_drop_v1", { drop_id: shared.id })
+        assert.deepStrictEqual(
+          structuredContent.changes.map(({ channel_id }: { channel_id: string }) => channel_id),
+          [samples.channel]
+        )
+        for (const [name, argument, id] of [
+          ["get_drop_v1", "drop_id", elsewhere.id],
+          ["get_market_v1", "market_id", String(samples.argsOf("get_market_v1", 1).market_id)]
+        ] as const) {
+          const texts = yield* Effect.forEach([id, randomUUID()], (each) =>
+            Effect.map(callWith(limited)(name, { [argument]: each }), ({ content, isError }) => {
+              assert.isTrue(isError, name)
+              return JSON.stringify(content).replaceAll(each, "ID")
+            })
+          )
+          assert.strictEqual(texts[0], texts[1], name)
+        }
+      })
   )
 
   it.effect("publishing and reconciling without a channel means its own stores", () =>
