@@ -163,6 +163,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           ? budget.takeMessage(spender)
           : budget.take(spender)
         const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
+        if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         const id = message._tag === "Left" ? null : idOf(message.right)
         const passage = passageOf(request)
         extendTime(passage, tool?.bound ?? "usual")
@@ -177,7 +178,6 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           return { response: refused("RateLimited", words, id, requestId, wait), standing }
         }
         if (message._tag === "Left") return { response: message.left, standing }
-        if (name !== undefined) yield* activity.countCall({ accountId, connectionId })
         if (tool !== undefined && !covers(tier, tool.tool.tier)) {
           const needed = tool.tool.tier
           const words = tooLow(tool.listed.name, needed, tier)
