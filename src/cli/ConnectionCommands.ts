@@ -87,7 +87,7 @@ const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
   already_back: "has its earlier value already",
   not_on_store: "the entity is no longer on the store, or the store is not linked",
   misfit: "the earlier value no longer fits the rules of the field",
-  no_earlier_value: "the history does not have the earlier state"
+  not_a_value: "an undo takes back values only"
 }
 
 const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))

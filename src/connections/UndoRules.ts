@@ -42,9 +42,9 @@ export type WrittenField = typeof WrittenField.Type
 /**
  * Why a field is left alone. `edited_since`: somebody else changed it after the connection. `already_back`: it has its earlier
  * value. `not_on_store`: the entity is no longer on the store, or the store is not linked. `misfit`: the earlier value no longer
- * fits the rule of its key. `no_earlier_value`: the change is not one of values, so history does not have the earlier state.
+ * fits the rule of its key. `not_a_value`: an addition to a store, or a change of media, members or the order of variants.
  */
-export const LeftReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "no_earlier_value")
+export const LeftReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "not_a_value")
 export type LeftReason = typeof LeftReason.Type
 
 /** What an undo does to a field. `left` null: it goes back from `now` to `before`. */
@@ -57,7 +57,7 @@ export type FieldUndo = typeof FieldUndo.Type
 const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): LeftReason | null => {
   const { action, before, isThere, key, kind, laterActor, laterUndoOf, now } = field
   if (!isThere) return "not_on_store"
-  if (action !== "attributes") return "no_earlier_value"
+  if (action !== "attributes") return "not_a_value"
   if (laterActor !== null) return laterUndoOf === id ? "already_back" : "edited_since"
   if (now === before) return "already_back"
   const layers = now === null ? [] : [{ [key]: { value: now, type: "" } }]

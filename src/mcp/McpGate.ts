@@ -197,6 +197,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           ? budget.takeMessage(spender)
           : budget.take(spender, units)
         const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
+        if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         const id = message._tag === "Left" ? null : idOf(message.right)
         const passage = passageOf(request)
         extendTime(passage, tool?.bound ?? "usual")
@@ -211,7 +212,6 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           return { response: refused("RateLimited", words, id, requestId, wait), standing }
         }
         if (message._tag === "Left") return { response: message.left, standing }
-        if (name !== undefined) yield* activity.countCall({ accountId, connectionId })
         const tooLow =
           tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier }, message.right, request)
         if (tooLow?._tag === "Status") {

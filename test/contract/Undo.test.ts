@@ -246,7 +246,7 @@ for (const engine of serviceEngines) {
               yield* Effect.orDie((yield* Stores).link({ domain: there.domain }))
               const again = (yield* review(over)).fields.filter(({ storeId }) => storeId === there.id)
               assert.deepStrictEqual(again.map(short), [
-                "b.example added_to_store: null -> (no_earlier_value)",
+                "b.example added_to_store: null -> (not_a_value)",
                 "b.example title: Agent -> null"
               ])
               assert.deepStrictEqual((yield* run(over)).fields, 2)

@@ -11,7 +11,9 @@ export const largeCatalog = {
   product: (n: number) => EntityId.make(idOf("a", n)),
   variant: (n: number) => EntityId.make(idOf("b", n)),
   collection: (n: number) => EntityId.make(idOf("c", n)),
-  media: (n: number) => EntityId.make(idOf("d", n))
+  media: (n: number) => EntityId.make(idOf("d", n)),
+  /** The connections that changed the products, 20 of them from 1 on. */
+  agent: (n: number) => ConnectionId.make(idOf("f", n))
 }
 
 /** Somebody who signed in to one of the small accounts and connected a client, by number, from 1 to 12,000. */
@@ -58,6 +60,7 @@ const accessStatements: ReadonlyArray<string> = [
   `INSERT INTO oauth_code (account_id, hash, user_id, client_id, redirect_uri, tier, code_challenge, resource, expires_at)
    SELECT ACCOUNT, sha256(('code' || n)::bytea), ID, ID, 'https://agent.example/cb', 'pim:read', 'x',
           'https://pim.example/mcp', now() + interval '1 day' FROM N`,
+  `INSERT INTO connection_activity (account_id, connection_id, day, calls) SELECT ACCOUNT, ID, now()::date - n % 60, n FROM N`,
   `INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, expires_at)
    SELECT ACCOUNT, sha256((k || n)::bytea), ID, k, 'pim:read', now() + interval '1 day'
    FROM N, unnest('{access,refresh}'::text[]) k`
@@ -174,6 +177,13 @@ const statements = (products: number): ReadonlyArray<string> => {
     ...[versions("a", storeIds, products), versions("b", firstStore, products)],
     `INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
      SELECT ${account}, ${id("a", "n")}, ${id("d", `1 + n % ${media}`)}, 0, ${storeIds} FROM generate_series(1, ${products}) n`,
+    `INSERT INTO entity_history (account_id, entity_id, draft_revision, action, changes, actor_kind, actor_id, at)
+     SELECT ${account}, ${id("a", "n")}, 1, 'created', '[]'::jsonb, 'cli', NULL::uuid, now() - interval '90 days'
+     FROM generate_series(1, ${products}) n
+     UNION ALL
+     SELECT ${account}, ${id("a", "n")}, 2 + r, 'attributes', '[{"key": "vendor", "old": null, "new": "Fjell"}]'::jsonb, 'connection',
+            ${id("f", "1 + n % 20")}, now() - (n % 79) * interval '1 day'
+     FROM generate_series(1, ${products}) n, generate_series(0, 1) r`,
     `INSERT INTO collection_member (account_id, collection_id, product_id, position)
      SELECT ${account}, ${id("c", "1 + n / 1000")}, ${id("a", "n")}, n % 1000 FROM generate_series(1, ${products}) n
      UNION ALL

@@ -12,8 +12,10 @@ import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
 import { terms } from "../../src/catalog/SearchText.ts"
+import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { ConnectionsRepo } from "../../src/connections/ConnectionsRepo.ts"
 import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
+import { UndoRepo } from "../../src/connections/UndoRepo.ts"
 import { defaultDeadlines } from "../../src/database/Deadlines.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
@@ -199,7 +201,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* stores.isLinkedElsewhere(accountId, "tern.myshopify.com")
   })
 
-const { accountId, collection, media, product, stores, variant } = largeCatalog
+const { accountId, agent, collection, media, product, stores, variant } = largeCatalog
 const nowhere = StoreId.make(nilUuid)
 const [firstStore = nowhere, secondStore = nowhere] = stores
 const large: Sample = {
@@ -319,6 +321,28 @@ const access = (round: number) =>
     assert.isTrue(yield* connections.end(accountId, connectionId, "disconnected"))
     yield* connections.withdrawCodes(accountId)
     assert.isAtLeast(yield* connections.endAll(accountId, "disconnected"), 59)
+  })
+
+/** What one of twenty agents did in the large account, which has most changes of products from them. */
+const agents = (round: number) =>
+  Effect.gen(function* () {
+    const activity = yield* ActivityRepo
+    const undo = yield* UndoRepo
+    const id = agent(1 + round)
+    const now = yield* undo.now
+    const days = yield* activity.days(accountId, id, 30)
+    assert.isAtLeast(days.length, 5)
+    const [newest] = yield* activity.changes(accountId, id, null, 1)
+    assert(newest !== undefined)
+    assert.lengthOf(yield* activity.changes(accountId, id, newest, 25), 25)
+    yield* activity.addCalls([{ accountId, connectionId: id, calls: 1 }])
+    assert.strictEqual(yield* activity.forget, 0)
+    for (const hours of [1, 24 * 7, 24 * 100]) {
+      const window = { since: plusMicros(now, -hours * 3_600_000_000), until: now }
+      const ids = yield* undo.written(accountId, id, window, product(1), 50)
+      yield* undo.countWritten(accountId, id, window, product(1))
+      assert.strictEqual((yield* undo.fields(accountId, id, window, ids)).length, ids.length)
+    }
   })
 
 const draft = (round: number) =>
@@ -639,6 +663,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
           const tables = yield* largeTables
           assert.hasAllKeys(Object.fromEntries(tables), [
             "health_issue",
+            ...["connection_activity", "entity_history"],
             ...["api_key", "collection_member", "entity", "entity_media", "import_item", "store_version"],
             ...["metaobject_entry", "mirror_item", "translatable_field", "translation"],
             ...["app_user", "attempt", "oauth_client", "oauth_code", "oauth_grant", "oauth_request", "oauth_token"],
@@ -653,6 +678,7 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
             yield* read(large, isFirst)
             yield* keys(round)
             yield* access(round)
+            yield* agents(round)
             yield* draft(round)
             yield* importing(round)
             yield* dropping(round)

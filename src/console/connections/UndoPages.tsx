@@ -49,7 +49,7 @@ const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
   already_back: "It has its earlier value already.",
   not_on_store: "The entity is no longer on the store, or the store is not linked.",
   misfit: "Stays: the earlier value no longer fits the rules of the field.",
-  no_earlier_value: "Stays: the history does not have the earlier state. Change it by hand."
+  not_a_value: "Stays: an undo takes back values only."
 }
 
 const reasonFor = ({ laterActor, left }: FieldUndo): string | undefined => {
