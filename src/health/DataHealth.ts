@@ -1,4 +1,4 @@
-import { Context, Effect, Either, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { DivergenceRules } from "../drafts/Divergence.ts"
@@ -11,8 +11,7 @@ import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { builtInKeyRules } from "../model/KeyRules.ts"
-import type { Store } from "../model/Store.ts"
-import { attributeKeyOf, platformNames, platformNamesOf } from "../platform/Translation.ts"
+import { attributeKeyOf } from "../platform/Translation.ts"
 import { makeSharedRuns } from "../runtime/SharedRuns.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import {
@@ -31,6 +30,7 @@ import {
   type StructureRules
 } from "./Health.ts"
 import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
+import { checkLocale, fieldsOf } from "./IssueFilters.ts"
 
 /** Concurrent scans in this process. Each keeps a connection for its whole time. */
 const maxScans = 2
@@ -144,24 +144,6 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
         return accountId
       })
 
-      /** The languages of the account: those of its linked stores, and those of the last scan's issues. */
-      const localesOf = Effect.fnUntraced(function* (accountId: AccountId, linked: ReadonlyArray<Store>) {
-        const snapshot = (yield* repo.snapshots(accountId, null)).get("translations")
-        const scanned = snapshot === undefined ? [] : Option.getOrElse(decodeLocales(snapshot), () => [])
-        return [...new Set([...linked.flatMap(({ locales }) => locales), ...scanned])].sort()
-      })
-
-      const checkLocale = Effect.fnUntraced(function* (
-        accountId: AccountId,
-        linked: ReadonlyArray<Store>,
-        { locale, section }: IssuesQuery
-      ) {
-        if (locale === undefined || dimensionOf(section) !== "translations") return
-        if (linked.some(({ locales }) => locales.includes(locale))) return
-        const locales = yield* localesOf(accountId, linked)
-        if (!locales.includes(locale)) return yield* ValidationFailed.at("locale", unknownLocale(locales))
-      })
-
       const writeRules = (accountId: AccountId, rules: HealthRules) =>
         repo.keepRules(accountId, rules).pipe(Effect.zipRight(drafts.raise(accountId)), Effect.as(rules))
 
@@ -194,7 +176,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           const { accountId } = yield* CurrentActor
           const linked = yield* stores.list(accountId)
           const fields = yield* fieldsOf(section, field)
-          yield* checkLocale(accountId, linked, query)
+          yield* checkLocale(repo, accountId, linked, query)
           if (store_id !== undefined && !linked.some(({ id }) => id === store_id)) return yield* new NotFound()
           const filter = { section, storeId: store_id ?? null, locale: locale ?? null, fields }
           const found = yield* repo.issues(accountId, { ...filter, page, pageSize: page_size })
@@ -232,42 +214,6 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       }
     })
   )
-}
-
-const decodeLocales = (snapshot: string) =>
-  Option.map(
-    Schema.decodeOption(
-      Schema.parseJson(
-        Schema.Struct({
-          result: Schema.Struct({ by_locale: Schema.Array(Schema.Struct({ locale: Schema.String })) })
-        })
-      )
-    )(snapshot),
-    ({ result }) => result.by_locale.map(({ locale }) => locale)
-  )
-
-const unknownLocale = (locales: ReadonlyArray<string>) =>
-  locales.length === 0
-    ? "is a language of no store: the account has no linked store"
-    : `must be one of ${locales.join(", ")}: the languages of the account's stores`
-
-const relationships = ["variant_ids", "media_ids", "members"]
-
-/** The attributes of all kinds that have a definition of their own here, each once. */
-const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
-
-/** The names that a field has in the rows of a section; undefined: no field is asked for. */
-const fieldsOf = (
-  section: HealthSection,
-  field: string | undefined
-): Either.Either<ReadonlyArray<string> | undefined, ValidationFailed> => {
-  if (field === undefined) return Either.right(undefined)
-  if (section === "media-unused") return Either.left(ValidationFailed.at("field", `rows of ${section} have no fields`))
-  const names = dimensionOf(section) === "translations" ? platformNamesOf(field) : []
-  const known = [...builtInKeys, ...relationships, ...(dimensionOf(section) === "translations" ? platformNames : [])]
-  return known.includes(field) || isMetafieldKey(field)
-    ? Either.right([field, ...names])
-    : Either.left(ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${known.join(", ")}`))
 }
 
 const issuePage = (

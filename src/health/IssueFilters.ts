@@ -1,0 +1,69 @@
+import { type Context, Effect, Either, Option, Schema } from "effect"
+import { builtInFields, EntityKind } from "../model/Attribute.ts"
+import { isMetafieldKey } from "../model/Definition.ts"
+import { ValidationFailed } from "../model/Errors.ts"
+import type { AccountId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
+import { platformNames, platformNamesOf } from "../platform/Translation.ts"
+import { dimensionOf, type HealthSection } from "./Health.ts"
+import type { HealthRepo } from "./HealthRepo.ts"
+
+/** The languages with an issue, from the JSON text of a translations snapshot. */
+const decodeLocales = (snapshot: string) =>
+  Option.map(
+    Schema.decodeOption(
+      Schema.parseJson(
+        Schema.Struct({
+          result: Schema.Struct({ by_locale: Schema.Array(Schema.Struct({ locale: Schema.String })) })
+        })
+      )
+    )(snapshot),
+    ({ result }) => result.by_locale.map(({ locale }) => locale)
+  )
+
+const unknownLocale = (locales: ReadonlyArray<string>) =>
+  locales.length === 0
+    ? "is a language of no store: the account has no linked store"
+    : `must be one of ${locales.join(", ")}: the languages of the account's stores`
+
+const relationships = ["variant_ids", "media_ids", "members"]
+
+/** The built-in attributes of all kinds, each once. */
+const builtInKeys = [...new Set(EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind])))]
+
+/**
+ * The names that a field has in the rows of a section; undefined: no field is requested. ValidationFailed: no row of the section
+ * can have the field.
+ */
+export const fieldsOf = (
+  section: HealthSection,
+  field: string | undefined
+): Either.Either<ReadonlyArray<string> | undefined, ValidationFailed> => {
+  if (field === undefined) return Either.right(undefined)
+  if (section === "media-unused") return Either.left(ValidationFailed.at("field", `rows of ${section} have no fields`))
+  const isTranslated = dimensionOf(section) === "translations"
+  const names = isTranslated ? platformNamesOf(field) : []
+  const known = [...builtInKeys, ...relationships, ...(isTranslated ? platformNames : [])]
+  return known.includes(field) || isMetafieldKey(field)
+    ? Either.right([field, ...names])
+    : Either.left(ValidationFailed.at("field", `must be a metafield's namespace.key or one of ${known.join(", ")}`))
+}
+
+/**
+ * ValidationFailed: no linked store of the account has this language, and no issue of the last scan. Sections without languages
+ * ignore it.
+ */
+export const checkLocale = (
+  repo: Context.Tag.Service<HealthRepo>,
+  accountId: AccountId,
+  linked: ReadonlyArray<Store>,
+  { locale, section }: { readonly locale?: string | undefined; readonly section: HealthSection }
+): Effect.Effect<void, ValidationFailed> =>
+  Effect.gen(function* () {
+    if (locale === undefined || dimensionOf(section) !== "translations") return
+    if (linked.some(({ locales }) => locales.includes(locale))) return
+    const snapshot = (yield* repo.snapshots(accountId, null)).get("translations")
+    const scanned = snapshot === undefined ? [] : Option.getOrElse(decodeLocales(snapshot), () => [])
+    const locales = [...new Set([...linked.flatMap(({ locales }) => locales), ...scanned])].sort()
+    if (!locales.includes(locale)) return yield* ValidationFailed.at("locale", unknownLocale(locales))
+  })
