@@ -1,4 +1,5 @@
 import type { HealthSection } from "../health/Health.ts"
+import { importPath, storesPath, withId } from "../http/PagePaths.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { stylesheetPath } from "./Style.ts"
 
@@ -15,11 +16,11 @@ export const paths = {
   signIn: "/sign-in",
   signOut: "/sign-out",
   setPassword: "/set-password",
-  stores: "/stores",
+  stores: storesPath,
   refreshStore: "/stores/refresh",
   publishStore: "/stores/publish",
   imports: "/imports",
-  import: "/import",
+  import: importPath,
   decideConflicts: "/import/decide",
   decideAllConflicts: "/import/decide-all",
   acceptImport: "/import/accept",
@@ -47,8 +48,7 @@ export const sections: ReadonlyArray<{ readonly name: string; readonly path: str
 ]
 
 /** The page of one record. */
-export const pageOf = (path: typeof paths.import | typeof paths.entity, id: string): string =>
-  `${path}?${new URLSearchParams({ id })}`
+export const pageOf = (path: typeof paths.import | typeof paths.entity, id: string): string => withId(path, id)
 
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`

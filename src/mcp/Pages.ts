@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { pageOf, paths } from "../console/Paths.ts"
 import type { HistoryActor } from "../drafts/History.ts"
+import { importPath, storesPath, withId } from "../http/PagePaths.ts"
 import { holderOf, type ImportRun } from "../imports/Import.ts"
 import { Imports } from "../imports/Imports.ts"
 import { shown } from "./Vocabulary.ts"
@@ -10,13 +10,13 @@ export interface Pages {
   readonly stores: string
 }
 
-export const pagesOf = (baseUrl: string): Pages => ({ stores: `${baseUrl}${paths.stores}` })
+export const pagesOf = (baseUrl: string): Pages => ({ stores: `${baseUrl}${storesPath}` })
 
 const nameOf = ({ kind, name }: HistoryActor) => (kind === "cli" ? "The command line" : shown(name ?? `A ${kind}`, 200))
 
 const lockOf = (baseUrl: string, { actor, createdAt, id, phase, source, storeDomain }: ImportRun) => {
   const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${storeDomain}`
-  const page = `${baseUrl}${pageOf(paths.import, id)}`
+  const page = `${baseUrl}${withId(importPath, id)}`
   return phase === "applying"
     ? `${what}, begun at ${createdAt}, is being applied: it ends without a person; its state is on ${page}`
     : `${nameOf(actor)} began ${what} at ${createdAt}, and drafts wait until a person accepts or discards it on ${page}`
