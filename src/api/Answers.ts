@@ -11,6 +11,12 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import * as Markets from "../platform/Market.ts"
 import * as Translation from "../platform/Translation.ts"
+import {
+  PublishAnswer as PublishAnswerRecord,
+  PublishedEntity,
+  PublishedToStore,
+  SomeEntities
+} from "../publishing/PublishAnswer.ts"
 import { optional } from "./Params.ts"
 import { inConnector, membersInConnector } from "./Tool.ts"
 
@@ -211,63 +217,27 @@ export const ReconcileResult = Remediation.ReconcileResult.pipe(
   membersInConnector({ ...result, patched_store_ids: { omit: true } })
 )
 
-const someMasters = optional(
-  Schema.Struct({
-    count: Schema.Int,
-    /** The first of them. */
-    entity_ids: Schema.Array(EntityId).pipe(inConnector("master_ids"))
-  })
-)
+const someMasters = optional(SomeEntities.pipe(membersInConnector({ entity_ids: "master_ids" })))
 
-const publishOutcome = {
-  outcome: Schema.Literal(
-    "pending",
-    "published",
-    "failed",
-    "nothing_to_publish",
-    "would_publish",
-    "refused",
-    "conflict",
-    "not_found",
-    "not_on_channel"
-  ),
-  message: optional(Schema.String),
-  /** Of a dry run. `live` null: the store never had the entity. */
-  changes: optional(
-    Schema.Array(Schema.Struct({ key: Schema.String, live: Schema.NullOr(Schema.String), new: Schema.String }))
-  ),
-  /** Of a dry run: what is published together with the entity. */
-  included: someMasters
-}
-
-/** The result of publishing one entity to its stores, or of several to one store. */
+/** The result of publish_master_v1. */
 export const PublishAnswer = Schema.Struct({
-  entity_id: optional(EntityId),
-  draft_revision: optional(Schema.Int),
-  message: optional(Schema.String),
+  ...PublishAnswerRecord.fields,
   stores: optional(
     Schema.Array(
-      Schema.Struct({
-        store_id: StoreId.pipe(inConnector("channel_id")),
-        store_domain: Schema.String,
-        ...publishOutcome
-      })
+      Schema.Struct({ ...PublishedToStore.fields, included: someMasters }).pipe(
+        membersInConnector({ store_id: "channel_id" })
+      )
     )
   ),
   masters: optional(
     Schema.Array(
-      Schema.Struct({
-        entity_id: EntityId.pipe(inConnector("master_id")),
-        title: optional(Schema.String),
-        draft_revision: optional(Schema.Int),
-        ...publishOutcome
-      })
+      Schema.Struct({ ...PublishedEntity.fields, included: someMasters }).pipe(
+        membersInConnector({ entity_id: "master_id" })
+      )
     )
   ),
-  /** Related entities whose drafts for these stores stay unpublished. */
   waiting: someMasters
 }).pipe(membersInConnector({ entity_id: "master_id", stores: "channels" }))
-export type PublishAnswer = typeof PublishAnswer.Type
 
 const DropChange = Drops.DropChange.pipe(
   membersInConnector({ entity_id: "master_id", entity_type: "master_type", store_id: "channel_id" })

@@ -78,7 +78,7 @@ const PublishArgument = Schema.Struct({
   master_id: optional(MasterId),
   draft_revision: optional(draftRevision),
   masters: optional(
-    Schema.Array(Schema.Struct({ master_id: MasterId, draft_revision: draftRevision }))
+    Schema.Array(Schema.Struct({ master_id: MasterId, draft_revision: Schema.Int }))
       .pipe(Schema.minItems(1), Schema.maxItems(maxPublished))
       .annotations({
         description: "Several masters of one channel, instead of master_id and draft_revision. Each costs one request."

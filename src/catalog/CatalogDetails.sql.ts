@@ -7,13 +7,13 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { ProjectionsRecord, VersionsRecord } from "./CatalogRows.ts"
+import { VersionsRecord } from "./CatalogRows.ts"
 import { StorePublishState } from "./Entity.ts"
 
 /** Reads of one entity. */
 export const makeCatalogDetails = (
   sql: SqlClient
-): Pick<Context.Tag.Service<CatalogRepo>, "find" | "onStore" | "projections" | "versions"> => {
+): Pick<Context.Tag.Service<CatalogRepo>, "find" | "onStore" | "versions"> => {
   const findEntity = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: Schema.String, kind: EntityKind, id: EntityId }),
     Result: Schema.Struct({
@@ -76,15 +76,13 @@ export const makeCatalogDetails = (
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
   })
 
-  const Versions = Schema.Struct({
-    accountId: Schema.String,
-    kind: EntityKind,
-    id: EntityId,
-    storeId: Schema.NullOr(StoreId)
-  })
-
   const findVersions = SqlSchema.findOne({
-    Request: Versions,
+    Request: Schema.Struct({
+      accountId: Schema.String,
+      kind: EntityKind,
+      id: EntityId,
+      storeId: Schema.NullOr(StoreId)
+    }),
     Result: VersionsRecord,
     execute: ({ accountId, id, kind, storeId }) => sql`
       SELECT e.attributes,
@@ -92,42 +90,6 @@ export const makeCatalogDetails = (
                SELECT coalesce(json_agg(json_build_object(
                  'storeId', s.id, 'storeDomain', s.domain, 'overrides', v.overrides,
                  'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status
-               ) ORDER BY s.domain COLLATE "C", s.id), '[]')
-               FROM store_version v
-               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
-               WHERE v.account_id = e.account_id AND v.entity_id = e.id
-                 AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
-             ) AS versions
-      FROM entity e
-      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
-  })
-
-  const findProjections = SqlSchema.findOne({
-    Request: Versions,
-    Result: ProjectionsRecord,
-    execute: ({ accountId, id, kind, storeId }) => sql`
-      SELECT e.attributes,
-             ARRAY(
-               SELECT m.product_id FROM collection_member m
-               WHERE m.account_id = e.account_id AND m.collection_id = e.id
-               ORDER BY m.position, m.product_id
-             ) AS members,
-             (
-               SELECT coalesce(json_agg(json_build_object(
-                 'storeId', s.id, 'storeDomain', s.domain, 'overrides', v.overrides,
-                 'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status,
-                 'accepted', v.accepted, 'publishedAt', rfc3339(v.published_at),
-                 'lastPublishError', v.last_publish_error,
-                 'media', ARRAY(
-                   SELECT g.media_id FROM entity_media g
-                   WHERE g.account_id = v.account_id AND g.entity_id = v.entity_id AND v.store_id = ANY(g.store_ids)
-                   ORDER BY g.position, g.media_id
-                 ),
-                 'variants', ARRAY(
-                   SELECT c.id FROM entity c
-                   WHERE c.account_id = v.account_id AND c.parent_id = v.entity_id AND v.store_id = ANY(c.store_ids)
-                   ORDER BY c.position, c.id
-                 )
                ) ORDER BY s.domain COLLATE "C", s.id), '[]')
                FROM store_version v
                JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
@@ -152,8 +114,6 @@ export const makeCatalogDetails = (
   return {
     find: (accountId, kind, id) => orDie(findEntity({ accountId, kind, id })),
     versions: (accountId, kind, id, storeId) => orDie(findVersions({ accountId, kind, id, storeId: storeId ?? null })),
-    projections: (accountId, kind, id, storeId) =>
-      orDie(findProjections({ accountId, kind, id, storeId: storeId ?? null })),
     onStore: (accountId, kind, id, storeId) => orDie(findOnStore({ accountId, kind, id, storeId }))
   }
 }

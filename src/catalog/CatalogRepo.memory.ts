@@ -1,10 +1,10 @@
 import { Effect, Layer, Option, Ref } from "effect"
 import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
-import type { AccountId, EntityId } from "../model/Ids.ts"
+import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
-import { joinLists, type ListFilters, type RelatedList, type RowPage } from "./CatalogRows.ts"
+import { joinLists, type ListFilters, type ProjectionsRecord, type RelatedList, type RowPage } from "./CatalogRows.ts"
 import type { MemoryEntity } from "./CatalogState.memory.ts"
 import { type EntityRecord, type EntityRow, mediaTypeOf } from "./Entity.ts"
 import { matches } from "./SearchText.ts"
@@ -119,29 +119,7 @@ export const layerCatalogRepoMemory = Layer.effect(
       projections: (accountId, kind, id, storeId) =>
         Effect.map(
           entity(accountId, kind, id),
-          Option.map(({ account, found: { aggregate } }) => ({
-            attributes: aggregate.attributes,
-            members: aggregate.members,
-            versions: aggregate.versions.flatMap((version) => {
-              const linked = account.stores.get(version.storeId)
-              return linked === undefined || (storeId !== undefined && version.storeId !== storeId)
-                ? []
-                : [
-                    {
-                      ...version,
-                      storeDomain: linked.domain,
-                      media: aggregate.gallery
-                        .filter(({ storeIds }) => storeIds.includes(version.storeId))
-                        .map(({ mediaId }) => mediaId),
-                      variants: [...account.entities.values()]
-                        .map((other) => other.aggregate)
-                        .filter(({ parentId, storeIds }) => parentId === id && storeIds.includes(version.storeId))
-                        .sort(byPosition)
-                        .map((variant) => variant.id)
-                    }
-                  ]
-            })
-          }))
+          Option.map(({ account, found: { aggregate } }) => toProjections(account, aggregate, storeId))
         ),
       onStore: (accountId, kind, id, storeId) =>
         Effect.map(entity(accountId, kind, id), (entry) =>
@@ -172,6 +150,33 @@ const isInState = (
     (isPending === undefined || state.pendingPublish === isPending)
   )
 }
+
+const toProjections = (
+  account: MemoryAccount,
+  aggregate: MemoryEntity["aggregate"],
+  storeId: StoreId | undefined
+): ProjectionsRecord => ({
+  attributes: aggregate.attributes,
+  members: aggregate.members,
+  versions: aggregate.versions.flatMap((version) => {
+    const linked = account.stores.get(version.storeId)
+    const isOn = ({ storeIds }: { readonly storeIds: ReadonlyArray<StoreId> }) => storeIds.includes(version.storeId)
+    return linked === undefined || (storeId !== undefined && version.storeId !== storeId)
+      ? []
+      : [
+          {
+            ...version,
+            storeDomain: linked.domain,
+            media: aggregate.gallery.filter(isOn).map(({ mediaId }) => mediaId),
+            variants: [...account.entities.values()]
+              .map((other) => other.aggregate)
+              .filter((other) => other.parentId === aggregate.id && isOn(other))
+              .sort(byPosition)
+              .map((variant) => variant.id)
+          }
+        ]
+  })
+})
 
 const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
   variant: "variants",

@@ -7,6 +7,7 @@ import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { makeCatalogDetails } from "./CatalogDetails.sql.ts"
 import { makeCatalogLists } from "./CatalogLists.sql.ts"
 import { makeCatalogLookUps } from "./CatalogLookUps.sql.ts"
+import { makeCatalogProjections } from "./CatalogProjections.sql.ts"
 import type { ListFilters, ProjectionsRecord, RelatedPage, RowPage, VersionsRecord } from "./CatalogRows.ts"
 import type { EntityRecord } from "./Entity.ts"
 
@@ -78,6 +79,7 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
         ...makeCatalogLists(sql, yield* DirectQuery),
         ...makeCatalogDetails(sql),
         ...makeCatalogLookUps(sql),
+        ...makeCatalogProjections(sql),
         cursorKey: sql`SELECT cursor_key AS key FROM installation`.pipe(
           Effect.flatMap(Schema.decodeUnknown(Schema.Tuple(Schema.Struct({ key: Schema.Uint8ArrayFromSelf })))),
           Effect.map(([{ key }]) => key),

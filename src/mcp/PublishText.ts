@@ -1,4 +1,4 @@
-import type { PublishAnswer } from "../api/Answers.ts"
+import type { PublishedToStore } from "../publishing/PublishAnswer.ts"
 
 /** Limits of the text: changes of one row, characters of a value, rows, and characters in all. */
 const maxChanges = 10
@@ -7,7 +7,7 @@ const maxRows = 50
 const maxText = 6_000
 
 /** A dry run as the program or as the tool answers it: the text needs no ids. */
-type Row = Pick<NonNullable<PublishAnswer["stores"]>[number], "outcome" | "message" | "changes"> & {
+type Row = Pick<PublishedToStore, "outcome" | "message" | "changes"> & {
   readonly title?: string | undefined
   readonly store_domain?: string | undefined
   readonly included?: { readonly count: number } | undefined

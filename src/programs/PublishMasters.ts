@@ -1,5 +1,4 @@
 import { Duration, Effect, Either } from "effect"
-import type { PublishAnswer } from "../api/Answers.ts"
 import { Catalog } from "../catalog/Catalog.ts"
 import { details, type StorePublishState } from "../catalog/Entity.ts"
 import type { CurrentActor } from "../model/Actor.ts"
@@ -7,6 +6,7 @@ import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
+import type { PublishAnswer, PublishedEntity, PublishedToStore } from "../publishing/PublishAnswer.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { noPlatform, type RequestRefusal } from "../publishing/PublishRequests.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -28,9 +28,7 @@ export interface PublishRequest {
   }
 }
 
-type ChannelRow = NonNullable<PublishAnswer["stores"]>[number]
-type MasterRow = NonNullable<PublishAnswer["masters"]>[number]
-type Outcome = Pick<ChannelRow, "outcome" | "message" | "changes" | "included">
+type Outcome = Pick<PublishedToStore, "outcome" | "message" | "changes" | "included">
 
 /** The result of one request. */
 interface Asked {
@@ -113,7 +111,7 @@ const makePublishOne = Effect.gen(function* () {
       if (channels?.some((id) => !on.has(id))) return yield* new NotFound()
       const bounds = yield* CurrentBounds
       const allowed = [...on.keys()].filter((id) => includes(bounds, id))
-      const stores: Array<ChannelRow> = []
+      const stores: Array<PublishedToStore> = []
       const waiting = new Set<EntityId>()
       for (const store_id of new Set(channels ?? allowed)) {
         const state = on.get(store_id)
@@ -155,19 +153,19 @@ const settledOutcome = ({ error, state }: PublicationRecord): Outcome =>
       ? { outcome: "published" }
       : { outcome: "failed", ...(error !== null && { message: `${error.message} (${error.code})` }) }
 
-const lineOf = ({ entity_id, message, outcome, title }: MasterRow) =>
+const lineOf = ({ entity_id, message, outcome, title }: PublishedEntity) =>
   `${title === undefined || title === "" ? entity_id : title}: ${outcome.replaceAll("_", " ")}${message === undefined ? "" : ` (${message})`}`
 
 /** Waits for the stores, for as long as the listener wants, and puts the outcomes into the rows. */
 const makeFollow = Effect.gen(function* () {
   const publishing = yield* Publishing
 
-  return (rows: Array<MasterRow>, requested: ReadonlyMap<PublicationId, number>) =>
+  return (rows: Array<PublishedEntity>, requested: ReadonlyMap<PublicationId, number>) =>
     Effect.gen(function* () {
       const { report, waitMillis } = yield* PublishProgress
       const open = new Map(requested)
       let done = 0
-      const tell = (row: MasterRow) => report(++done, rows.length, lineOf(row))
+      const tell = (row: PublishedEntity) => report(++done, rows.length, lineOf(row))
       const awaited = new Set(waitMillis > 0 ? requested.values() : [])
       yield* Effect.forEach(
         rows.filter((_, place) => !awaited.has(place)),
@@ -180,7 +178,7 @@ const makeFollow = Effect.gen(function* () {
           (record) => {
             const place = open.get(record.id) ?? 0
             open.delete(record.id)
-            const { message: _, ...row } = rows[place] as MasterRow
+            const { message: _, ...row } = rows[place] as PublishedEntity
             rows[place] = { ...row, ...settledOutcome(record) }
             return tell(rows[place])
           },
@@ -216,7 +214,10 @@ const makePublishBatch = Effect.gen(function* () {
       }
     }).pipe(Effect.orElseSucceed((): Outcome => ({ outcome: "not_found", message: "no such master" })))
 
-  const refusedRow = (entity_id: EntityId, error: RequestRefusal): Effect.Effect<MasterRow, never, CurrentActor> => {
+  const refusedRow = (
+    entity_id: EntityId,
+    error: RequestRefusal
+  ): Effect.Effect<PublishedEntity, never, CurrentActor> => {
     switch (error._tag) {
       case "NotFound":
         return Effect.map(whyAbsent(entity_id), (outcome) => ({ entity_id, ...outcome }))
@@ -238,7 +239,7 @@ const makePublishBatch = Effect.gen(function* () {
       const store = (yield* stores.list).find(({ id }) => id === storeId)
       if (store === undefined) return yield* new NotFound()
       if (store.platform === "none") return yield* ValidationFailed.at("channel_ids", `${store.domain} ${noPlatform}`)
-      const rows: Array<MasterRow> = []
+      const rows: Array<PublishedEntity> = []
       const requested = new Map<PublicationId, number>()
       const waiting = new Set<EntityId>()
       for (const { draft_revision, master_id } of masters) {

@@ -143,7 +143,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           field,
           ok: true,
           filled: true,
-          draft_revision: 3
+          draft_revision: 2
         }))
       })
       const reconciled = bodyOf(
@@ -154,7 +154,7 @@ layer(MemoryServer)("data health over REST", (it) => {
       )
       assert.deepStrictEqual(reconciled, {
         patched: 1,
-        results: [{ entity_id: tent, store_id: b, ok: true, patched_store_ids: [a] }]
+        results: [{ entity_id: tent, store_id: b, ok: true, patched_store_ids: [a], draft_revision: 3 }]
       })
       // What was read stands until somebody scans.
       assert.deepStrictEqual(bodyOf(yield* get("", token)).dimensions[1], completeness)
@@ -324,7 +324,7 @@ layer(MemoryServer)("data health over REST", (it) => {
       const reconciled = batch({ ...reconcile, winner_store_id: null, store_id: null })
       assert.deepStrictEqual(bodyOf(yield* post("/divergence-reconciles", token, reconciled)), {
         patched: 0,
-        results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true, draft_revision: 2 }]
+        results: [{ entity_id: bare, store_id: a, ok: true, patched_store_ids: [], unchanged: true, draft_revision: 1 }]
       })
       assert.deepStrictEqual(bodyOf(yield* post("/completeness-fills", token, batch())), { filled: 0, results: [] })
       const unknown = { entity_id: bare, store_id: a, field: "de.vendor", value: "Fell" }
@@ -393,7 +393,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           filled: false,
           error
         })),
-        { entity_id: bare, store_id: a, field: "vendor", ok: true, filled: true, draft_revision: 3 }
+        { entity_id: bare, store_id: a, field: "vendor", ok: true, filled: true, draft_revision: 2 }
       ])
       const reconciles = [theirs.tent, unused].map((entity_id) => ({ entity_id, field: "title", value: "x" }))
       const { patched, results: others } = bodyOf(

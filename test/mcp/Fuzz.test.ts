@@ -198,8 +198,18 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           { master_type: "product", operations: many(500, 7) },
           "operations[19]: must be an object with master_id, channel_id, field, value; and 480 more."
         ],
-        ["get_master_v1", { ...one, fields: [megabyte] }, "… here; there are title, handle, "],
-        ["get_master_v1", { ...one, fields: many(50, "y".repeat(1_000)) }, "here; there are title, handle, "]
+        ["get_master_v1", { ...one, attributes: [megabyte] }, "… is an unknown key of a product."],
+        [
+          "get_master_v1",
+          { ...one, attributes: many(50, "y".repeat(1_000)) },
+          "… is an unknown key of a product; attributes: 47 more are unknown."
+        ],
+        ["get_master_v1", { ...one, attributes: many(51, "title") }, "attributes: must be a list of 1 to 50;"],
+        [
+          "get_master_v1",
+          { ...one, attributes: ["title"], value_offset: 1.5 },
+          "value_offset: must be a whole number from"
+        ]
       ] as const) {
         const result = yield* call(name, args)
         const text = result.content[0]?.text ?? ""

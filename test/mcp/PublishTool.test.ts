@@ -4,26 +4,8 @@ import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { publishText } from "../../src/mcp/PublishText.ts"
 import type { EntityId } from "../../src/model/Ids.ts"
-import {
-  actingAs,
-  anAccount,
-  anEntity,
-  CatalogChange,
-  CatalogChanges,
-  Publishing,
-  Stores
-} from "../../src/testing/index.ts"
-import {
-  aConnection,
-  ample,
-  baseUrlOf,
-  callWith,
-  connectorWith,
-  message,
-  messageIn,
-  portOf,
-  send
-} from "./Connector.ts"
+import { actingAs, CatalogChange, CatalogChanges, Publishing } from "../../src/testing/index.ts"
+import { ample, baseUrlOf, connectorWith, message, messageIn, portOf, send } from "./Connector.ts"
 import { aShop } from "./Shop.ts"
 
 const forms =

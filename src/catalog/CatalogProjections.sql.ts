@@ -1,0 +1,57 @@
+import { SqlSchema } from "@effect/sql"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { type Context, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { EntityId, StoreId } from "../model/Ids.ts"
+import type { CatalogRepo } from "./CatalogRepo.ts"
+import { ProjectionsRecord } from "./CatalogRows.ts"
+
+/** Reads the drafts of one entity with what its stores accepted last. */
+export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service<CatalogRepo>, "projections"> => {
+  const findProjections = SqlSchema.findOne({
+    Request: Schema.Struct({
+      accountId: Schema.String,
+      kind: EntityKind,
+      id: EntityId,
+      storeId: Schema.NullOr(StoreId)
+    }),
+    Result: ProjectionsRecord,
+    execute: ({ accountId, id, kind, storeId }) => sql`
+      SELECT e.attributes,
+             ARRAY(
+               SELECT m.product_id FROM collection_member m
+               WHERE m.account_id = e.account_id AND m.collection_id = e.id
+               ORDER BY m.position, m.product_id
+             ) AS members,
+             (
+               SELECT coalesce(json_agg(json_build_object(
+                 'storeId', s.id, 'storeDomain', s.domain, 'overrides', v.overrides,
+                 'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status,
+                 'accepted', v.accepted, 'publishedAt', rfc3339(v.published_at),
+                 'lastPublishError', v.last_publish_error,
+                 'media', ARRAY(
+                   SELECT g.media_id FROM entity_media g
+                   WHERE g.account_id = v.account_id AND g.entity_id = v.entity_id AND v.store_id = ANY(g.store_ids)
+                   ORDER BY g.position, g.media_id
+                 ),
+                 'variants', ARRAY(
+                   SELECT c.id FROM entity c
+                   WHERE c.account_id = v.account_id AND c.parent_id = v.entity_id AND v.store_id = ANY(c.store_ids)
+                   ORDER BY c.position, c.id
+                 )
+               ) ORDER BY s.domain COLLATE "C", s.id), '[]')
+               FROM store_version v
+               JOIN store s ON s.account_id = v.account_id AND s.id = v.store_id AND s.status = 'linked'
+               WHERE v.account_id = e.account_id AND v.entity_id = e.id
+                 AND (${storeId}::uuid IS NULL OR v.store_id = ${storeId}::uuid)
+             ) AS versions
+      FROM entity e
+      WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
+  })
+
+  return {
+    projections: (accountId, kind, id, storeId) =>
+      orDie(findProjections({ accountId, kind, id, storeId: storeId ?? null }))
+  }
+}

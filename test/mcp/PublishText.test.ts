@@ -1,0 +1,60 @@
+import { assert, describe, it } from "@effect/vitest"
+import { publishText } from "../../src/mcp/PublishText.ts"
+
+const change = (key: string, live: string | null, value: string) => ({ key, live, new: value })
+
+describe("a dry run as text", () => {
+  it("tells values in short, relationships by name, what goes along and what stays behind", () => {
+    assert.strictEqual(
+      publishText({
+        stores: [
+          {
+            store_domain: "a.example",
+            outcome: "would_publish",
+            changes: [
+              change("title", "Old", "New\n\ntitle"),
+              change("vendor", "Tern", ""),
+              change("variant_ids", "[]", '["x"]'),
+              change("media_ids", "[]", "[]"),
+              change("members", "[]", "[]")
+            ],
+            included: { count: 3, entity_ids: [] }
+          } as never,
+          { store_domain: "b.example", outcome: "refused", message: "b.example has no platform" } as never
+        ],
+        waiting: { count: 2 }
+      }),
+      [
+        "a.example: publish",
+        '- title: "Old" -> "New title"',
+        '- vendor: "Tern" -> empty',
+        "- order of variants: changed",
+        "- gallery: changed",
+        "- products: changed",
+        "- together with 3 variants or media files",
+        "b.example: refused (b.example has no platform)",
+        "Not published: 2 related masters with drafts of their own."
+      ].join("\n")
+    )
+    assert.strictEqual(
+      publishText({ message: "The master is on no channel: nothing can be published.", stores: [] }),
+      "The master is on no channel: nothing can be published."
+    )
+  })
+
+  it("is bounded: ten changes of a row, and 6,000 characters in all", () => {
+    const row = (title: string, count: number) =>
+      ({
+        title,
+        outcome: "would_publish",
+        changes: Array.from({ length: count }, (_, place) => change(`key.${place}`, "👟".repeat(200), "x".repeat(200)))
+      }) as never
+    const one = publishText({ masters: [row("Boots", 25)] }).split("\n")
+    assert.lengthOf(one, 12)
+    assert.strictEqual(one[1], `- key.0: "${"👟".repeat(79)}…" -> "${"x".repeat(79)}…"`)
+    assert.strictEqual(one[11], "- and 15 more")
+    const many = publishText({ masters: Array.from({ length: 50 }, (_, place) => row(`Boots ${place}`, 25)) })
+    assert.lengthOf([...many], 6_000)
+    assert.isTrue(many.isWellFormed() && many.endsWith("…"))
+  })
+})
