@@ -183,6 +183,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* publications.pendingAfter(accountId, storeId, ["collection", "media"], ids.product, 50)
     yield* (yield* HistoryRepo).list(accountId, ids.product, 50)
     yield* stores.find(accountId, storeId)
+    yield* (yield* ConnectionsRepo).outside(accountId, [storeId], Object.values(ids))
     const operations = yield* OperationsRepo
     yield* operations.markets(accountId)
     yield* operations.market(accountId, RecordId.make(nilUuid))
@@ -292,6 +293,10 @@ const access = (round: number) =>
     const allowed = { ...code, stores: null, confirmPublish: false }
     yield* oauth.addClient(id, { name: "New", redirectUris: ["https://agent.example/cb"] })
     assert.isTrue(Option.isSome(yield* oauth.findClient(clientId)))
+    const described = { name: "Described", redirectUris: ["https://agent.example/cb"] }
+    const address = `https://agent.example/${round}.json`
+    for (const _ of ["new", "again"]) yield* oauth.keepDocument(yield* mintId(ClientId), address, described)
+    assert.isTrue(Option.isSome(yield* oauth.findClientAt(address)))
     const form = { sessionHash: hashes.session, formHash: secret("form", round), state: null }
     yield* oauth.addConsent(accountId, yield* mintId(ConsentId), { ...code, ...form })
     assert.isTrue(Option.isSome(yield* oauth.lockConsent(accountId, consentId)))
