@@ -1,12 +1,7 @@
 import { Context, Effect, Layer, Schedule } from "effect"
 import type { AccountId, ConnectionId } from "../model/Ids.ts"
-import {
-  type ActivityDay,
-  ActivityRepo,
-  type CallCount,
-  type ChangePlace,
-  type ConnectionChange
-} from "./ActivityRepo.ts"
+import type { ActivityDay, ChangePlace, ConnectionChange } from "./ActivityRecord.ts"
+import { ActivityRepo, type CallCount } from "./ActivityRepo.ts"
 
 /** How often the calls that a process counted are written. A process that is killed loses the calls of this time. */
 const betweenWrites = Schedule.spaced("5 seconds")

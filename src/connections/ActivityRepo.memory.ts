@@ -4,7 +4,8 @@ import type { MemoryHistory } from "../drafts/HistoryRepo.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, ConnectionId } from "../model/Ids.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
-import { type ActivityDay, ActivityRepo, type ConnectionChange, keptDays } from "./ActivityRepo.ts"
+import type { ActivityDay, ConnectionChange } from "./ActivityRecord.ts"
+import { ActivityRepo, keptDays } from "./ActivityRepo.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {

@@ -2,11 +2,10 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { HistoryAction, HistoryActor } from "../drafts/History.ts"
-import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
+import { type AccountId, type ConnectionId, EntityId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { UndoWindow, type WrittenField } from "./UndoRules.ts"
+import { AboutWrites, makeOfConnection, makeUndoFields } from "./UndoFields.sql.ts"
+import type { UndoWindow, WrittenField } from "./UndoRules.ts"
 
 /** The writes of a connection, as an undo reads them. */
 export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
@@ -43,8 +42,7 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
   static readonly layer = Layer.effect(
     UndoRepo,
     Effect.map(SqlClient.SqlClient, (sql) => {
-      const About = Schema.Struct({ accountId: AccountId, id: ConnectionId, ...UndoWindow.fields })
-      const isDraftChange = sql.literal("h.action NOT IN ('publish_asked', 'published', 'publish_failed')")
+      const ofConnection = makeOfConnection(sql)
 
       const now = SqlSchema.single({
         Request: Schema.Void,
@@ -52,12 +50,8 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
         execute: () => sql`SELECT rfc3339(app_now()) AS now`
       })
 
-      const ofConnection = ({ accountId, id, since, until }: typeof About.Encoded) => sql`
-        h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
-        AND h.at >= ${since}::timestamptz AND h.at <= ${until}::timestamptz AND ${isDraftChange}`
-
       const written = SqlSchema.findAll({
-        Request: Schema.Struct({ ...About.fields, after: EntityId, limit: Schema.Int }),
+        Request: Schema.Struct({ ...AboutWrites.fields, after: EntityId, limit: Schema.Int }),
         Result: Schema.Struct({ entityId: EntityId }),
         execute: ({ after, limit, ...about }) => sql`
           SELECT DISTINCT h.entity_id AS "entityId" FROM entity_history h
@@ -67,104 +61,14 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
       })
 
       const countWritten = SqlSchema.single({
-        Request: Schema.Struct({ ...About.fields, after: EntityId }),
+        Request: Schema.Struct({ ...AboutWrites.fields, after: EntityId }),
         Result: Schema.Struct({ count: Schema.Int }),
         execute: ({ after, ...about }) => sql`
           SELECT count(DISTINCT h.entity_id)::integer AS count FROM entity_history h
           WHERE ${ofConnection(about)} AND h.entity_id > ${after} ${sql.literal(planCustom)}`
       })
 
-      // `edge`: the last time that somebody else changed the field, or that the entity was added to or removed from the store,
-      // which clears its overrides. The connection's writes after it can be undone. Only keys are compared in the steps before
-      // the last, because values may be long.
-      const fields = SqlSchema.findAll({
-        Request: Schema.Struct({ ...About.fields, ids: Schema.Array(EntityId) }),
-        Result: Schema.Struct({
-          entityId: EntityId,
-          kind: EntityKind,
-          title: Schema.String,
-          storeId: Schema.NullOr(StoreId),
-          storeDomain: Schema.NullOr(Schema.String),
-          isThere: Schema.Boolean,
-          action: HistoryAction,
-          key: Schema.String,
-          now: Schema.NullOr(Schema.String),
-          before: Schema.NullOr(Schema.String),
-          laterKind: Schema.NullOr(HistoryActor.fields.kind),
-          laterId: Schema.NullOr(Schema.String),
-          laterName: Schema.NullOr(Schema.String),
-          laterUndoOf: Schema.NullOr(ConnectionId)
-        }),
-        execute: ({ ids, ...about }) => sql`
-          WITH first AS MATERIALIZED (
-            SELECT k.id AS entity_id, f.sequence
-            FROM unnest(${ids}::uuid[]) AS k (id)
-            CROSS JOIN LATERAL (
-              SELECT min(h.sequence) AS sequence FROM entity_history h WHERE ${ofConnection(about)} AND h.entity_id = k.id
-            ) f
-          ), event AS MATERIALIZED (
-            SELECT h.entity_id, h.store_id, h.sequence, h.action, c.key,
-                   h.actor_kind = 'connection' AND h.actor_id = ${about.id} AND h.at <= ${about.until}::timestamptz AS is_own
-            FROM first f
-            CROSS JOIN LATERAL (
-              SELECT * FROM entity_history o
-              WHERE o.account_id = ${about.accountId} AND o.entity_id = f.entity_id AND o.sequence >= f.sequence OFFSET 0
-            ) h
-            LEFT JOIN LATERAL (
-              SELECT r.key FROM jsonb_to_recordset(h.changes) AS r (key text, old text, new text)
-              WHERE r.old IS DISTINCT FROM r.new
-            ) c ON true
-            WHERE ${isDraftChange}
-          ), field AS (
-            SELECT w.entity_id, w.store_id, w.key, w.last_own, greatest(w.last_other, m.sequence) AS edge
-            FROM (
-              SELECT entity_id, store_id, key, max(sequence) FILTER (WHERE is_own) AS last_own,
-                     max(sequence) FILTER (WHERE NOT is_own) AS last_other
-              FROM event
-              WHERE key IS NOT NULL
-              GROUP BY entity_id, store_id, key
-              HAVING bool_or(is_own)
-            ) w
-            LEFT JOIN (
-              SELECT entity_id, store_id, max(sequence) AS sequence
-              FROM event
-              WHERE action IN ('added_to_store', 'removed_from_store')
-              GROUP BY entity_id, store_id
-            ) m ON m.entity_id = w.entity_id AND m.store_id = w.store_id
-          ), found AS (
-            SELECT f.entity_id, f.store_id, 'attributes' AS action, f.key, f.edge,
-                   CASE WHEN f.last_own > coalesce(f.edge, 0) THEN (
-                     SELECT min(o.sequence) FROM event o
-                     WHERE o.entity_id = f.entity_id AND o.store_id IS NOT DISTINCT FROM f.store_id AND o.key = f.key
-                       AND o.is_own AND o.sequence > coalesce(f.edge, 0)
-                   ) END AS first_own
-            FROM field f
-            UNION ALL
-            SELECT DISTINCT entity_id, store_id, action, '', NULL::bigint, NULL::bigint
-            FROM event
-            WHERE is_own AND action <> 'attributes'
-          )
-          SELECT f.entity_id AS "entityId", e.kind, e.title, f.store_id AS "storeId", s.domain AS "storeDomain",
-                 f.store_id IS NULL OR (s.status = 'linked' AND v.entity_id IS NOT NULL) AS "isThere", f.action, f.key,
-                 CASE WHEN f.store_id IS NULL THEN e.attributes #>> ARRAY[f.key, 'value']
-                      WHEN s.status = 'linked' THEN v.overrides #>> ARRAY[f.key, 'value'] END AS now,
-                 (
-                   SELECT r.old
-                   FROM entity_history o
-                   CROSS JOIN LATERAL jsonb_to_recordset(o.changes) AS r (key text, old text)
-                   WHERE o.account_id = ${about.accountId} AND o.entity_id = f.entity_id AND o.sequence = f.first_own
-                     AND r.key = f.key
-                 ) AS before,
-                 l.actor_kind AS "laterKind", l.actor_id AS "laterId", l.actor_name AS "laterName", l.undo_of AS "laterUndoOf"
-          FROM found f
-          JOIN entity e ON e.account_id = ${about.accountId} AND e.id = f.entity_id
-          LEFT JOIN store s ON s.account_id = e.account_id AND s.id = f.store_id
-          LEFT JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id AND v.store_id = f.store_id
-          LEFT JOIN entity_history l
-            ON l.account_id = e.account_id AND l.entity_id = e.id AND l.sequence = f.edge AND f.first_own IS NULL
-          ORDER BY f.entity_id, s.domain COLLATE "C" NULLS FIRST, f.store_id, f.action COLLATE "C", f.key COLLATE "C"
-          ${sql.literal(planCustom)}`
-      })
+      const fields = makeUndoFields(sql)
 
       return {
         now: Effect.map(Effect.orDie(now()), (row) => row.now),
@@ -174,15 +78,7 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
           ),
         countWritten: (accountId, id, window, after) =>
           Effect.map(Effect.orDie(countWritten({ accountId, id, ...window, after })), ({ count }) => count),
-        fields: (accountId, id, window, ids) =>
-          Effect.map(orDie(fields({ accountId, id, ...window, ids })), (rows) =>
-            rows.map(
-              ({ laterId, laterKind, laterName, ...field }): WrittenField => ({
-                ...field,
-                laterActor: laterKind === null ? null : { kind: laterKind, id: laterId, name: laterName }
-              })
-            )
-          )
+        fields
       }
     })
   )

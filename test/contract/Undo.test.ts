@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Activity } from "../../src/connections/Activity.ts"
-import { ActivityDay, ActivityRepo, ConnectionChange } from "../../src/connections/ActivityRepo.ts"
+import { ActivityDay, ConnectionChange } from "../../src/connections/ActivityRecord.ts"
+import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { firstPart, Undo } from "../../src/connections/Undo.ts"
 import { FieldUndo, type UndoWindow } from "../../src/connections/UndoRules.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
@@ -122,7 +123,7 @@ for (const engine of serviceEngines) {
                   undo_of
                 })),
                 ["a.example", null].map((store_domain) => ({
-                  actor: { kind: "cli", id: null, name: null },
+                  actor: { kind: "cli" as const, id: null, name: null },
                   draft_revision: revision + 1,
                   store_domain,
                   undo_of: { id: connectionId, name: null }

@@ -1,7 +1,7 @@
 import { Effect, Either, Schema } from "effect"
 import type { Sessions } from "../../access/Sessions.ts"
 import { Activity } from "../../connections/Activity.ts"
-import { ChangePlace } from "../../connections/ActivityRepo.ts"
+import { ChangePlace } from "../../connections/ActivityRecord.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Connections } from "../../connections/Connections.ts"
 import { firstPart, Undo } from "../../connections/Undo.ts"

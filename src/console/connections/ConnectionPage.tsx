@@ -1,5 +1,5 @@
 import { shownDays } from "../../connections/Activity.ts"
-import type { ActivityDay, ConnectionChange } from "../../connections/ActivityRepo.ts"
+import type { ActivityDay, ConnectionChange } from "../../connections/ActivityRecord.ts"
 import type { Connection } from "../../connections/Connection.ts"
 import { fromMillis, type Timestamp, toMillis } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
