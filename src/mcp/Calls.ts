@@ -47,22 +47,14 @@ const foreignCursor = ValidationFailed.at(
 /** How often a page is asked for anew with fewer rows: each time it is what fitted of the last. */
 const mostTries = 5
 
-/**
- * Runs tools: the endpoint's own program between the two renamings, its answer cut to what an agent can take. A call that
- * fails is an answer too; only an interruption is none.
- */
-export const makeCalls = Effect.gen(function* () {
-  const baseUrl = yield* BaseUrl
-  const findLock = yield* makeFindLock(baseUrl)
-  const pages = pagesOf(baseUrl)
+/** Runs the program of a tool and writes its answer, cut to the size of an answer. */
+const makeAnswers = Effect.gen(function* () {
   const programs = programsByName({
     ...(yield* Programs),
     ...(yield* makeConnectorPrograms),
     ...(yield* makeConnectorHealth)
   } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
-  const findUnset = yield* makeFindUnset
-  const boundTo = yield* makeStoreBounds
 
   const run = (derived: DerivedTool, request: ToolRequest) =>
     Effect.map(
@@ -101,11 +93,7 @@ export const makeCalls = Effect.gen(function* () {
       return cut.written({ next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null })
     })
 
-  const answerOf = (
-    derived: DerivedTool,
-    asked: Asked,
-    choose: Chosen
-  ): Effect.Effect<string, unknown, CurrentActor> => {
+  return (derived: DerivedTool, asked: Asked, choose: Chosen): Effect.Effect<string, unknown, CurrentActor> => {
     const longest = longestOf(isSelective(asked))
     const [key, ...otherKeys] = asked.attributes ?? []
     const whole = Effect.flatMap(run(derived, asked.request), choose)
@@ -126,6 +114,19 @@ export const makeCalls = Effect.gen(function* () {
         )
     }
   }
+})
+
+/**
+ * Runs tools: the endpoint's own program between the two renamings, its answer cut to what an agent can take. A call that
+ * fails is an answer too; only an interruption is none.
+ */
+export const makeCalls = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  const findLock = yield* makeFindLock(baseUrl)
+  const pages = pagesOf(baseUrl)
+  const findUnset = yield* makeFindUnset
+  const boundTo = yield* makeStoreBounds
+  const answerOf = yield* makeAnswers
 
   const refused = (derived: DerivedTool, args: unknown, error: ApiError, lock = ""): Called => ({
     _tag: "Refused",

@@ -230,6 +230,15 @@ const withAttributes = (given: unknown): unknown => {
   return { ...others, attributes: fields }
 }
 
+/** The schema of a tool's arguments: the members of all parts of the request. */
+const inputSchemaOf = (parts: ReadonlyArray<SchemaAST.AST>, translate: (text: string) => string) => {
+  const members = parts.flatMap((ast) => literalOf(renamed(literalOf(ast))).propertySignatures)
+  return {
+    ...jsonSchemaOf(new SchemaAST.TypeLiteral(members, []), translate),
+    additionalProperties: false as const
+  }
+}
+
 /** An endpoint that is offered to agents, as a tool. */
 const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
   const parts = partsOf(endpoint)
@@ -240,16 +249,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   const taken = asts.map((ast) => membersOf(literalOf(ast)).map(({ connector }) => connector))
   const names = taken.flat()
   const translate = translator(new Map(asts.flatMap((ast) => wordsOf(ast))))
-  const inputSchema = {
-    ...jsonSchemaOf(
-      new SchemaAST.TypeLiteral(
-        asts.flatMap((ast) => literalOf(renamed(literalOf(ast))).propertySignatures),
-        []
-      ),
-      translate
-    ),
-    additionalProperties: false as const
-  }
+  const inputSchema = inputSchemaOf(asts, translate)
   const output = outputOf(derivedOutput, tool)
   const map = toConnector(success)
   const encode = Schema.encodeUnknownSync(Schema.make<unknown>(success))

@@ -158,12 +158,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       return {
-        list: Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          const bounds = yield* CurrentBounds
-          const all = yield* repo.list(accountId)
-          return all.filter(({ id }) => includes(bounds, id))
-        }),
+        list: listUsable(repo),
         publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
         link: Effect.fn("Stores.link")(function* (given) {
           const { accountId } = yield* CurrentActor
@@ -206,6 +201,15 @@ export class Stores extends Context.Tag("catalog/Stores")<
     })
   )
 }
+
+/** The stores that the actor can use. */
+const listUsable = ({ list }: Context.Tag.Service<StoresRepo>) =>
+  Effect.gen(function* () {
+    const { accountId } = yield* CurrentActor
+    const bounds = yield* CurrentBounds
+    const all = yield* list(accountId)
+    return all.filter(({ id }) => includes(bounds, id))
+  })
 
 const canonical = (domain: string) => domain.trim().toLowerCase()
 

@@ -1,11 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { Users } from "../../src/access/Users.ts"
-import type { AccountId } from "../../src/model/Ids.ts"
+import { Effect, Layer } from "effect"
 import { clientMemory, consentIn } from "../oauth/ClientMemory.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, later } from "../oauth/PagesServer.ts"
 import { aConnection, ample, baseUrlOf, connectorWith, message, portOf, send } from "./Connector.ts"
+import { signedIn } from "./Merchant.ts"
 import { DemoSamples } from "./Samples.ts"
 import { connected, type SdkClient, sdks, withToken } from "./SdkClients.ts"
 import { allToolNames } from "./ToolNames.ts"
@@ -31,20 +30,6 @@ const assertCallsAll = (client: SdkClient) =>
       assert.notStrictEqual(result.isError, true, `${tool}: ${JSON.stringify(result.content)}`)
       assert.isObject(result.structuredContent)
     }
-  })
-
-const cookieOf = ({ headers }: { readonly headers: Headers }) => headers.get("set-cookie")?.split(";")[0] ?? ""
-
-/** A user of the account who has set a password, and the browser in which they signed in with it. */
-const signedIn = (accountId: AccountId, email: string) =>
-  Effect.gen(function* () {
-    const password = "tern over tarn 1"
-    const { token } = yield* Effect.orDie((yield* Users).invite(accountId, email))
-    yield* ask("/set-password", { form: { token: Redacted.value(token), password } })
-    const { hidden } = sectionsOf((yield* ask("/sign-in")).text, "/sign-in")
-    const answer = yield* ask("/sign-in", { form: { ...hidden, email, password } })
-    assert.strictEqual(answer.status, 303, answer.text)
-    return cookieOf(answer)
   })
 
 const nameOf = (error: unknown) => (error instanceof Error ? error.constructor.name : String(error))

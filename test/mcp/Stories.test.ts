@@ -1,11 +1,21 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
-import { Users } from "../../src/access/Users.ts"
+import { Context, Effect, Layer } from "effect"
 import { Demo } from "../../src/demo/Demo.ts"
-import { Publishing } from "../../src/publishing/Publishing.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask } from "../oauth/PagesServer.ts"
-import { aConnection, ample, baseUrlOf, connectorWith, message, messageIn, portOf, type Result, send } from "./Connector.ts"
+import {
+  aConnection,
+  ample,
+  baseUrlOf,
+  connectorWith,
+  message,
+  messageIn,
+  portOf,
+  type Result,
+  send
+} from "./Connector.ts"
+
+import { signedIn } from "./Merchant.ts"
 
 /**
  * A merchant's sentence, and an agent that knows only what the connector says: instructions, tools, prompts and answers. Every id
@@ -17,7 +27,10 @@ class StoryAccount extends Context.Tag("test/StoryAccount")<
   StoryAccount,
   Effect.Effect.Success<(typeof Demo)["Service"]["create"]>
 >() {
-  static readonly layer = Layer.effect(StoryAccount, Effect.flatMap(Demo, ({ create }) => create)).pipe(Layer.orDie)
+  static readonly layer = Layer.effect(
+    StoryAccount,
+    Effect.flatMap(Demo, ({ create }) => create)
+  ).pipe(Layer.orDie)
 }
 
 const anAgent = Effect.gen(function* () {
@@ -67,13 +80,6 @@ const story = <E, R>(calls: number, tell: (agent: Agent) => Effect.Effect<void, 
     assert.isAtMost(agent.calls(), calls + 1)
   })
 
-/** What the merchant sees of a publish: its outcome, once the store has answered. */
-const outcomeOf = ({ call }: Agent, args: Readonly<Record<string, unknown>>) =>
-  Effect.repeat(call("get_projection_v1", args), {
-    until: ({ structuredContent }) => structuredContent.last_publish_status !== "pending",
-    schedule: Schedule50
-  })
-
 layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
   excludeTestServices: true,
   timeout: "3 minutes"
@@ -90,8 +96,7 @@ layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
           draft_revision: data[0].draft_revision,
           attributes: [{ key: "title", value: "Kestrel 20 Rain" }]
         })
-        for (const { channel_id, pending_publish } of channels)
-          if (channel_id === china) assert.isTrue(pending_publish)
+        for (const { channel_id, pending_publish } of channels) if (channel_id === china) assert.isTrue(pending_publish)
       })
     )
   )
@@ -192,7 +197,10 @@ layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
     story(3, ({ call, channel, get }) =>
       Effect.gen(function* () {
         const [europe, gulf] = [channel("europe"), channel("gulf")]
-        const { data } = yield* get("list_products_v1", { channel_id: europe, fields: ["channel_ids", "draft_revision"] })
+        const { data } = yield* get("list_products_v1", {
+          channel_id: europe,
+          fields: ["channel_ids", "draft_revision"]
+        })
         const row = data.find(({ channel_ids }: { channel_ids: ReadonlyArray<string> }) => !channel_ids.includes(gulf))
         assert.isDefined(row)
         const args = {
@@ -296,10 +304,12 @@ layer(StoryAccount.layer.pipe(Layer.provideMerge(connectorWith(ample))), {
         const [, page] = /can undo its drafts, at (\S+)\. /.exec(text) ?? assert.fail(text)
         assert.strictEqual(page, `${yield* baseUrlOf}/settings/connections`)
         // The merchant undoes it there.
-        const cookie = yield* signedIn(account.id)
-        const path = `/settings/connections/${connectionId}`
-        const undone = yield* undoOn(path, cookie)
-        assert.match(undone, /1 entity|undone|went back/i)
+        const cookie = yield* signedIn(account.id, "story@merchant.example")
+        const undo = "/settings/connections/undo"
+        const review = yield* ask(`${undo}?${new URLSearchParams({ id: connectionId, since: "hour" })}`, { cookie })
+        assert.include(review.text, "Wrong Name")
+        const done = yield* ask(undo, { cookie, form: sectionsOf(review.text, undo).hidden })
+        assert.strictEqual(done.status, 200, done.text)
         const { attributes } = yield* get("get_master_v1", { master_id, attributes: ["vendor"] })
         assert.notStrictEqual(attributes[0].value, "Wrong Name")
       })
