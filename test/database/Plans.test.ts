@@ -165,6 +165,8 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.find(accountId, kind, ids[kind])
       yield* catalog.versions(accountId, kind, ids[kind])
       yield* catalog.versions(accountId, kind, ids[kind], storeId)
+      yield* catalog.projections(accountId, kind, ids[kind])
+      yield* catalog.projections(accountId, kind, ids[kind], storeId)
       yield* catalog.kindOf(accountId, ids[kind])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
       yield* catalog.withSku(accountId, `sku of ${kind}`)
