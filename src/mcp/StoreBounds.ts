@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Effect, Record, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { ConnectionsRepo } from "../connections/ConnectionsRepo.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
@@ -49,7 +49,10 @@ const replaced = (value: unknown, substituteOf: (id: string) => string | undefin
   if (typeof value === "string") return (isId ? substituteOf(value) : undefined) ?? value
   if (Array.isArray(value)) return value.map((item) => replaced(item, substituteOf, isId))
   return isObject(value)
-    ? Record.map(value, (member, name) => replaced(member, substituteOf, idArguments.test(name)))
+    ? // Not by assignment: a member may be named `__proto__`.
+      Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, replaced(member, substituteOf, idArguments.test(name))])
+      )
     : value
 }
 
