@@ -1,5 +1,7 @@
 import { Effect } from "effect"
 import { tierWords } from "../connections/Tier.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
+import { pagePaths } from "../http/PagePaths.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { Store } from "../model/Store.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -12,7 +14,7 @@ export const maxNamedChannels = 50
 const maxNameCharacters = 80
 
 const basics = [
-  "A product catalog. A master is a product, variant, collection or media file; a channel is a linked store; a projection is what one channel publishes of a master.",
+  "A product catalog. A master is a product, variant, collection or media file; a channel is a linked store; a projection is one master on one channel, its draft beside what is live there.",
   "Begin with list_products_v1 or list_masters_v1.",
   "Writes are drafts: no store changes until publish_master_v1 is called for a master. Translations are read-only: no tool writes them.",
   `Tools that read need the tier "${tierWords["pim:read"].name}" (pim:read); update, fill, reconcile and scan "${tierWords["pim:write"].name}" (pim:write); publish "${tierWords["pim:publish"].name}" (pim:publish).`,
@@ -29,16 +31,19 @@ const channelOf = ({ currency, domain, id, name, primary_locale }: Store) =>
     ...[domain, primary_locale, currency].map((text) => quoted(text, 2 * maxNameCharacters))
   ].join(", ")}`
 
-/** The instructions of an account with these stores: what the tools have in common, then a line for each channel. */
-export const instructionsOf = (stores: ReadonlyArray<Store>): string => {
-  if (stores.length === 0) return `${basics} This account has no channel yet: the merchant links one on the pages.`
+/**
+ * The instructions of an account with these stores: what the tools have in common, where a person goes on, then a line for each
+ * channel.
+ */
+export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): string => {
+  const pages = `A person publishes and edits a master at ${baseUrl}${pagePaths.entity}?id=MASTER_ID, and undoes what a connection changed at ${baseUrl}${pagePaths.connections}.`
+  if (stores.length === 0)
+    return `${basics} ${pages} This account has no channel yet: the merchant links one on the pages.`
   const others = stores.length - maxNamedChannels
   return [
-    `${basics} The channels of this account (name, domain, main language, currency):`,
+    `${basics} ${pages} The channels of this account (name, domain, main language, currency):`,
     ...stores.slice(0, maxNamedChannels).map(channelOf),
-    ...(others > 0
-      ? [`and ${others} more: get_master_v1 names the channels of a master, get_data_health_v1 all that were scanned.`]
-      : [])
+    ...(others > 0 ? [`and ${others} more: the resource catalog://channels has all.`] : [])
   ].join("\n")
 }
 
@@ -46,9 +51,12 @@ export const instructionsOf = (stores: ReadonlyArray<Store>): string => {
 const greetings: ReadonlyArray<unknown> = ["initialize", "server/discover"]
 
 /** Reads the actor's instructions. Messages that do not need them get an empty text, without a query. */
-export const makeInstructions = Effect.map(
+export const makeInstructions = Effect.zipWith(
+  BaseUrl,
   Stores,
-  ({ list }) =>
+  (baseUrl, { list }) =>
     (message: unknown): Effect.Effect<string, never, CurrentActor> =>
-      isObject(message) && greetings.includes(message.method) ? Effect.map(list, instructionsOf) : Effect.succeed("")
+      isObject(message) && greetings.includes(message.method)
+        ? Effect.map(list, (stores) => instructionsOf(baseUrl, stores))
+        : Effect.succeed("")
 )

@@ -3,6 +3,7 @@ import type { HistoryActor } from "../drafts/History.ts"
 import { pageOf, pagePaths } from "../http/PagePaths.ts"
 import { holderOf, type ImportRun } from "../imports/Import.ts"
 import { Imports } from "../imports/Imports.ts"
+import { type ConnectionBounds, CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { shown } from "./Vocabulary.ts"
 
 /** The addresses of pages on which a person does what an agent cannot. */
@@ -14,8 +15,13 @@ export const pagesOf = (baseUrl: string): Pages => ({ stores: `${baseUrl}${pageP
 
 const nameOf = ({ kind, name }: HistoryActor) => (kind === "cli" ? "The command line" : shown(name ?? `A ${kind}`, 200))
 
-const lockOf = (baseUrl: string, { actor, createdAt, id, phase, source, storeDomain }: ImportRun) => {
-  const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${storeDomain}`
+const lockOf = (
+  baseUrl: string,
+  bounds: ConnectionBounds,
+  { actor, createdAt, id, phase, source, storeDomain, storeId }: ImportRun
+) => {
+  const store = includes(bounds, storeId) ? storeDomain : "another store"
+  const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${store}`
   const page = `${baseUrl}${pageOf(pagePaths.import, id)}`
   return phase === "applying"
     ? `${what}, begun at ${createdAt}, is being applied: it ends without a person; its state is on ${page}`
@@ -25,10 +31,11 @@ const lockOf = (baseUrl: string, { actor, createdAt, id, phase, source, storeDom
 /** Tells which import locks the account of the actor: who began it and when, and the page where a person ends the lock. */
 export const makeFindLock = (baseUrl: string) =>
   Effect.map(Imports, ({ list }) =>
-    Effect.map(list, (runs) => {
-      const holder = holderOf(runs)
+    Effect.gen(function* () {
+      const bounds = yield* CurrentBounds
+      const holder = holderOf(yield* list)
       return holder === undefined
         ? "an import has locked the account, and has ended meanwhile"
-        : lockOf(baseUrl, holder)
+        : lockOf(baseUrl, bounds, holder)
     })
   )
