@@ -71,6 +71,10 @@ type Args = Readonly<Record<string, unknown>>
 
 /** Arguments that name a channel, with the channel and the master left open. */
 const naming: Readonly<Record<string, (channel: string, master: string, revision: number) => Args>> = {
+  list_masters_v1: (channel_id) => ({ channel_id, pending: true }),
+  list_products_v1: (channel_id) => ({ channel_id }),
+  list_variants_v1: (channel_id) => ({ channel_id }),
+  list_collections_v1: (channel_id) => ({ channel_id, status: "published" }),
   get_projection_v1: (channel_id, master_id) => ({ master_id, channel_id }),
   update_projection_attributes_v1: (channel_id, master_id, draft_revision) => ({
     master_id,
@@ -324,9 +328,13 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         ...one,
         draft_revision: pending.draft_revision
       })
-      assert.deepStrictEqual(published.structuredContent.channels, [
-        { channel_id: samples.channel, outcome: "pending" }
-      ])
+      assert.deepStrictEqual(
+        published.structuredContent.channels.map(({ channel_id, outcome }: Readonly<Record<string, string>>) => [
+          channel_id,
+          outcome
+        ]),
+        [[samples.channel, "pending"]]
+      )
       const requested = yield* sql`
         SELECT DISTINCT store_id FROM publication WHERE account_id = ${samples.accountId} AND entity_id = ${samples.product} AND store_id <> ${samples.channel}`
       assert.lengthOf(requested, 0)

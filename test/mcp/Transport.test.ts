@@ -385,7 +385,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
         const { result } = messageIn(answer)
         assert.strictEqual(result.protocolVersion, given)
         assert.strictEqual(result.serverInfo.name, "catalog")
-        assert.deepStrictEqual(result.capabilities, { tools: {} })
+        assert.deepStrictEqual(result.capabilities, { tools: {}, prompts: {}, resources: {}, completions: {} })
         assert.isUndefined(answer.headers["mcp-session-id"])
       }
     })
@@ -483,7 +483,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
       }
       const { result } = messageIn(yield* ask({ token, ...message("modern", "server/discover") }))
       assert.include(result.supportedVersions, modern)
-      assert.deepStrictEqual(result.capabilities, { tools: {} })
+      assert.deepStrictEqual(result.capabilities, { tools: {}, prompts: {}, resources: {}, completions: {} })
     })
   )
 
