@@ -3,7 +3,7 @@ import { OwnerType } from "../model/Definition.ts"
 import { DropId, EntityId, nilUuid, RecordId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Rfc3339Parameter } from "../model/Timestamp.ts"
-import { inConnector, mostRows, numberArgument } from "./Tool.ts"
+import { inConnector, maxRows, numberArgument } from "./Tool.ts"
 
 /** A whole number in decimal notation, the sign optional; digits without bound. */
 const wholeNumber = /^[+-]?\d+$/
@@ -52,9 +52,7 @@ const rowsSchema = (most: number, fallback: number) =>
 
 const Limit = wholeNumberParam(1, 250, 50)
   .annotations(rowsSchema(250, 50))
-  .pipe(
-    inConnector({ schema: numberArgument(1, mostRows, `Rows at most; more than ${mostRows} becomes ${mostRows}.`) })
-  )
+  .pipe(inConnector({ schema: numberArgument(1, maxRows, `Rows at most; more than ${maxRows} becomes ${maxRows}.`) }))
 
 const Cursor = Once.annotations({
   description: "The `next_cursor` of the previous page, unchanged; repeat the filters, the limit may differ."

@@ -3,7 +3,7 @@ import type { Tier } from "../connections/Tier.ts"
 
 /** Rows per page of tools: default and maximum. */
 export const defaultRows = 50
-export const mostRows = 250
+export const maxRows = 250
 
 /** A whole number in the arguments of a tool, clamped to its bounds. It becomes text, because REST's schema decodes text. */
 export const numberArgument = (

@@ -15,7 +15,7 @@ import { readJson, withJson } from "./Body.ts"
 import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
 import { answerFailure, errorResponse } from "./Envelope.ts"
 import { AnswerCache } from "./fast/AnswerCache.ts"
-import { type KnownAnswer, knownAnswerOf, sendKnown } from "./fast/KnownAnswer.ts"
+import { type KnownAnswer, knownAnswerOf, sendKnown, sendWhole } from "./fast/KnownAnswer.ts"
 import { carry, extendTime, type Passage, type Refuse } from "./Passage.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
@@ -85,8 +85,10 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
 
   return (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
     if (passage.watching !== undefined) unwatch(passage.watching)
-    if (passage.refuse !== undefined)
-      return Effect.succeed(HttpServerResponse.setHeader(response, "x-request-id", passage.id))
+    if (passage.refuse !== undefined) {
+      const marked = HttpServerResponse.setHeader(response, "x-request-id", passage.id)
+      return Effect.succeed(sendWhole(passage.request, marked) ? sent : marked)
+    }
     note(passage, response)
     return passage.standing === undefined
       ? Effect.map(budget.untouched, (standing) => answer(passage, response, standing))

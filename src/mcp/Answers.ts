@@ -1,8 +1,8 @@
 import { isObject } from "./Vocabulary.ts"
 
 /** Most characters of an answer's JSON, and of that of a batch of 500 operations. */
-export const mostCharacters = 60_000
-export const mostBatchCharacters = 160_000
+export const maxCharacters = 60_000
+export const maxBatchCharacters = 160_000
 /** Longest value that is given whole beside others. */
 export const longestValue = 4_000
 /** Longest value that is given whole when it is asked for by name: with its surroundings it must fit an answer. */
@@ -10,7 +10,7 @@ export const longestAskedValue = 50_000
 /** Most characters of why an operation of a batch failed. */
 const longestMessage = 120
 /** What stands before the rows of a list leaves this much for them. */
-const mostHeadCharacters = 30_000
+const maxHeadCharacters = 30_000
 
 type Json = { readonly [member: string]: unknown }
 
@@ -102,7 +102,7 @@ const fitted = (record: Json, characters: number, longest: number): Fitted => {
 export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
 
 /** The JSON of one record, whole or with what was cut of it. */
-export const cutRecord = (record: Json, longest: number): string => fitted(record, mostCharacters, longest).text
+export const cutRecord = (record: Json, longest: number): string => fitted(record, maxCharacters, longest).text
 
 /** What stands around a value that is given in parts leaves the rest of an answer for it. */
 const maxAround = 10_000
@@ -115,7 +115,7 @@ const partSizes = [longestAskedValue, 20_000, 8_000, 4_000]
  */
 export const cutValue = (record: Json, key: string, offset: number): string => {
   const whole = JSON.stringify(record)
-  if (offset === 0 && whole.length <= mostCharacters) return whole
+  if (offset === 0 && whole.length <= maxCharacters) return whole
   const { attributes, ...others } = record
   const asked = (Array.isArray(attributes) ? attributes : []).find((each) => isObject(each) && each.key === key)
   if (!isObject(asked)) return cutRecord(record, longestAskedValue)
@@ -133,7 +133,7 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
       attributes: [{ ...asked, ...Object.fromEntries(parts) }],
       ...(end < length && { next_value_offset: end })
     })
-    if (smallest.length <= mostCharacters) break
+    if (smallest.length <= maxCharacters) break
   }
   return smallest
 }
@@ -141,14 +141,14 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
 /** The JSON of rows of which none may be left out: all are cut until they fit together. */
 export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): string => {
   let smallest = JSON.stringify(answer)
-  if (smallest.length <= Math.min(mostCharacters, longest)) return smallest
+  if (smallest.length <= Math.min(maxCharacters, longest)) return smallest
   for (const caps of capsFrom(longest)) {
     const lists = rows.map((name) => {
       const list = answer[name]
       return [name, Array.isArray(list) ? list.map((row) => (isObject(row) ? withinCaps(row, caps) : row)) : list]
     })
     smallest = JSON.stringify({ ...answer, ...Object.fromEntries(lists) })
-    if (smallest.length <= mostCharacters) break
+    if (smallest.length <= maxCharacters) break
   }
   return smallest
 }
@@ -169,7 +169,7 @@ export const cutRows = (
 ): CutRows => {
   const head = fitted(
     Object.fromEntries(Object.entries(answer).filter(([name]) => !names.includes(name))),
-    mostHeadCharacters,
+    maxHeadCharacters,
     longest
   )
   const all = names.flatMap((name) =>
@@ -177,7 +177,7 @@ export const cutRows = (
   )
   const lists = new Map(names.map((name) => [name, [] as string[]]))
   // A cursor, and the names of the lists.
-  let room = mostCharacters - head.text.length - joined(new Map(names.map((name) => [name, "[]"]))).length - 400
+  let room = maxCharacters - head.text.length - joined(new Map(names.map((name) => [name, "[]"]))).length - 400
   let taken = 0
   for (const { name, row } of all.slice(from, from + limit)) {
     const text = isObject(row) ? fitted(row, taken === 0 ? room : everything, longest).text : JSON.stringify(row)
@@ -217,7 +217,7 @@ export const cutBatch = (answer: Json): string => {
     )
   let smallest = JSON.stringify({ ...answer, results: shortened(longestMessage) })
   for (const text of [60, 40]) {
-    if (smallest.length <= mostBatchCharacters) break
+    if (smallest.length <= maxBatchCharacters) break
     const rows = shortened(text).map((row) => (isObject(row) ? withinCaps(row, { text, items: everything }) : row))
     smallest = JSON.stringify({ ...answer, results: rows })
   }

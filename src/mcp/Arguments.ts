@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { mostRows, numberArgument } from "../api/Tool.ts"
+import { maxRows, numberArgument } from "../api/Tool.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -11,7 +11,7 @@ export const RowsArgument = (limited: boolean): Schema.Struct.Fields => ({
   ...(limited && {
     limit: optional(
       Schema.compose(
-        numberArgument(1, mostRows, `Rows at most; more than ${mostRows} becomes ${mostRows}.`),
+        numberArgument(1, maxRows, `Rows at most; more than ${maxRows} becomes ${maxRows}.`),
         Schema.NumberFromString
       )
     )

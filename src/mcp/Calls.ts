@@ -10,6 +10,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId } from "../model/Ids.ts"
+import { JsonText } from "../model/JsonText.ts"
 import { makeConnectorHealth } from "../programs/ConnectorHealth.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
@@ -45,7 +46,7 @@ const foreignCursor = ValidationFailed.at(
 )
 
 /** How often a page is asked for anew with fewer rows: each time it is what fitted of the last. */
-const mostTries = 5
+const maxTries = 5
 
 /** Runs the program of a tool and writes its answer, cut to the size of an answer. */
 const makeAnswers = Effect.gen(function* () {
@@ -56,23 +57,28 @@ const makeAnswers = Effect.gen(function* () {
   } satisfies Readonly<Record<ToolEndpoint, (request: never) => ReturnType<AnyProgram>>>)
   const cursors = yield* Cursors
 
-  const run = (derived: DerivedTool, request: ToolRequest) =>
-    Effect.map(
-      Effect.suspend(() => (programs[derived.endpoint] as AnyProgram)(request)),
-      derived.encode
-    )
+  const runProgram = ({ endpoint }: DerivedTool, request: ToolRequest) =>
+    Effect.suspend(() => (programs[endpoint] as AnyProgram)(request))
+  const run = (derived: DerivedTool, request: ToolRequest) => Effect.map(runProgram(derived, request), derived.encode)
 
   /** A page of the program's own, asked for again with as many rows as fit where it is too long. */
-  const walk = (derived: DerivedTool, { limit, request, ...asked }: Asked, choose: Chosen) =>
+  const walk = (derived: DerivedTool, { limit, request, ...asked }: Asked, choose: Chosen | undefined) =>
     Effect.gen(function* () {
       const rows = derived.tool.answer.rows ?? []
       let rowsAsked = limit
       for (let tries = 1; ; tries++) {
-        const page = yield* choose(
-          yield* run(derived, { ...request, urlParams: { ...request.urlParams, limit: rowsAsked } })
-        )
+        const answer = yield* runProgram(derived, {
+          ...request,
+          urlParams: { ...request.urlParams, limit: rowsAsked }
+        })
+        if (choose === undefined && answer instanceof JsonText) {
+          const text = derived.renamePage?.(answer.text)
+          if (text !== undefined) return text
+        }
+        const encoded = derived.encode(answer)
+        const page = choose === undefined ? encoded : yield* choose(encoded)
         const cut = cutRows(page, rows, { from: 0, limit: rowsAsked, longest: longestOf(isSelective(asked)) })
-        if (!cut.more || tries >= mostTries) return cut.written()
+        if (!cut.more || tries >= maxTries) return cut.written()
         rowsAsked = cut.taken
       }
     })
@@ -93,13 +99,19 @@ const makeAnswers = Effect.gen(function* () {
       return cut.written({ next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null })
     })
 
-  return (derived: DerivedTool, asked: Asked, choose: Chosen): Effect.Effect<string, unknown, CurrentActor> => {
+  /** `chosen`: leaves something of the answer out. Undefined: all of it is wanted. */
+  return (
+    derived: DerivedTool,
+    asked: Asked,
+    chosen: Chosen | undefined
+  ): Effect.Effect<string, unknown, CurrentActor> => {
+    const choose = chosen ?? Effect.succeed
     const longest = longestOf(isSelective(asked))
     const [key, ...otherKeys] = asked.attributes ?? []
     const whole = Effect.flatMap(run(derived, asked.request), choose)
     switch (derived.tool.answer.kind) {
       case "walk":
-        return walk(derived, asked, choose)
+        return walk(derived, asked, chosen)
       case "bounded":
         return part(derived, asked, choose)
       case "pages":
@@ -152,13 +164,21 @@ export const makeCalls = Effect.gen(function* () {
       : answer
   }
 
-  /** The call of a tool; its answers and refusals may name substitutes of ids that its connection cannot see. */
-  const carryOut = (derived: DerivedTool, args: unknown, bounded: Omit<BoundedCall, "restore">, requestId: string) =>
-    Either.match(derived.decode(bounded.args), {
+  /** The call of a tool. `cut`: leaves out of the answer what the connection cannot see; undefined: it sees everything. */
+  const carryOut = (
+    derived: DerivedTool,
+    args: unknown,
+    visible: unknown,
+    cut: BoundedCall["cut"] | undefined,
+    requestId: string
+  ) =>
+    Either.match(derived.decode(visible), {
       onLeft: (misfit) => Effect.succeed(refused(derived, args, misfit)),
       onRight: (asked) => {
-        const choose = chosenBy(derived, asked, findUnset)
-        return answerOf(derived, asked, (answer) => Effect.flatMap(bounded.cut(answer), choose)).pipe(
+        const chosen = isSelective(asked) ? chosenBy(derived, asked, findUnset) : undefined
+        const left: Chosen | undefined =
+          cut === undefined ? chosen : (answer) => Effect.flatMap(cut(answer), chosen ?? Effect.succeed)
+        return answerOf(derived, asked, left).pipe(
           Effect.map((json): Called => ({ _tag: "Answered", json })),
           Effect.catchAllCause(failed(derived, args, requestId))
         )
@@ -166,16 +186,18 @@ export const makeCalls = Effect.gen(function* () {
     })
 
   return (derived: DerivedTool, args: unknown, requestId: string): Effect.Effect<Called, never, CurrentActor> =>
-    Effect.gen(function* () {
-      const { stores } = yield* CurrentBounds
-      if (stores === null) return yield* carryOut(derived, args, { args, cut: Effect.succeed }, requestId)
-      const { accountId } = yield* CurrentActor
-      const { restore, ...bounded } = yield* boundTo(accountId, stores, args)
-      const called = yield* carryOut(derived, args, bounded, requestId)
-      return called._tag === "Answered"
-        ? { ...called, json: restore(called.json) }
-        : { ...called, text: restore(called.text) }
-    }).pipe(Effect.catchAllCause(failed(derived, args, requestId)))
+    Effect.flatMap(CurrentBounds, ({ stores }) =>
+      stores === null
+        ? carryOut(derived, args, args, undefined, requestId)
+        : Effect.gen(function* () {
+            const { accountId } = yield* CurrentActor
+            const { args: visible, cut, restore } = yield* boundTo(accountId, stores, args)
+            const called = yield* carryOut(derived, args, visible, cut, requestId)
+            return called._tag === "Answered"
+              ? { ...called, json: restore(called.json) }
+              : { ...called, text: restore(called.text) }
+          })
+    ).pipe(Effect.catchAllCause(failed(derived, args, requestId)))
 })
 
 type Chosen = (

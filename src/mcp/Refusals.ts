@@ -9,10 +9,10 @@ import { isObject, shown } from "./Vocabulary.ts"
 const longestAccount = 3_000
 
 /** How many of them are told: of many, most are the same. */
-const mostIssues = 20
+const maxIssues = 20
 
 /** Ids of a list that a refusal repeats at most. */
-const mostNamed = 3
+const maxNamed = 3
 
 /** Arguments that name something, as a refusal repeats them. */
 const namedBy = ({ tool }: DerivedTool, args: unknown): ReadonlyArray<string> =>
@@ -22,7 +22,7 @@ const namedBy = ({ tool }: DerivedTool, args: unknown): ReadonlyArray<string> =>
     return Array.isArray(value)
       ? [
           `${name} ${value
-            .slice(0, mostNamed)
+            .slice(0, maxNamed)
             .map((id) => shown(String(id)))
             .join(", ")}`
         ]
@@ -63,7 +63,7 @@ const accountOf = (issues: ReadonlyArray<Issue>) => {
   const all = issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
   const told: Array<string> = []
   let room = longestAccount
-  for (const each of all.slice(0, mostIssues)) {
+  for (const each of all.slice(0, maxIssues)) {
     if (told.length > 0 && each.length > room) break
     told.push(shown(each, longestAccount))
     room -= each.length

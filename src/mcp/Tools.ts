@@ -8,6 +8,7 @@ import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { AttributesArgument, FieldsArgument, RowsArgument } from "./Arguments.ts"
 import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, outline, withoutNulls } from "./JsonSchemas.ts"
+import { makeRenamePage, type RenamePage } from "./PageText.ts"
 import {
   fromConnector,
   isObject,
@@ -66,6 +67,8 @@ export interface DerivedTool {
   readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
   /** What the program answered, as the wire and the connector's vocabulary have it. */
   readonly encode: (answer: unknown) => Record<string, unknown>
+  /** The same for a page that is JSON text already, if names are all that differs. */
+  readonly renamePage: RenamePage | undefined
   /** What the service says of a request, in the connector's words. */
   readonly say: (issues: ReadonlyArray<Issue>) => ReadonlyArray<Issue>
   /** The schema of its answers, whole; the list of tools shows an outline of it. */
@@ -349,6 +352,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
     decode,
     encode: (answer) =>
       map(answer instanceof JsonText ? JSON.parse(answer.text) : encode(answer)) as Record<string, unknown>,
+    renamePage: tool.answer.kind === "walk" ? makeRenamePage(success) : undefined,
     say,
     output,
     inputs: asts,

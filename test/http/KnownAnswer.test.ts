@@ -3,7 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { commonHeaders, rateHeaders } from "../../src/http/CommonHeaders.ts"
-import { knownAnswerOf, sendKnown } from "../../src/http/fast/KnownAnswer.ts"
+import { knownAnswerOf, sendKnown, sendWhole } from "../../src/http/fast/KnownAnswer.ts"
 
 const standing = { limit: 120, remaining: 7, resetAtSeconds: 1_800_000_000, scope: "account" } as const
 const id = "req_known"
@@ -19,6 +19,15 @@ const made = HttpServerResponse.raw(Buffer.from('{"data":["ä"]}'), {
 const app = Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
   const known = knownAnswerOf(made, 1)
   if (known === undefined) throw new Error("the answer has a body")
+  if (request.url === "/whole") {
+    const whole = HttpServerResponse.setHeader(made, "x-request-id", id)
+    return sendWhole(request, whole) ? HttpServerResponse.empty({ status: 200 }) : whole
+  }
+  if (request.url === "/cookie") {
+    const withCookie = HttpServerResponse.unsafeSetCookie(made, "session", "1")
+    return sendWhole(request, withCookie) ? HttpServerResponse.empty({ status: 500 }) : withCookie
+  }
+  if (request.url === "/library-whole") return HttpServerResponse.setHeader(made, "x-request-id", id)
   if (request.url === "/known") {
     sendKnown(request, id, known, standing)
     return HttpServerResponse.empty({ status: 200 })
@@ -55,5 +64,22 @@ layer(Layer.provideMerge(HttpServer.serve(app), NodeHttpServer.layerTest), { exc
           assert.strictEqual(unchanged.status, 304)
         })
       )
+
+    for (const method of ["GET", "HEAD"] as const)
+      it.effect(`of a surface has the status, headers and bytes of the library's, for ${method}`, () =>
+        Effect.gen(function* () {
+          const whole = yield* ask(method, "/whole")
+          assert.deepStrictEqual(whole, yield* ask(method, "/library-whole"))
+          assert.strictEqual(whole.body, method === "GET" ? '{"data":["ä"]}' : "")
+        })
+      )
+
+    it.effect("is left to the library when it sets a cookie", () =>
+      Effect.gen(function* () {
+        const { headers, status } = yield* ask("GET", "/cookie")
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers["set-cookie"], "session=1")
+      })
+    )
   }
 )

@@ -7,8 +7,8 @@ import {
   cutRows,
   longestAskedValue,
   longestValue,
-  mostBatchCharacters,
-  mostCharacters
+  maxBatchCharacters,
+  maxCharacters
 } from "../../src/mcp/Answers.ts"
 
 const read = (json: string): Record<string, unknown> => JSON.parse(json)
@@ -57,7 +57,7 @@ describe("answers that are too long", () => {
     })).value
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom("a", "b", "c", "d"), json), fc.boolean(), (record, isAsked) => {
-        assert.isAtMost(cutRecord(record, isAsked ? longestAskedValue : longestValue).length, mostCharacters)
+        assert.isAtMost(cutRecord(record, isAsked ? longestAskedValue : longestValue).length, maxCharacters)
       }),
       { numRuns: 100 }
     )
@@ -75,7 +75,7 @@ describe("answers that are too long", () => {
       for (let from = 0, more = true; more; pages++) {
         const cut = cutRows(answer, ["first", "second"], { from, limit, longest: longestValue })
         const written = cut.written({ next_cursor: "c".repeat(300), more: cut.more })
-        assert.isAtMost(written.length, mostCharacters)
+        assert.isAtMost(written.length, maxCharacters)
         const part = read(written)
         assert.deepStrictEqual(Object.keys(part), ["locale", "first", "second", "next_cursor", "more"])
         assert.deepInclude(part, { locale: "en", next_cursor: "c".repeat(300), more: cut.more })
@@ -101,7 +101,7 @@ describe("answers that are too long", () => {
     const cut = cutRows({ data: [long, long] }, ["data"], { from: 0, limit: 25, longest: longestValue })
     assert.strictEqual(cut.taken, 1)
     assert.isTrue(cut.more)
-    assert.isAtMost(cut.written().length, mostCharacters)
+    assert.isAtMost(cut.written().length, maxCharacters)
     const [row] = read(cut.written()).data as ReadonlyArray<typeof long & { truncated_keys: ReadonlyArray<string> }>
     assert.deepStrictEqual(row?.truncated_keys, ["changes"])
     assert.strictEqual(row?.id, long.id)
@@ -114,7 +114,7 @@ describe("answers that are too long", () => {
       fields: Array.from({ length: 40 }, () => text(300))
     }))
     const cut = cutPage({ data: rows, page: 1 }, ["data"], longestValue)
-    assert.isAtMost(cut.length, mostCharacters)
+    assert.isAtMost(cut.length, maxCharacters)
     assert.strictEqual((read(cut).data as ReadonlyArray<unknown>).length, 50)
   })
 
@@ -132,9 +132,9 @@ describe("answers that are too long", () => {
     const { results: said } = read(cut) as { results: ReadonlyArray<ReturnType<typeof failed>> }
     assert.strictEqual(said.length, 500)
     for (const { error } of said) assert.isAtMost(error.message.length, 120)
-    assert.isAtMost(cut.length, mostBatchCharacters)
+    assert.isAtMost(cut.length, maxBatchCharacters)
     const long = cutBatch({ results: results.map(() => failed(text(1_000), text(320))) })
-    assert.isAtMost(long.length, mostBatchCharacters)
+    assert.isAtMost(long.length, maxBatchCharacters)
     assert.strictEqual((read(long).results as ReadonlyArray<unknown>).length, 500)
   })
 })

@@ -1,4 +1,4 @@
-import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Cookies, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import type { Standing } from "../../budgets/RateBudget.ts"
 import { commonHeaders } from "../CommonHeaders.ts"
@@ -75,4 +75,21 @@ export const sendKnown = (
   if (response.writableEnded) return
   response.writeHead(isFresh ? 304 : 200, headers)
   response.end(isFresh ? undefined : body)
+}
+
+/**
+ * Sends an answer of a surface beside the API on Node's own response. Returns whether it did: the library sends answers with
+ * cookies, without a body, and those whose body is still being made.
+ */
+export const sendWhole = (
+  request: HttpServerRequest.HttpServerRequest,
+  answer: HttpServerResponse.HttpServerResponse
+): boolean => {
+  const body = bytesOf(answer)
+  if (body === undefined || !Cookies.isEmpty(answer.cookies)) return false
+  const response = toServerResponse(request)
+  if (response.writableEnded) return true
+  response.writeHead(answer.status, answer.headers)
+  response.end(body)
+  return true
 }
