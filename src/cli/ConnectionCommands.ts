@@ -25,6 +25,8 @@ const toJson = (connection: Connection) => ({
   client_name: connection.clientName,
   redirect_host: connection.redirectHost,
   tier: connection.tier,
+  store_domains: connection.storeDomains,
+  confirm_publish: connection.confirmPublish,
   user_email: connection.userEmail,
   created_at: connection.createdAt,
   last_used_at: connection.lastUsedAt,
@@ -32,9 +34,14 @@ const toJson = (connection: Connection) => ({
   end_reason: connection.endReason
 })
 
-const lineOf = ({ clientName, endReason, id, lastUsedAt, redirectHost, tier }: Connection) => {
+const lineOf = (connection: Connection) => {
+  const { clientName, confirmPublish, endReason, id, lastUsedAt, redirectHost, storeDomains, tier } = connection
   const state = endReason ?? (lastUsedAt === null ? "never used" : `used ${seconds(lastUsedAt)}`)
-  return `${id}  ${quoted(clientName)} (${redirectHost})  ${tier}  ${state}`
+  const limits = [
+    ...(storeDomains === null ? [] : [`only ${storeDomains.join(", ")}`]),
+    ...(confirmPublish ? ["publishes are confirmed"] : [])
+  ]
+  return [id, `${quoted(clientName)} (${redirectHost})`, tier, ...limits, state].join("  ")
 }
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>

@@ -45,6 +45,8 @@ describe.skipIf(!serverAnswers)("connection commands", () => {
           client_name: "Test agent",
           redirect_host: "agent.example",
           tier: "pim:write",
+          store_domains: null,
+          confirm_publish: false,
           user_email: `${userId}@user.example`,
           last_used_at: null
         })
