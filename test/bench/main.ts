@@ -6,6 +6,7 @@ import { distinctPages } from "./scenarios/DistinctPages.ts"
 import { healthPages, healthRemedies, healthScans, healthSnapshots } from "./scenarios/Health.ts"
 import { importing } from "./scenarios/Import.ts"
 import { longWalk } from "./scenarios/LongWalk.ts"
+import { manyAgents } from "./scenarios/ManyAgents.ts"
 import { publishingBeside } from "./scenarios/PublishingBeside.ts"
 import { refreshing } from "./scenarios/Refresh.ts"
 import { notModified, samePage } from "./scenarios/SamePage.ts"
@@ -17,6 +18,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   samePage,
   notModified,
   toolCalls,
+  manyAgents,
   longWalk,
   importing,
   publishingBeside,

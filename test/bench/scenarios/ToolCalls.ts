@@ -1,5 +1,5 @@
-import { createHash, randomBytes, randomUUID } from "node:crypto"
-import { type BenchCatalog, connected, openCatalog } from "../harness/Catalog.ts"
+import { openCatalog } from "../harness/Catalog.ts"
+import { callOf, callOnce, connectionOf, limit, mcpHeaders, products, tool, version } from "../harness/Connector.ts"
 import { start } from "../harness/Contenders.ts"
 import { measureCpu } from "../harness/Cpu.ts"
 import { Load } from "../harness/Load.ts"
@@ -11,75 +11,7 @@ import { median, spreadOf } from "../harness/Statistics.ts"
 import { pagesFrom } from "../harness/Walk.ts"
 import type { Scenario } from "./Scenario.ts"
 
-const products = 100_000
-const limit = 50
 const atLeast = 0.6
-const version = "2026-07-28"
-const tool = "list_products_v1"
-
-/** A token of a connection of the account that may read, as consent would have made it. */
-const connectionOf = ({ accountId, url }: BenchCatalog, server: string): Promise<string> =>
-  connected(url, async (client) => {
-    const token = `pim_at_${randomBytes(32).toString("base64url")}`
-    const [userId, clientId, grantId] = [randomUUID(), randomUUID(), randomUUID()]
-    const hash = createHash("sha256").update(token).digest()
-    await client.query("INSERT INTO app_user (account_id, id, email) VALUES ($1, $2, $3)", [
-      accountId,
-      userId,
-      `${userId}@bench.example`
-    ])
-    await client.query("INSERT INTO oauth_client (id, name, redirect_uris) VALUES ($1, 'Benchmark', $2)", [
-      clientId,
-      ["https://bench.example/callback"]
-    ])
-    await client.query(
-      `INSERT INTO oauth_grant (account_id, id, user_id, client_id, client_name, redirect_host, tier, resource)
-       VALUES ($1, $2, $3, $4, 'Benchmark', 'bench.example', 'pim:read', $5)`,
-      [accountId, grantId, userId, clientId, `${server}/mcp`]
-    )
-    await client.query(
-      `INSERT INTO oauth_token (account_id, hash, grant_id, kind, tier, expires_at)
-       VALUES ($1, $2, $3, 'access', 'pim:read', now() + interval '1 day')`,
-      [accountId, hash, grantId]
-    )
-    return token
-  })
-
-const mcpHeaders = {
-  Accept: "application/json, text/event-stream",
-  "MCP-Protocol-Version": version,
-  "Mcp-Method": "tools/call",
-  "Mcp-Name": tool
-}
-
-const callOf = (cursor: string | null) =>
-  JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "tools/call",
-    params: {
-      name: tool,
-      arguments: { limit, ...(cursor !== null && { cursor }) },
-      _meta: {
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientInfo": { name: "benchmark", version: "1" },
-        "io.modelcontextprotocol/clientCapabilities": {}
-      }
-    }
-  })
-
-/** Calls the tool once; the row ids of its answer and how long it is. */
-const callOnce = async (url: string, token: string, body: string) => {
-  const response = await fetch(`${url}/mcp`, {
-    method: "POST",
-    headers: { ...mcpHeaders, authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body
-  })
-  const text = await response.text()
-  if (response.status !== 200) throw new Error(`${tool} answered ${response.status}: ${text}`)
-  const { data } = JSON.parse(text).result.structuredContent as { data: ReadonlyArray<{ master_id: string }> }
-  return { length: Buffer.byteLength(text), ids: data.map(({ master_id }) => master_id) }
-}
 
 /** Every full page of a walk over REST, and the call that gives the same rows. */
 const readPages = async (url: string, key: string, token: string) => {
