@@ -2,11 +2,11 @@ import type { DerivedTool } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
 /** Requests that a call takes from the budget. A list that is too long or empty is refused, and costs as much as any call. */
-export const costOf = ({ listed, tool }: DerivedTool, message: unknown): number => {
+export const costOf = ({ input, tool }: DerivedTool, message: unknown): number => {
   const name = tool.costsPerItemOf
   if (name === undefined || !isObject(message) || !isObject(message.params)) return 1
   const { arguments: args } = message.params
   const items = isObject(args) ? args[name] : undefined
-  const maxItems = Number((listed.inputSchema.properties[name] as { readonly maxItems?: number } | undefined)?.maxItems)
+  const maxItems = Number((input.properties[name] as { readonly maxItems?: number } | undefined)?.maxItems)
   return Array.isArray(items) && items.length > 0 && items.length <= maxItems ? items.length : 1
 }

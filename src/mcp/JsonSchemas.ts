@@ -10,6 +10,9 @@ export type ObjectSchema = {
   readonly description?: string
 }
 
+/** A schema in the list of tools. */
+export type ListedSchema = Omit<ObjectSchema, "required"> & { readonly required?: ReadonlyArray<string> }
+
 const prefix = "#/$defs/"
 
 /** Descriptions that the library makes up ("a string matching the pattern ..."): ours begin with a capital. */
@@ -102,10 +105,33 @@ const outlineOf = (schema: JsonSchema, levels: number): JsonSchema => {
  * The shape of an answer as the list of tools shows it: members and their types, `levels` objects deep. Agents read the details
  * in the answers; the whole schema would double the size of the list.
  */
-export const outline = (schema: ObjectSchema, levels: 1 | 2): ObjectSchema => ({
-  ...(outlineOf(schema, levels) as ObjectSchema),
-  required: schema.required
-})
+export const outline = (schema: ObjectSchema, levels: 1 | 2): ListedSchema =>
+  toListed(outlineOf(schema, levels)) as ListedSchema
+
+/** Keywords that say something of a value of any type. */
+const ofAnyType = ["description", "default", "enum"]
+
+/** A type or null as a choice of two schemas: some clients refuse a list of types. */
+const asChoice = (schema: JsonSchema): JsonSchema => {
+  const { type, ...rest } = schema
+  if (!Array.isArray(type)) return schema
+  const own = Object.entries(rest).filter(([keyword]) => !ofAnyType.includes(keyword))
+  return {
+    anyOf: type.map((each) => (each === "null" ? { type: each } : { type: each, ...Object.fromEntries(own) })),
+    ...Object.fromEntries(Object.entries(rest).filter(([keyword]) => ofAnyType.includes(keyword)))
+  }
+}
+
+/** A schema as the list of tools shows it: the same values fit, without keywords that some clients refuse or that say nothing. */
+export const toListed = (schema: JsonSchema): JsonSchema => {
+  const { items, properties, required, ...rest } = schema
+  return asChoice({
+    ...rest,
+    ...(Array.isArray(required) && required.length > 0 && { required }),
+    ...(isRecord(properties) && { properties: mapValues(properties as Schemas, toListed) }),
+    ...(isRecord(items) && { items: toListed(items) })
+  })
+}
 
 /** The part of a schema that a path leads to. */
 const partAt = (schema: JsonSchema, path: ReadonlyArray<PropertyKey>): JsonSchema | undefined =>

@@ -7,7 +7,16 @@ import { shortName } from "../connections/Tier.ts"
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
 import { JsonText } from "../model/JsonText.ts"
 import { AttributesArgument, FieldsArgument, RowsArgument } from "./Arguments.ts"
-import { allowedAt, jsonSchemaOf, misshapenIn, type ObjectSchema, outline, withoutNulls } from "./JsonSchemas.ts"
+import {
+  allowedAt,
+  jsonSchemaOf,
+  type ListedSchema,
+  misshapenIn,
+  type ObjectSchema,
+  outline,
+  toListed,
+  withoutNulls
+} from "./JsonSchemas.ts"
 import { makeRenamePage, type RenamePage } from "./PageText.ts"
 import {
   fromConnector,
@@ -50,8 +59,8 @@ export interface ListedTool {
   readonly name: string
   readonly title: string
   readonly description: string
-  readonly inputSchema: ObjectSchema
-  readonly outputSchema: ObjectSchema
+  readonly inputSchema: ListedSchema
+  readonly outputSchema: ListedSchema
   readonly annotations: ToolHints
 }
 
@@ -71,6 +80,8 @@ export interface DerivedTool {
   readonly renamePage: RenamePage | undefined
   /** What the service says of a request, in the connector's words. */
   readonly say: (issues: ReadonlyArray<Issue>) => ReadonlyArray<Issue>
+  /** The schema of its arguments; the list of tools shows the same in fewer words. */
+  readonly input: ObjectSchema
   /** The schema of its answers, whole; the list of tools shows an outline of it. */
   readonly output: ObjectSchema
   /** The schemas that are renamed: of each part of the request, and of the answer. */
@@ -344,7 +355,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       name: tool.name,
       title: tool.title,
       description: describe(tool),
-      inputSchema,
+      inputSchema: toListed(inputSchema) as ListedSchema,
       // The argument `fields` names the members of a row already.
       outputSchema: outline(output, tool.answer.fields === "members" ? 1 : 2),
       annotations: tool.hints
@@ -354,6 +365,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       map(answer instanceof JsonText ? JSON.parse(answer.text) : encode(answer)) as Record<string, unknown>,
     renamePage: tool.answer.kind === "walk" ? makeRenamePage(success) : undefined,
     say,
+    input: inputSchema,
     output,
     inputs: asts,
     success

@@ -131,8 +131,8 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const samples = yield* DemoSamples
         const { token } = yield* aConnection(samples.accountId)
         const port = yield* portOf
-        const cases = tools.flatMap(({ listed }) =>
-          casesOf(listed.inputSchema, samples.argsOf(listed.name, 1)).flatMap((each) =>
+        const cases = tools.flatMap(({ input, listed }) =>
+          casesOf(input, samples.argsOf(listed.name, 1)).flatMap((each) =>
             eras.map((era) => ({ ...each, era, tool: listed.name }))
           )
         )

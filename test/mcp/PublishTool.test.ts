@@ -126,7 +126,9 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         yield* call("publish_master_v1", first)
         const { ask, settle } = yield* Publishing
         yield* Effect.flatMap(ask(first.master_id, store.id), (answer) =>
-          answer.outcome === "nothing_to_publish" ? Effect.void : settle([answer.publicationId], () => Effect.void)
+          answer.outcome === "nothing_to_publish"
+            ? Effect.void
+            : Effect.asVoid(settle([answer.publicationId], () => Effect.void))
         ).pipe(actingAs(actor))
         const last_publish_error = {
           code: "DEMO_REFUSED",

@@ -55,7 +55,7 @@ describe("the tools", () => {
   it("have a title, a description in its order, closed arguments, an answer that is an object, and every hint", () => {
     const beginnings = listed.map(({ description }) => description.slice(0, 60))
     assert.strictEqual(new Set(beginnings).size, beginnings.length, "two descriptions begin alike")
-    for (const { listed: each, tool } of tools) {
+    for (const { input, listed: each, tool } of tools) {
       const { does, ids, never, rather } = tool.description
       assert.isNotEmpty(each.title)
       const needs = {
@@ -74,7 +74,7 @@ describe("the tools", () => {
       if (/channel/.test(words.replace(/sales[ _]channels?/g, "")))
         assert.match(each.description, /linked store/, `${each.name}: what a channel is`)
       for (const name of each.description.match(/\w+_v\d/g) ?? []) assert.include(allToolNames, name)
-      const needed = each.inputSchema.required.filter((name) => name.endsWith("_id") || name.endsWith("_ids"))
+      const needed = input.required.filter((name) => name.endsWith("_id") || name.endsWith("_ids"))
       if (needed.length > 0) assert.match(ids, /\w+_v1/, `${each.name}: which tool gives its ids`)
       for (const source of Object.values(tool.idsFrom ?? {})) assert.include(allToolNames, source)
       for (const argument of Object.keys(tool.idsFrom ?? {})) assert.property(each.inputSchema.properties, argument)
