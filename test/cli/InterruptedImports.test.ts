@@ -32,13 +32,8 @@ describe("an import by a command while a server holds the embedded database", ()
     if (code !== 0) return await imports()
     return (JSON.parse(stdout) as { imports: ReadonlyArray<Record<"import_id" | "phase", string>> }).imports
   }
-  /** Asks until the newest of this many imports is in the phase: it must last long enough to be seen. */
-  const untilNewest = async (count: number, phase: string) => {
-    for (;;) {
-      const all = await imports()
-      if (all.length === count && all[0]?.phase === phase) return String(all[0].import_id)
-      await setTimeout(100)
-    }
+  const untilPhase = async (id: string, phase: string) => {
+    while (!(await imports()).some((each) => each.import_id === id && each.phase === phase)) await setTimeout(100)
   }
 
   beforeAll(async () => {
@@ -52,8 +47,9 @@ describe("an import by a command while a server holds the embedded database", ()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** What a shell sees of an import that gets the signal in this phase. */
-  const signalled = async (file: string, count: number, phase: string, signal: NodeJS.Signals) => {
+  /** Sends the signal to a command while its import is in this phase. Undefined: the phase was over too soon. */
+  const signalOnce = async (file: string, phase: string, signal: NodeJS.Signals) => {
+    const known = new Set((await imports()).map(({ import_id }) => import_id))
     const child = startCatalog(
       ["import", "csv", file, "--store", "us.example", "--accept", "--json", "--account", account],
       { DATA_DIR }
@@ -66,11 +62,23 @@ describe("an import by a command while a server holds the embedded database", ()
     child.stderr?.on("data", (text) => {
       stderr += text
     })
-    const id = await untilNewest(count, phase)
     const closed = once(child, "close")
+    let id: string | undefined
+    while (id === undefined && child.exitCode === null) {
+      id = (await imports()).find((each) => !known.has(each.import_id) && each.phase === phase)?.import_id
+      if (id === undefined) await setTimeout(100)
+    }
     child.kill(signal)
     const [code] = await closed
-    return { id, ended: { code, stdout, stderr } }
+    return id === undefined || code === 0 ? undefined : { id, ended: { code, stdout, stderr } }
+  }
+
+  /** What a shell sees of an import of so many products that gets the signal in this phase; of more, if they are done too soon. */
+  const signalled = async (name: string, count: number, phase: string, signal: NodeJS.Signals) => {
+    for (let size = count; ; size *= 3) {
+      const seen = await signalOnce(exportOf(`${name}-${size}`, size), phase, signal)
+      if (seen !== undefined) return seen
+    }
   }
 
   const isWritable = async () => {
@@ -79,40 +87,37 @@ describe("an import by a command while a server holds the embedded database", ()
   }
 
   test("writes nothing when it is interrupted or killed while the file is read", async () => {
-    const file = exportOf("read", 20_000)
-    const interrupted = await signalled(file, 1, "fetching", "SIGINT")
+    const interrupted = await signalled("read", 20_000, "fetching", "SIGINT")
     assert.deepStrictEqual(interrupted.ended, {
       code: 130,
       stdout: "",
       stderr: "Interrupted while the file was read: nothing is written. Import it again.\n"
     })
-    await untilNewest(1, "failed")
+    await untilPhase(interrupted.id, "failed")
     assert.include((await run("import", "show", interrupted.id)).stdout, "\n  The import was interrupted.\n")
-    const killed = await signalled(file, 2, "fetching", "SIGKILL")
+    const killed = await signalled("killed", 20_000, "fetching", "SIGKILL")
     assert.deepStrictEqual(killed.ended, { code: null, stdout: "", stderr: "" })
-    await untilNewest(2, "failed")
+    await untilPhase(killed.id, "failed")
     assert.include((await run("import", "show", killed.id)).stdout, "\n  The import was interrupted.\n")
     await isWritable()
   })
 
   test("is finished by the server when it is interrupted while the import is applied", async () => {
-    const before = (await imports()).length
-    const { ended, id } = await signalled(exportOf("first", 3_000), before + 1, "applying", "SIGTERM")
+    const { ended, id } = await signalled("first", 3_000, "applying", "SIGTERM")
     assert.deepStrictEqual(ended, {
       code: 143,
       stdout: "",
       stderr: `Interrupted while the import was applied: a running server finishes it, or \`catalog import accept ${id} --account ${account}\` does. See \`catalog import list --account ${account}\`.\n`
     })
-    await untilNewest(before + 1, "applied")
+    await untilPhase(id, "applied")
     await isWritable()
     assert.strictEqual((await run("import", "accept", id)).stderr, "import: is applied, not under review\n")
   }, 300_000)
 
   test("is finished by the server when it is killed while the import is applied", async () => {
-    const before = (await imports()).length
-    const { ended } = await signalled(exportOf("second", 3_000), before + 1, "applying", "SIGKILL")
+    const { ended, id } = await signalled("second", 3_000, "applying", "SIGKILL")
     assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
-    await untilNewest(before + 1, "applied")
+    await untilPhase(id, "applied")
     await isWritable()
   }, 300_000)
 
