@@ -129,8 +129,11 @@ describe.skipIf(!serverAnswers)("a key that is revoked while 16 clients use it a
 
     it.effect("opens some where a look-up is joined that runs already", () =>
       Effect.gen(function* () {
-        const { counts } = yield* revokeUnderLoad("Revocations, planted", joining)
-        assert.isAbove(counts.stale, 0)
+        // Whether a look-up runs at the right moment is chance: several tries make it certain.
+        let stale = 0
+        for (let tries = 0; tries < 10 && stale === 0; tries++)
+          stale = (yield* revokeUnderLoad("Revocations, planted", joining)).counts.stale
+        assert.isAbove(stale, 0)
       })
     )
   })

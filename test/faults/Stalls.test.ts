@@ -124,7 +124,7 @@ describe.skipIf(!serverAnswers)("nine of ten connections that go dead", () => {
 })
 
 /** What others see while 25 writes wait for an account's row, and what became of these. */
-const besideLock = (settings: Readonly<Record<string, string>>) =>
+const besideLock = (settings: Readonly<Record<string, string>>, maxWaiting?: number) =>
   Effect.gen(function* () {
     const url = yield* database
     const each = amount(60, 300)
@@ -136,13 +136,13 @@ const besideLock = (settings: Readonly<Record<string, string>>) =>
       const id = other.ids[place]
       return place % 2 === 0 || id === undefined ? read(other) : fill(other, id, `Text ${place}`)
     }
-    const quiet = yield* Effect.promise(() => paced(each, 40, mixed))
+    const quiet = yield* Effect.promise(() => paced(each, 40, mixed, maxWaiting))
     const locker = yield* openClient(url)
     yield* Effect.promise(() => locker.query("BEGIN"))
     yield* Effect.promise(() => locker.query("SELECT FROM account WHERE id = $1 FOR UPDATE", [locked.accountId]))
     const writes = Promise.all(locked.ids.map((id) => fill(locked, id, "Text")))
     yield* Effect.promise(() => sleep(200))
-    const beside = yield* Effect.promise(() => paced(each, 40, (place) => mixed(each + place)))
+    const beside = yield* Effect.promise(() => paced(each, 40, (place) => mixed(each + place), maxWaiting))
     const own = yield* Effect.promise(() => writes)
     yield* Effect.promise(() => locker.query("ROLLBACK"))
     const [first] = locked.ids
@@ -180,7 +180,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
 
     it.scoped("has the writes that its queue does not take refused at once", () =>
       Effect.gen(function* () {
-        const { beside, each, log, own } = yield* besideLock({ CONNECTION_QUEUE_PER_ACCOUNT: "3" })
+        const { beside, each, log, own } = yield* besideLock({ CONNECTION_QUEUE_PER_ACCOUNT: "3" }, 4)
         assert.strictEqual(tally("Short queue, another tenant", beside).ok, each)
         assert.strictEqual(tally("Short queue, its own writes", own).unavailable, 25)
         // Two hold connections, three wait.

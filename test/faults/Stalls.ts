@@ -101,11 +101,16 @@ export const client = (baseUrl: string, waitMillis = usualWaitMillis) => {
 const maxUnanswered = 8
 
 /** `count` requests, `apartMillis` or more apart. */
-export const paced = async (count: number, apartMillis: number, send: (place: number) => Promise<Seen>) => {
+export const paced = async (
+  count: number,
+  apartMillis: number,
+  send: (place: number) => Promise<Seen>,
+  maxWaiting = maxUnanswered
+) => {
   const sent: Array<Promise<Seen>> = []
   let unanswered = 0
   for (let place = 0; place < count; place++) {
-    while (unanswered >= maxUnanswered) await sleep(5)
+    while (unanswered >= maxWaiting) await sleep(5)
     unanswered++
     sent.push(
       send(place).finally(() => {
