@@ -66,10 +66,13 @@ export const decoded = <A, I>(
     return value === undefined ? [] : [[name, value] as const]
   })
   return Effect.mapError(Schema.decodeUnknown(schema)(Object.fromEntries(present)), (error) => {
-    const problems = ParseResult.ArrayFormatter.formatErrorSync(error).map(
-      ({ message, path }) => `${path.join(".")} ${message}`
-    )
-    return new PageRefused({ status: 400, title: "Not understood", message: `${problems.join("; ")}.` })
+    // The first problem of each field: the others are of alternatives that nobody chose.
+    const problems = new Map<string, string>()
+    for (const { message, path } of ParseResult.ArrayFormatter.formatErrorSync(error)) {
+      const field = path.join(".")
+      if (!problems.has(field)) problems.set(field, `${field} ${message}`)
+    }
+    return new PageRefused({ status: 400, title: "Not understood", message: `${[...problems.values()].join("; ")}.` })
   })
 }
 

@@ -6,6 +6,7 @@ import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { builtInFields, EntityKind } from "../model/Attribute.ts"
 import { keyMisfit } from "../model/AttributeRules.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { isMetafieldKey } from "../model/Definition.ts"
 import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
@@ -176,7 +177,9 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           const { accountId } = yield* CurrentActor
           const linked = yield* stores.list(accountId)
           const fields = yield* fieldsOf(section, field)
-          yield* checkLocale(repo, accountId, linked, query)
+          const bounds = yield* CurrentBounds
+          const usable = linked.filter(({ id }) => includes(bounds, id))
+          yield* checkLocale(repo, accountId, usable, query)
           if (store_id !== undefined && !linked.some(({ id }) => id === store_id)) return yield* new NotFound()
           const filter = { section, storeId: store_id ?? null, locale: locale ?? null, fields }
           const found = yield* repo.issues(accountId, { ...filter, page, pageSize: page_size })

@@ -1,5 +1,6 @@
 import { type Context, Effect, Either, Option, Schema } from "effect"
 import { builtInFields, EntityKind } from "../model/Attribute.ts"
+import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { isMetafieldKey } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -62,8 +63,10 @@ export const checkLocale = (
   Effect.gen(function* () {
     if (locale === undefined || dimensionOf(section) !== "translations") return
     if (linked.some(({ locales }) => locales.includes(locale))) return
+    const { stores } = yield* CurrentBounds
     const snapshot = (yield* repo.snapshots(accountId, null)).get("translations")
-    const scanned = snapshot === undefined ? [] : Option.getOrElse(decodeLocales(snapshot), () => [])
+    // The languages of the last scan are those of all stores.
+    const scanned = snapshot === undefined || stores !== null ? [] : Option.getOrElse(decodeLocales(snapshot), () => [])
     const locales = [...new Set([...linked.flatMap(({ locales }) => locales), ...scanned])].sort()
     if (!locales.includes(locale)) return yield* ValidationFailed.at("locale", unknownLocale(locales))
   })

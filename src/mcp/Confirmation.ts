@@ -5,10 +5,12 @@ import {
   inputResponse,
   type ServerContext
 } from "@modelcontextprotocol/server"
-import { Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
+import { Cursors } from "../catalog/Cursors.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
 import { pageOf, pagePaths } from "../http/PagePaths.ts"
-import type { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import type { Called, Refused } from "./Calls.ts"
 import { type DryRun, publishText } from "./PublishText.ts"
@@ -48,10 +50,29 @@ const showsForms = ({ mcpReq }: ServerContext): boolean => {
   return Object.keys(elicitation).length === 0 || isObject(elicitation.form)
 }
 
-const wouldPublish = ({ channels = [], masters = [] }: DryRun) =>
-  [...channels, ...masters].some(({ outcome }) => outcome === "would_publish")
+/** How long the user has for the answer. */
+const answerMillis = 15 * 60_000
 
-const ask = (preview: DryRun): Asks => ({
+/** The masters and channels that a dry run would publish. */
+const rowsOf = ({ channels = [], masters = [] }: DryRun) => [...channels, ...masters]
+const wouldPublish = ({ outcome }: { readonly outcome: string }) => outcome === "would_publish"
+
+/** The call for those of several masters that the user has seen: others were refused, whatever has become of them since. */
+const onlySeen = (args: unknown, { masters }: DryRun): unknown => {
+  if (!isObject(args) || masters === undefined || !Array.isArray(args.masters)) return args
+  return { ...args, masters: args.masters.filter((_, place) => wouldPublish(masters[place] ?? { outcome: "refused" })) }
+}
+
+/** The answer with the masters that were not published in their places. */
+const withUnseen = (called: Called, { masters }: DryRun): Called => {
+  if (masters === undefined || called._tag === "Refused") return called
+  const answer: DryRun = JSON.parse(called.json)
+  const published = [...(answer.masters ?? [])]
+  const rows = masters.map((row) => (wouldPublish(row) ? (published.shift() ?? row) : row))
+  return { ...called, json: JSON.stringify({ ...answer, masters: rows }) }
+}
+
+const ask = (preview: DryRun, requestState: string): Asks => ({
   _tag: "Asks",
   question: inputRequired({
     inputRequests: {
@@ -60,31 +81,54 @@ const ask = (preview: DryRun): Asks => ({
         // The answer is whether the user accepts: there is nothing to fill in.
         requestedSchema: { type: "object", properties: {} }
       })
-    }
+    },
+    requestState
   })
 })
 
+type Call = (args: unknown) => Effect.Effect<Called, never, CurrentActor>
+
 /**
  * Publishes after the user has agreed, if the client can ask its user: the first call returns a question with the text of the
- * dry run, and the client repeats the call with the answer. The draft_revision in the arguments is checked again then, so that
- * the user agrees to what is published. `call` makes the call with these arguments.
+ * dry run, and the client repeats the call with the answer. The signed state of the question names the connection, the arguments,
+ * the dry run and a time: an answer to another question, or after the draft has changed, asks again. What the dry run would not
+ * publish is not published.
  */
-export const publishConfirmed = (
-  baseUrl: string,
-  args: unknown,
-  context: ServerContext,
-  call: (args: unknown) => Effect.Effect<Called, never, CurrentActor>
-): Effect.Effect<Called | Asks, never, CurrentActor> =>
-  Effect.gen(function* () {
-    if (isObject(args) && args.dry_run === true) return yield* call(args)
-    if (!showsForms(context)) {
-      const { confirmPublish } = yield* CurrentBounds
-      return confirmPublish ? cannotAsk(baseUrl, args) : yield* call(args)
-    }
-    const answer = inputResponse(context.mcpReq.inputResponses, question)
-    if (answer.kind === "elicit") return answer.action === "accept" ? yield* call(args) : declined
-    const preview = yield* call(isObject(args) ? { ...args, dry_run: true } : args)
-    if (preview._tag === "Refused") return preview
-    const dryRun: DryRun = JSON.parse(preview.json)
-    return wouldPublish(dryRun) ? ask(dryRun) : yield* call(args)
-  })
+export const makePublishConfirmed = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  const cursors = yield* Cursors
+
+  const confirm = (args: unknown, { mcpReq }: ServerContext, call: Call) =>
+    Effect.gen(function* () {
+      const answer = inputResponse(mcpReq.inputResponses, question)
+      if (answer.kind === "elicit" && answer.action !== "accept") return declined
+      const preview = yield* call(isObject(args) ? { ...args, dry_run: true } : args)
+      if (preview._tag === "Refused") return preview
+      const dryRun: DryRun = JSON.parse(preview.json)
+      if (!rowsOf(dryRun).some(wouldPublish)) return preview
+      const actor = yield* CurrentActor
+      const binding = {
+        list: "publish question",
+        accountId: actor.accountId,
+        filters: {
+          connection: actor._tag === "Connection" ? actor.connectionId : undefined,
+          arguments: JSON.stringify(args),
+          preview: preview.json
+        }
+      }
+      const now = yield* Clock.currentTimeMillis
+      const state: unknown = mcpReq.requestState()
+      const until = typeof state === "string" ? cursors.decode(binding, state) : Option.none()
+      if (answer.kind !== "elicit" || Option.isNone(until) || until.value < now)
+        return ask(dryRun, cursors.encode(binding, now + answerMillis))
+      return withUnseen(yield* call(onlySeen(args, dryRun)), dryRun)
+    })
+
+  return (args: unknown, context: ServerContext, call: Call): Effect.Effect<Called | Asks, never, CurrentActor> => {
+    if (isObject(args) && args.dry_run === true) return call(args)
+    if (showsForms(context)) return confirm(args, context, call)
+    return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>
+      confirmPublish ? Effect.succeed(cannotAsk(baseUrl, args)) : call(args)
+    )
+  }
+})

@@ -14,15 +14,18 @@ import type { CurrentActor } from "../model/Actor.ts"
 import { PublishProgress } from "../programs/PublishProgress.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type Called, makeCalls, toolsByName } from "./Calls.ts"
-import { type Asks, publishConfirmed } from "./Confirmation.ts"
+import { type Asks, makePublishConfirmed } from "./Confirmation.ts"
 import { completePrompt, completionOf, promptOf } from "./Prompts.ts"
 import { completeResource, makeResources } from "./Resources.ts"
 import { shown } from "./Vocabulary.ts"
 
 const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 
-/** How long a publish of several masters waits for the stores if the client follows its progress, in milliseconds. */
-const progressWaitMillis = 20_000
+/**
+ * How long a publish of several masters waits for the stores if the client follows its progress, in milliseconds. Less than a
+ * stopping server gives to requests in flight.
+ */
+const progressWaitMillis = 8_000
 
 /** Sends a notification for each master whose outcome is known, if the client wants to follow the call. */
 const withProgress = <A, E, R>(effect: Effect.Effect<A, E, R>, { mcpReq }: ServerContext): Effect.Effect<A, E, R> => {
@@ -48,6 +51,7 @@ export const makeHandlers = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
   const call = yield* makeCalls
   const resources = yield* makeResources
+  const publishConfirmed = yield* makePublishConfirmed
   const stores = yield* Stores
   const connectionsPage = `${baseUrl}${pagePaths.connections}`
 
@@ -65,7 +69,7 @@ export const makeHandlers = Effect.gen(function* () {
         return Effect.fail(invalidParams(`Unknown tool: ${shown(params.name)}. tools/list names all.`))
       return tool.tool.tier === "pim:publish"
         ? withProgress(
-            publishConfirmed(baseUrl, args, context, (given) => call(tool, given, requestId)),
+            publishConfirmed(args, context, (given) => call(tool, given, requestId)),
             context
           )
         : call(tool, args, requestId)

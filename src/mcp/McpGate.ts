@@ -132,6 +132,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
       refused,
       args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
     })
+    // A stream begins with its status, so that a failure is told in it.
     if (typeof body !== "string")
       return HttpServerResponse.stream(Stream.fromReadableStream({ evaluate: () => body, onError: identity }), {
         status,

@@ -12,10 +12,11 @@ import { RestApi } from "../api/RestApi.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
-import { type Called, type Refused, tools } from "./Calls.ts"
+import { type Called, type Refused, tools, toolsByName } from "./Calls.ts"
 import type { Asks } from "./Confirmation.ts"
 import { makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
+import { calledBy, progressTokenOf } from "./Message.ts"
 import { type PlainCall, plainAnswer, plainCallOf, plainRefusal } from "./PlainCalls.ts"
 import { listedPrompts } from "./Prompts.ts"
 import { listedResources, listedTemplates } from "./Resources.ts"
@@ -84,12 +85,9 @@ const withAnswer = (message: string, json: string) =>
     .replace(`"${standInText}"`, () => JSON.stringify(json))
     .replace(JSON.stringify(standIn.structuredContent), () => json)
 
-/** Whether the client wants notifications before the result, so that the answer is a stream. */
+/** Whether the client follows a publish, so that the answer is a stream of notifications and the result. */
 const isFollowed = (message: unknown): boolean =>
-  isObject(message) &&
-  isObject(message.params) &&
-  isObject(message.params._meta) &&
-  message.params._meta.progressToken !== undefined
+  progressTokenOf(message) !== undefined && toolsByName.get(calledBy(message) ?? "")?.tool.tier === "pim:publish"
 
 /** Effects of a caller's message. */
 const as =

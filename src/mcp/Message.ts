@@ -27,6 +27,15 @@ export const calledBy = (message: unknown): string | undefined =>
       : ""
     : undefined
 
+/** What a client wants to be told the progress by. */
+export const progressTokenOf = (message: unknown): unknown =>
+  isObject(message) && isObject(message.params) && isObject(message.params._meta)
+    ? message.params._meta.progressToken
+    : undefined
+
+/** Longest progress token, in characters: every notification repeats it. */
+const maxTokenLength = 200
+
 /** Whether an Accept header names both media types of the protocol; parameters are ignored. */
 const namesBoth = (accept: string | undefined) => {
   const named = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
@@ -91,6 +100,17 @@ export const readMessage = (request: HttpServerRequest.HttpServerRequest, reques
     if (Array.isArray(message))
       return yield* Effect.fail(
         invalid(rpc.invalidRequest, "Invalid request: batches are not served; send one message.", requestId)
+      )
+    const token = progressTokenOf(message)
+    if (typeof token === "string" && token.length > maxTokenLength)
+      return yield* Effect.fail(
+        answered(
+          errorCodes.ValidationFailed,
+          rpc.invalidParams,
+          `Invalid params: _meta.progressToken must have at most ${maxTokenLength} characters.`,
+          idOf(message),
+          requestId
+        )
       )
     // A notification of that name calls nothing.
     if (bytes.length > messageLimitBytes && calledBy(message) === undefined)

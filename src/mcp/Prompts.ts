@@ -1,7 +1,7 @@
 import type { GetPromptResult, Prompt } from "@modelcontextprotocol/server"
 import { Either } from "effect"
 import type { Store } from "../model/Store.ts"
-import { shown } from "./Vocabulary.ts"
+import { inOneLine, quoted, shown } from "./Vocabulary.ts"
 
 /** Which values an argument takes: a channel by its domain, name or id; a number of days; or any text. */
 type ArgumentKind = "channel" | "days" | "text"
@@ -141,13 +141,22 @@ const maxCompletions = 100
 
 const lower = (text: string) => text.toLowerCase()
 
-/** A channel in a sentence. The name is a merchant's text, so it is one bounded line. */
-const channelWords = ({ domain, id, name }: Store) =>
-  `the channel ${JSON.stringify(shown(name.replaceAll(/\s+/g, " ")))} (${domain}, channel_id ${id})`
+const channelWords = ({ domain, id, name }: Store) => `the channel ${quoted(name, 80)} (${domain}, channel_id ${id})`
 
-const findChannel = (stores: ReadonlyArray<Store>, text: string): Store | undefined =>
-  stores.find(({ domain, id }) => id === text || lower(domain) === lower(text)) ??
-  stores.find(({ name }) => lower(name) === lower(text))
+const domainsOf = (stores: ReadonlyArray<Store>) => stores.map(({ domain }) => domain).join(", ") || "none"
+
+/** The channel that a text names: by its id or domain, else by its name. Left: none, or several of this name. */
+const findChannel = (stores: ReadonlyArray<Store>, text: string): Either.Either<Store, string> => {
+  const [found] = stores.filter(({ domain, id }) => id === text || lower(domain) === lower(text))
+  const named = stores.filter(({ name }) => lower(name) === lower(text))
+  const store = found ?? (named.length === 1 ? named[0] : undefined)
+  if (store !== undefined) return Either.right(store)
+  return Either.left(
+    named.length > 1
+      ? `is the name of several channels: give the domain of one of ${domainsOf(named)}`
+      : `names no channel of this account; the channels are ${domainsOf(stores)}`
+  )
+}
 
 /** An argument as the steps name it, or why it does not fit. */
 const parseArgument = (
@@ -157,21 +166,15 @@ const parseArgument = (
 ): Either.Either<string, string> => {
   if (text.length > maxArgumentCharacters) return Either.left(`must have at most ${maxArgumentCharacters} characters`)
   switch (kind) {
-    case "channel": {
-      const found = findChannel(stores, text)
-      return found === undefined
-        ? Either.left(
-            `names no channel of this account; the channels are ${stores.map(({ domain }) => domain).join(", ") || "none"}`
-          )
-        : Either.right(channelWords(found))
-    }
+    case "channel":
+      return Either.map(findChannel(stores, text), channelWords)
     case "days":
       return /^[1-9]\d?$/.test(text) && Number(text) <= maxDays
         ? Either.right(text)
         : Either.left(`must be a whole number from 1 to ${maxDays}`)
     case "text":
       // Without quotes and line breaks the text cannot end the sentence that repeats it.
-      return Either.right(shown(text.replaceAll(/["\s]+/g, " ").trim(), maxArgumentCharacters))
+      return Either.right(shown(inOneLine(text.replaceAll('"', " ")), maxArgumentCharacters))
   }
 }
 

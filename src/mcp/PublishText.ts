@@ -1,4 +1,5 @@
 import type { PublishedToStore } from "../publishing/PublishAnswer.ts"
+import { quoted } from "./Vocabulary.ts"
 
 /** Limits of the text: changes of one row, characters of a value, rows, and characters in all. */
 const maxChanges = 10
@@ -14,6 +15,7 @@ type Row = Pick<PublishedToStore, "outcome" | "message" | "changes"> & {
 }
 
 export interface DryRun {
+  readonly title?: string | undefined
   readonly message?: string | undefined
   readonly stores?: ReadonlyArray<Row> | undefined
   readonly channels?: ReadonlyArray<Row> | undefined
@@ -26,7 +28,7 @@ const cut = (text: string, most: number) => {
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
 }
 
-const quoted = (value: string) => (value === "" ? "empty" : `"${cut(value.replace(/\s+/g, " "), maxValue)}"`)
+const valueWords = (value: string) => (value === "" ? "empty" : quoted(value, maxValue))
 
 const listOfIds: Readonly<Record<string, string>> = {
   variant_ids: "order of variants",
@@ -37,11 +39,11 @@ const listOfIds: Readonly<Record<string, string>> = {
 const changeLine = ({ key, live, new: value }: NonNullable<Row["changes"]>[number]) => {
   const relation = listOfIds[key]
   if (relation !== undefined) return `- ${relation}: changed`
-  return live === null ? `- ${key}: ${quoted(value)}` : `- ${key}: ${quoted(live)} -> ${quoted(value)}`
+  return live === null ? `- ${key}: ${valueWords(value)}` : `- ${key}: ${valueWords(live)} -> ${valueWords(value)}`
 }
 
 const rowLines = ({ changes = [], included, message, outcome, store_domain, title }: Row): ReadonlyArray<string> => {
-  const name = title ?? store_domain ?? "A master"
+  const name = title === undefined ? (store_domain ?? "A master") : quoted(title, maxValue)
   const why = message === undefined ? "" : ` (${message})`
   if (outcome !== "would_publish") return [`${name}: ${outcome.replaceAll("_", " ")}${why}`]
   const isFirst = changes.some(({ live }) => live === null)
@@ -55,9 +57,10 @@ const rowLines = ({ changes = [], included, message, outcome, store_domain, titl
 }
 
 /** A dry run of publish_master_v1 in short plain text, for a person who is asked whether to publish. */
-export const publishText = ({ channels, masters, message, stores, waiting }: DryRun): string => {
+export const publishText = ({ channels, masters, message, stores, title, waiting }: DryRun): string => {
   const rows = stores ?? channels ?? masters ?? []
   const lines = [
+    ...(title === undefined ? [] : [quoted(title, maxValue)]),
     ...(message === undefined ? [] : [message]),
     ...rows.slice(0, maxRows).flatMap(rowLines),
     ...(rows.length > maxRows ? [`And ${rows.length - maxRows} more.`] : []),

@@ -3,7 +3,8 @@ import { Effect, Record } from "effect"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { DataHealth } from "../health/DataHealth.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { EntityKind } from "../model/Attribute.ts"
+import { EntityKind, isBuiltIn } from "../model/Attribute.ts"
+import type { MetafieldDefinition } from "../model/Definition.ts"
 import { isWritable, type KeyRules } from "../model/KeyRules.ts"
 import { Operations } from "../storedata/Operations.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -27,12 +28,15 @@ const rowsJson = (rows: ReadonlyArray<unknown>, rest: string): string => {
 
 const everyDefinition = "list_metafield_definitions_v1 lists every metafield"
 
-const attributeRows = (rules: KeyRules, kind: EntityKind) =>
-  Array.from(rules.ofKind(kind), ([key, rule]) => ({
+/** The built-in keys, and the metafields of these definitions. */
+const attributeRows = (rules: KeyRules, kind: EntityKind, definitions: ReadonlyArray<MetafieldDefinition>) => {
+  const metafields = new Set(definitions.map(({ key, namespace }) => `${namespace}.${key}`))
+  return Array.from(rules.ofKind(kind), ([key, rule]) => ({
     key,
     writable: isWritable(kind, key),
     ...Record.mapKeys({ ...rule }, snakeCase)
-  }))
+  })).filter(({ key }) => isBuiltIn(kind, key) || metafields.has(key))
+}
 
 /** The account's data that agents look up before they write, each as one JSON document. */
 export const makeResources = Effect.gen(function* () {
@@ -47,7 +51,9 @@ export const makeResources = Effect.gen(function* () {
     ...Object.fromEntries(
       EntityKind.literals.map((kind) => [
         attributesUri(kind),
-        Effect.map(rules, (known) => rowsJson(attributeRows(known, kind), everyDefinition))
+        Effect.map(Effect.zip(rules, operations.metafieldDefinitions(kind)), ([known, definitions]) =>
+          rowsJson(attributeRows(known, kind, definitions), everyDefinition)
+        )
       ])
     ),
     "catalog://metafield-definitions": Effect.map(operations.metafieldDefinitions(null), (all) =>

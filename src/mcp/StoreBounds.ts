@@ -58,13 +58,16 @@ const replaced = (value: unknown, substituteOf: (id: string) => string | undefin
 
 const gone = Symbol("gone")
 
-/** A value without what is absent; `gone`: the value itself is. */
-const without = (absent: ReadonlySet<string>, value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map((item) => without(absent, item)).filter((item) => item !== gone)
-  if (!isObject(value)) return isIn(absent, value) ? gone : value
+/** Members that hold ids. Texts of the catalog may look the same, and are never judged. */
+const idMembers = /(?:^|_)ids?$/
+
+/** A value without what is absent; `gone`: the value itself is. `isId`: a text in it is an id. */
+const without = (absent: ReadonlySet<string>, value: unknown, isId = false): unknown => {
+  if (Array.isArray(value)) return value.map((item) => without(absent, item, isId)).filter((item) => item !== gone)
+  if (!isObject(value)) return isId && isIn(absent, value) ? gone : value
   const kept: Array<readonly [string, unknown]> = []
   for (const [name, member] of Object.entries(value)) {
-    const left = without(absent, member)
+    const left = without(absent, member, idMembers.test(name))
     if (left === gone) return gone
     if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
       return gone

@@ -191,6 +191,15 @@ export const shown = (text: string, most = 64) => {
   return short.toWellFormed().replaceAll("\u0000", "\ufffd")
 }
 
+/** Text of a merchant in one line: separators and characters that are not visible become blanks. */
+export const inOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}]+/gu, " ").trim()
+
+/** The same as JSON, of at most so many characters: a text in quotes cannot end them. */
+export const quoted = (text: string, most: number): string => {
+  const characters = [...inOneLine(text).toWellFormed()]
+  return JSON.stringify(characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("")}…`)
+}
+
 /** What is wrong with a name that nothing has, at the end of a path. */
 export const notKnown = (
   name: string,

@@ -137,6 +137,7 @@ const makePublishOne = Effect.gen(function* () {
         })
       return {
         entity_id: master_id,
+        title: master.title,
         draft_revision,
         ...(stores.length === 0 && { message: "The master is on no channel: nothing can be published." }),
         stores,
@@ -153,8 +154,8 @@ const settledOutcome = ({ error, state }: PublicationRecord): Outcome =>
       ? { outcome: "published" }
       : { outcome: "failed", ...(error !== null && { message: `${error.message} (${error.code})` }) }
 
-const lineOf = ({ entity_id, message, outcome, title }: PublishedEntity) =>
-  `${title === undefined || title === "" ? entity_id : title}: ${outcome.replaceAll("_", " ")}${message === undefined ? "" : ` (${message})`}`
+const lineOf = ({ message, outcome, title }: PublishedEntity) =>
+  `${title === undefined || title === "" ? "A master" : title}: ${outcome.replaceAll("_", " ")}${message === undefined ? "" : ` (${message})`}`
 
 /** Waits for the stores, for as long as the listener wants, and puts the outcomes into the rows. */
 const makeFollow = Effect.gen(function* () {

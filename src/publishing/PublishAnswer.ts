@@ -47,6 +47,7 @@ export type PublishedEntity = typeof PublishedEntity.Type
 /** The result of publishing one entity to its stores (`stores`), or several to one store (`masters`). */
 export const PublishAnswer = Schema.Struct({
   entity_id: optional(EntityId),
+  title: optional(Schema.String),
   draft_revision: optional(Schema.Int),
   message: optional(Schema.String),
   stores: optional(Schema.Array(PublishedToStore)),

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Option } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
+import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import type { MetafieldDefinition, MetaobjectDefinition, MetaobjectEntry, OwnerType } from "../model/Definition.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { EntityId, RecordId } from "../model/Ids.ts"
@@ -53,7 +54,12 @@ export class Operations extends Context.Tag("catalog/Operations")<
         }),
         metafieldDefinitions: Effect.fnUntraced(function* (ownerType) {
           const { accountId } = yield* CurrentActor
-          return yield* repo.metafieldDefinitions(accountId, ownerType)
+          const bounds = yield* CurrentBounds
+          const all = yield* repo.metafieldDefinitions(accountId, ownerType)
+          // A definition without stores is the account's own.
+          return all.filter(
+            ({ stores }) => stores.length === 0 || stores.some(({ store_id }) => includes(bounds, store_id))
+          )
         }),
         metaobjectDefinitions: Effect.flatMap(CurrentActor, ({ accountId }) => repo.metaobjectDefinitions(accountId)),
         metaobjectEntries: Effect.fnUntraced(function* (definitionId) {

@@ -7,20 +7,25 @@ import { aShop } from "./Shop.ts"
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities"
 
-/** A call of publish_master_v1 by a client with these capabilities; `answers` are those of its user. */
-const publishWith = (token: string, capabilities: object) => (args: object, answers?: object) =>
-  Effect.gen(function* () {
-    const { body, headers } = message("modern", "tools/call", { name: "publish_master_v1", arguments: args })
-    const sent = JSON.parse(body)
-    sent.params._meta[capabilitiesKey] = capabilities
-    if (answers !== undefined) sent.params.inputResponses = answers
-    const answer = yield* send(yield* portOf, { token, headers, body: JSON.stringify(sent) })
-    assert.strictEqual(answer.status, 200, answer.text)
-    return messageIn(answer).result
-  })
+/** A call of publish_master_v1 by a client with these capabilities; `answer` is that of its user to the question of this state. */
+const publishWith =
+  (token: string, capabilities: object) =>
+  (args: object, answer?: { readonly action: string; readonly state?: unknown }) =>
+    Effect.gen(function* () {
+      const { body, headers } = message("modern", "tools/call", { name: "publish_master_v1", arguments: args })
+      const sent = JSON.parse(body)
+      sent.params._meta[capabilitiesKey] = capabilities
+      if (answer !== undefined) {
+        sent.params.inputResponses = { publish: { action: answer.action, content: {} } }
+        if (answer.state !== undefined) sent.params.requestState = answer.state
+      }
+      const got = yield* send(yield* portOf, { token, headers, body: JSON.stringify(sent) })
+      assert.strictEqual(got.status, 200, got.text)
+      return messageIn(got).result
+    })
 
 const forms = { elicitation: { form: {} } }
-const accepted = { publish: { action: "accept", content: {} } }
+const accepted = (asked: { readonly requestState?: unknown }) => ({ action: "accept", state: asked.requestState })
 
 layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })("a publish", (it) => {
   it.effect("asks the user of a client that shows forms, with the text of the dry run, and waits for the answer", () =>
@@ -40,13 +45,13 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
           method: "elicitation/create",
           params: {
             mode: "form",
-            message: `Publish this?\n${store.domain}: publish for the first time\n- title: "Collection 0"`,
+            message: `Publish this?\n"Collection 0"\n${store.domain}: publish for the first time\n- title: "Collection 0"`,
             requestedSchema: { type: "object", properties: {} }
           }
         })
         assert.isUndefined(asked.structuredContent)
         for (const action of ["decline", "cancel"]) {
-          const declined = yield* publish(master, { publish: { action } })
+          const declined = yield* publish(master, { action, state: asked.requestState })
           assert.isTrue(declined.isError)
           assert.strictEqual(
             declined.content[0].text,
@@ -55,7 +60,8 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
         }
       }
       assert.strictEqual(yield* pending, "never_published")
-      const done = yield* publishWith(token, forms)(master, accepted)
+      const publish = publishWith(token, forms)
+      const done = yield* publish(master, accepted(yield* publish(master)))
       assert.strictEqual(done.structuredContent.channels[0].outcome, "pending")
       assert.notStrictEqual(yield* pending, "never_published")
     })
@@ -84,10 +90,82 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       const [master] = yield* mastersOf
       assert(master !== undefined)
       const publish = publishWith(token, forms)
-      yield* publish(master)
+      const asked = yield* publish(master)
       yield* call("update_master_attributes_v1", { ...master, attributes: [{ key: "title", value: "Later" }] })
-      const refused = yield* publish(master, accepted)
+      const refused = yield* publish(master, accepted(asked))
       assert.match(refused.content[0].text, /^Conflict: draft_revision /)
+    })
+  )
+
+  it.effect("is agreed to by the answer to its own question: without one, or to another, the user is asked again", () =>
+    Effect.gen(function* () {
+      const { accountId, call, mastersOf, store, token } = yield* aShop(2)
+      const [first, second] = yield* mastersOf
+      assert(first !== undefined && second !== undefined)
+      const publish = publishWith(token, forms)
+      const asked = yield* publish(first)
+      const other = yield* aConnection(accountId)
+      const again = [
+        yield* publish(first, { action: "accept" }),
+        yield* publish(first, { action: "accept", state: "x".repeat(32) }),
+        yield* publish(second, accepted(asked)),
+        yield* publish({ ...first, channel_ids: [store.id] }, accepted(asked)),
+        yield* publishWith(other.token, forms)(first, accepted(asked))
+      ]
+      for (const { resultType } of again) assert.strictEqual(resultType, "input_required")
+      for (const { master_id } of [first, second]) {
+        const { structuredContent } = yield* call("get_projection_v1", { master_id, channel_id: store.id })
+        assert.strictEqual(structuredContent.last_publish_status, "never_published")
+      }
+      assert.strictEqual((yield* publish(first, accepted(asked))).structuredContent.channels[0].outcome, "pending")
+    })
+  )
+
+  it.effect("publishes of several masters those that the user has seen, and answers the others as they were", () =>
+    Effect.gen(function* () {
+      const { call, mastersOf, store, token } = yield* aShop(3)
+      const [first, second, third] = yield* mastersOf
+      assert(first !== undefined && second !== undefined && third !== undefined)
+      const publish = publishWith(token, forms)
+      const later = { ...second, draft_revision: second.draft_revision + 1 }
+      const args = { masters: [first, later, third], channel_ids: [store.id] }
+      const asked = yield* publish(args)
+      assert.include(asked.inputRequests.publish.params.message, "conflict")
+      const done = yield* publish(args, accepted(asked))
+      assert.deepStrictEqual(
+        done.structuredContent.masters.map(({ outcome }: { outcome: string }) => outcome),
+        ["pending", "conflict", "pending"]
+      )
+      // Nothing of the only master can be published: there is no question, and nothing happens.
+      const alone = yield* publish({ masters: [later], channel_ids: [store.id] })
+      assert.strictEqual(alone.structuredContent.masters[0].outcome, "conflict")
+      const { structuredContent } = yield* call("get_projection_v1", {
+        master_id: second.master_id,
+        channel_id: store.id
+      })
+      assert.strictEqual(structuredContent.last_publish_status, "never_published")
+    })
+  )
+
+  it.effect("is asked about in lines that a title cannot end", () =>
+    Effect.gen(function* () {
+      const { call, mastersOf, token } = yield* aShop(1)
+      const [master] = yield* mastersOf
+      assert(master !== undefined)
+      const { structuredContent } = yield* call("update_master_attributes_v1", {
+        ...master,
+        attributes: [{ key: "title", value: 'Boots": nothing\u2028Nothing will change.\u202e"Socks' }]
+      })
+      const asked = yield* publishWith(
+        token,
+        forms
+      )({
+        master_id: master.master_id,
+        draft_revision: structuredContent.draft_revision
+      })
+      const lines: ReadonlyArray<string> = asked.inputRequests.publish.params.message.split(/[\n\u2028\u2029]/)
+      assert.strictEqual(lines[1], '"Boots\\": nothing Nothing will change. \\"Socks"')
+      assert.strictEqual(lines.length, 4)
     })
   )
 
@@ -102,11 +180,12 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       // A client that shows only web pages cannot show the question.
       assert.isTrue((yield* publishWith(token, { elicitation: { url: {} } })(master)).isError)
       // An answer to a question that this client cannot show is no answer.
-      assert.isTrue((yield* publishWith(token, {})(master, accepted)).isError)
+      assert.isTrue((yield* publishWith(token, {})(master, { action: "accept" })).isError)
       const dry = yield* publishWith(token, {})({ ...master, dry_run: true })
       assert.strictEqual(dry.structuredContent.channels[0].outcome, "would_publish")
-      assert.strictEqual((yield* publishWith(token, forms)(master)).resultType, "input_required")
-      const done = yield* publishWith(token, forms)(master, accepted)
+      const asked = yield* publishWith(token, forms)(master)
+      assert.strictEqual(asked.resultType, "input_required")
+      const done = yield* publishWith(token, forms)(master, accepted(asked))
       assert.strictEqual(done.structuredContent.channels[0].outcome, "pending")
     })
   )
@@ -135,7 +214,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       )
       yield* Effect.promise(() => client.close())
       assert.strictEqual(questions.length, 1)
-      assert.include(questions[0], 'Collection 0: publish for the first time\n- title: "Collection 0"')
+      assert.include(questions[0], '"Collection 0": publish for the first time\n- title: "Collection 0"')
       const { masters: rows } = structuredContent as { masters: ReadonlyArray<{ outcome: string }> }
       assert.deepStrictEqual(
         rows.map(({ outcome }) => outcome),
@@ -176,4 +255,22 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
         )
       })
     )
+
+  it.effect("has a token that is short: every notification repeats it", () =>
+    Effect.gen(function* () {
+      const { token } = yield* aShop(0)
+      for (const era of ["modern", "legacy"] as const) {
+        const { body, headers } = message(era, "tools/call", { name: "publish_master_v1", arguments: {} }, 9)
+        const sent = JSON.parse(body)
+        sent.params._meta = { ...sent.params._meta, progressToken: "x".repeat(201) }
+        const answer = yield* send(yield* portOf, { token, headers, body: JSON.stringify(sent) })
+        assert.strictEqual(answer.status, 400)
+        const { error, id } = JSON.parse(answer.text)
+        assert.strictEqual(id, 9)
+        assert.strictEqual(error.code, -32_602)
+        assert.strictEqual(error.message, "Invalid params: _meta.progressToken must have at most 200 characters.")
+        assert.strictEqual(error.data.code, "validation_failed")
+      }
+    })
+  )
 })

@@ -59,7 +59,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         })
       assert.strictEqual(
         yield* textOf(first),
-        ["a.demo.example: publish for the first time", '- title: "Collection 0"'].join("\n")
+        ['"Collection 0"', "a.demo.example: publish for the first time", '- title: "Collection 0"'].join("\n")
       )
       yield* call("publish_master_v1", first)
       const { ask, settle } = yield* Publishing
@@ -87,10 +87,10 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
       assert.strictEqual(
         yield* textOf({ masters, channel_ids: [store.id] }),
         [
-          "New: publish",
+          '"New": publish',
           '- title: "Collection 0" -> "New"',
           `- description_html: empty -> "${"x".repeat(79)}…"`,
-          "Collection 1: publish for the first time",
+          '"Collection 1": publish for the first time',
           '- title: "Collection 1"'
         ].join("\n")
       )
@@ -98,7 +98,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
       for (const id of ids) yield* settled(id)
       assert.strictEqual(
         yield* textOf({ masters, channel_ids: [store.id] }),
-        "New: nothing to publish (the store has this draft already)\nCollection 1: nothing to publish (the store has this draft already)"
+        '"New": nothing to publish (the store has this draft already)\n"Collection 1": nothing to publish (the store has this draft already)'
       )
       const { structuredContent } = yield* call("get_projection_v1", {
         master_id: first.master_id,

@@ -298,6 +298,71 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
+  it.effect("resources and the languages that a refusal names are those of its own stores", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { limited, samples, whole } = yield* bounded
+      const port = yield* portOf
+      const read = (token: string, uri: string) =>
+        Effect.map(send(port, { token, ...message("modern", "resources/read", { uri }) }), (answer) => {
+          const { data } = JSON.parse(messageIn(answer).result.contents[0].text)
+          return (data as ReadonlyArray<{ readonly key: string }>).map(({ key }) => key)
+        })
+      // A definition that only the other stores have.
+      yield* sql`
+        DELETE FROM metafield_definition_store
+        WHERE account_id = ${samples.accountId} AND store_id = ${samples.channel}
+          AND definition_id = (
+            SELECT d.id FROM metafield_definition d WHERE d.account_id = ${samples.accountId} AND d.owner_type = 'product'
+              AND d.namespace || '.' || d.key = 'material.body')`
+      yield* sql`UPDATE account SET version = version + 1 WHERE id = ${samples.accountId}`
+      for (const uri of ["catalog://metafield-definitions", "catalog://attributes/product"]) {
+        assert.include(yield* read(whole, uri), "material.body", uri)
+        const own = yield* read(limited, uri)
+        assert.notInclude(own, "material.body", uri)
+        assert.isNotEmpty(own, uri)
+      }
+      const locales = yield* sql<{ locales: ReadonlyArray<string>; id: string }>`
+        SELECT id, locales FROM store WHERE account_id = ${samples.accountId}`
+      const own = locales.find(({ id }) => id === samples.channel)?.locales ?? []
+      const foreign = locales.flatMap((store) => store.locales).filter((locale) => !own.includes(locale))
+      assert.isNotEmpty(foreign)
+      const refusedIn = (token: string, locale: string) =>
+        Effect.map(
+          callWith(token)("list_data_health_issues_v1", { section: "translations-untranslated", locale }),
+          ({ content, isError }) => (isError ? content[0]?.text : undefined)
+        )
+      assert.include(yield* refusedIn(whole, "xx"), foreign[0])
+      assert.include(yield* refusedIn(limited, "xx"), `must be one of ${[...own].sort().join(", ")}:`)
+      assert.isUndefined(yield* refusedIn(whole, foreign[0] ?? ""))
+      assert.isDefined(yield* refusedIn(limited, foreign[0] ?? ""))
+    })
+  )
+
+  it.effect("a value that reads like the id of another store is a value", () =>
+    Effect.gen(function* () {
+      const { foreignStore, limited, samples } = yield* bounded
+      const one = { master_id: samples.product }
+      const written = yield* callWith(limited)("update_projection_attributes_v1", {
+        ...one,
+        channel_id: samples.channel,
+        draft_revision: yield* draftRevision(limited, samples.product),
+        attributes: [{ key: "title", value: foreignStore.id }]
+      })
+      const { draft_revision } = written.structuredContent
+      const dry = yield* callWith(limited)("publish_master_v1", {
+        masters: [{ ...one, draft_revision }],
+        channel_ids: [samples.channel],
+        dry_run: true
+      })
+      assert.strictEqual(dry.structuredContent.masters[0].outcome, "would_publish", dry.content[0]?.text)
+      assert.deepInclude(
+        dry.structuredContent.masters[0].changes.find(({ key }: { key: string }) => key === "title"),
+        { new: foreignStore.id }
+      )
+    })
+  )
+
   it.effect("publishing and reconciling without a channel means its own stores", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
