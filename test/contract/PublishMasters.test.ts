@@ -120,6 +120,7 @@ for (const engine of serviceEngines) {
             const row = (on: typeof store) => ({ store_id: on.id, store_domain: on.domain })
             assert.deepStrictEqual<unknown>(yield* publishNow(product, { dry_run: true }), {
               entity_id: product,
+              title: "Tent",
               draft_revision,
               stores: [store, other].map((on) => ({ ...row(on), outcome: "would_publish", changes: first, included }))
             })
@@ -132,6 +133,7 @@ for (const engine of serviceEngines) {
             const answer = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
             assert.deepStrictEqual<unknown>(answer, {
               entity_id: product,
+              title: "Tent 2",
               draft_revision: draft_revision + 1,
               stores: [
                 {
@@ -179,6 +181,7 @@ for (const engine of serviceEngines) {
             })
             assert.deepStrictEqual<unknown>(yield* publishNow(product), {
               entity_id: product,
+              title: "Tent",
               draft_revision: yield* revisionOf(product),
               stores: [nothing(store), nothing(other)],
               waiting: { count: 2, entity_ids: [large, small].sort() }
@@ -202,6 +205,7 @@ for (const engine of serviceEngines) {
             const loose = yield* anEntity("collection", { title: "Loose" })
             assert.deepStrictEqual<unknown>(yield* publishNow(loose), {
               entity_id: loose,
+              title: "Loose",
               draft_revision: yield* revisionOf(loose),
               message: "The master is on no channel: nothing can be published.",
               stores: []
