@@ -215,11 +215,14 @@ for (const engine of serviceEngines) {
       it.effect(
         "what cannot go back says why: removed from the store, unlinked, no longer fitting, added to a store",
         () =>
-          inWorld(({ agent, drafts, here, product, review, run, there, valuesOf, window, write }) =>
+          inWorld(({ agent, drafts, here, product, review, run, there, undo, valuesOf, window, write }) =>
             Effect.gen(function* () {
               const { create, setType } = yield* OwnDefinitions
               yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
               yield* write({ ...agent }, { "spec.note": "words" })
+              // This write is before the window: the clock of the repository in memory counts milliseconds.
+              const before = yield* undo.now
+              yield* Effect.repeat(undo.now, { until: (now) => now > before })
               const since = (yield* window).until
               yield* write(agent, { "spec.note": "12" })
               yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
