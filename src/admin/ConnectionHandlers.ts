@@ -4,7 +4,7 @@ import { Connections } from "../connections/Connections.ts"
 import { firstPart, Undo } from "../connections/Undo.ts"
 import { type FieldUndo, parseSince, type UndoWindow } from "../connections/UndoRules.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import { ValidationFailed } from "../model/Errors.ts"
 import { ConnectionId, type EntityId } from "../model/Ids.ts"
 import { ConnectionRpcs, type UndoEvent } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
@@ -42,9 +42,7 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
     const connectionWith = (typed: string) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
-        const id = yield* connectionId(typed)
-        const found = (yield* connections.list(accountId)).find((each) => each.id === id)
-        return found === undefined ? yield* new NotFound() : found
+        return yield* connections.find(accountId, yield* connectionId(typed))
       })
 
     const reviewPart = (id: ConnectionId, window: UndoWindow, after: EntityId) =>

@@ -7,7 +7,7 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { VersionsRecord } from "./CatalogRows.ts"
+import { VersionsRecord, VersionsRequest } from "./CatalogRows.ts"
 import { StorePublishState } from "./Entity.ts"
 
 /** Reads of one entity. */
@@ -77,12 +77,7 @@ export const makeCatalogDetails = (
   })
 
   const findVersions = SqlSchema.findOne({
-    Request: Schema.Struct({
-      accountId: Schema.String,
-      kind: EntityKind,
-      id: EntityId,
-      storeId: Schema.NullOr(StoreId)
-    }),
+    Request: VersionsRequest,
     Result: VersionsRecord,
     execute: ({ accountId, id, kind, storeId }) => sql`
       SELECT e.attributes,

@@ -1,21 +1,14 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Schema } from "effect"
+import type { Context } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
-import { EntityKind } from "../model/Attribute.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { ProjectionsRecord } from "./CatalogRows.ts"
+import { ProjectionsRecord, VersionsRequest } from "./CatalogRows.ts"
 
 /** Reads the drafts of one entity with what its stores accepted last. */
 export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service<CatalogRepo>, "projections"> => {
   const findProjections = SqlSchema.findOne({
-    Request: Schema.Struct({
-      accountId: Schema.String,
-      kind: EntityKind,
-      id: EntityId,
-      storeId: Schema.NullOr(StoreId)
-    }),
+    Request: VersionsRequest,
     Result: ProjectionsRecord,
     execute: ({ accountId, id, kind, storeId }) => sql`
       SELECT e.attributes,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Attributes } from "../model/Attribute.ts"
+import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -51,6 +51,14 @@ export const joinLists = (
       .join(",")
   return { variants: of("variants"), media: of("media"), collections: of("collections"), products: of("products") }
 }
+
+/** The request for the versions of an entity. `storeId` null: those on all linked stores. */
+export const VersionsRequest = Schema.Struct({
+  accountId: Schema.String,
+  kind: EntityKind,
+  id: EntityId,
+  storeId: Schema.NullOr(StoreId)
+})
 
 const version = {
   storeId: StoreId,

@@ -1,4 +1,4 @@
-import { Context, Effect, FiberSet, Layer, Option } from "effect"
+import { Array as Arr, Context, Effect, FiberSet, Layer, Option } from "effect"
 import { makeCoalesced } from "../access/Coalesced.ts"
 import { isOfKind } from "../access/OpaqueToken.ts"
 import { hashOf } from "../access/Secrets.ts"
@@ -20,6 +20,8 @@ export class Connections extends Context.Tag("catalog/Connections")<
     readonly authenticate: (token: string, resource: string) => Effect.Effect<Option.Option<ConnectionCredential>>
     /** All connections, also ended ones, newest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
+    /** One of them. NotFound: the account has no such connection. */
+    readonly find: (accountId: AccountId, id: ConnectionId) => Effect.Effect<Connection, NotFound>
     /** Ends a connection. Its tokens are refused from now on. Ending it twice succeeds. */
     readonly disconnect: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void, NotFound>
     /** Ends all connections of the account, and codes that are not redeemed yet. Returns the number of ended connections. */
@@ -59,6 +61,13 @@ export class Connections extends Context.Tag("catalog/Connections")<
               )
             : Effect.succeedNone,
         list: connections.list,
+        find: (accountId, id) =>
+          Effect.flatMap(connections.list(accountId), (all) =>
+            Effect.mapError(
+              Arr.findFirst(all, (each) => each.id === id),
+              () => new NotFound()
+            )
+          ),
         disconnect: Effect.fn("Connections.disconnect")(function* (accountId, id) {
           if (!(yield* connections.end(accountId, id, "disconnected"))) return yield* new NotFound()
         }),

@@ -3,11 +3,10 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { HistoryAction, HistoryActor } from "../drafts/History.ts"
-import { EntityKind } from "../model/Attribute.ts"
-import { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
+import { HistoryActor } from "../drafts/History.ts"
+import { AccountId, ConnectionId, EntityId } from "../model/Ids.ts"
 import type { UndoRepo } from "./UndoRepo.ts"
-import { UndoWindow, type WrittenField } from "./UndoRules.ts"
+import { UndoWindow, WrittenField } from "./UndoRules.ts"
 
 /** The connection and the window whose writes are read. */
 export const AboutWrites = Schema.Struct({ accountId: AccountId, id: ConnectionId, ...UndoWindow.fields })
@@ -33,20 +32,10 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
   const fields = SqlSchema.findAll({
     Request: Schema.Struct({ ...AboutWrites.fields, ids: Schema.Array(EntityId) }),
     Result: Schema.Struct({
-      entityId: EntityId,
-      kind: EntityKind,
-      title: Schema.String,
-      storeId: Schema.NullOr(StoreId),
-      storeDomain: Schema.NullOr(Schema.String),
-      isThere: Schema.Boolean,
-      action: HistoryAction,
-      key: Schema.String,
-      now: Schema.NullOr(Schema.String),
-      before: Schema.NullOr(Schema.String),
+      ...WrittenField.omit("laterActor").fields,
       laterKind: Schema.NullOr(HistoryActor.fields.kind),
       laterId: Schema.NullOr(Schema.String),
-      laterName: Schema.NullOr(Schema.String),
-      laterUndoOf: Schema.NullOr(ConnectionId)
+      laterName: Schema.NullOr(Schema.String)
     }),
     execute: ({ ids, ...about }) => sql`
       WITH first AS MATERIALIZED (

@@ -98,7 +98,7 @@ const starts: Readonly<Record<string, (now: number) => number>> = {
   week: (now) => now - 7 * day
 }
 
-export const startNames = Object.keys(starts)
+const startNames = Object.keys(starts)
 
 /** The start of a window: `hour`, `today` (UTC), `week` (seven days), or an RFC 3339 time. Left: a message for people. */
 export const parseSince = (text: string, now: Timestamp): Either.Either<Timestamp, string> => {

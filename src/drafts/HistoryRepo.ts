@@ -76,7 +76,8 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         execute: ({ accountId, entityId, limit }) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
                  h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
-                 d.name AS "dropName", h.undo_of AS "undoOf", g.client_name AS "undoneName", h.store_id AS "storeId", s.domain AS "storeDomain", h.action, h.changes, h.error
+                 d.name AS "dropName", h.undo_of AS "undoOf", g.client_name AS "undoneName", h.store_id AS "storeId",
+                 s.domain AS "storeDomain", h.action, h.changes, h.error
           FROM entity_history h
           LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
           LEFT JOIN drop d ON d.account_id = h.account_id AND d.id = h.drop_id

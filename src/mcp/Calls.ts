@@ -133,9 +133,8 @@ const makeAnswers = Effect.gen(function* () {
  * fails is an answer too; only an interruption is none.
  */
 export const makeCalls = Effect.gen(function* () {
-  const baseUrl = yield* BaseUrl
-  const findLock = yield* makeFindLock(baseUrl)
-  const pages = pagesOf(baseUrl)
+  const pages = pagesOf(yield* BaseUrl)
+  const findLock = yield* makeFindLock(pages)
   const findUnset = yield* makeFindUnset
   const boundTo = yield* makeStoreBounds
   const answerOf = yield* makeAnswers

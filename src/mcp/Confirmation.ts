@@ -9,10 +9,10 @@ import { Clock, Effect, Option } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { Cursors } from "../catalog/Cursors.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
-import { pageOf, pagePaths } from "../http/PagePaths.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import type { Called, Refused } from "./Calls.ts"
+import { type Pages, pagesOf } from "./Pages.ts"
 import { type DryRun, publishText } from "./PublishText.ts"
 import { isObject, shown } from "./Vocabulary.ts"
 
@@ -28,15 +28,13 @@ export interface Asks {
 const refused = (text: string): Refused => ({ _tag: "Refused", text, code: errorCodes.Forbidden.code })
 
 /** The page where a person publishes this entity, or chooses one. */
-const publishPage = (args: unknown) =>
-  isObject(args) && typeof args.master_id === "string"
-    ? pageOf(pagePaths.entity, shown(args.master_id))
-    : pagePaths.entities
+const publishPage = ({ entities, entity }: Pages, args: unknown) =>
+  isObject(args) && typeof args.master_id === "string" ? entity(shown(args.master_id)) : entities
 
 /** The client cannot ask its user, though the merchant wants to confirm each publish. */
-const cannotAsk = (baseUrl: string, args: unknown) =>
+const cannotAsk = (pages: Pages, args: unknown) =>
   refused(
-    `Not published: the merchant wants to confirm each publish of this connection, and this client cannot ask them. Nothing was done; the draft is kept. Ask the merchant to publish it at ${baseUrl}${publishPage(args)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
+    `Not published: the merchant wants to confirm each publish of this connection, and this client cannot ask them. Nothing was done; the draft is kept. Ask the merchant to publish it at ${publishPage(pages, args)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
   )
 
 const declined = refused("Not published: the user declined. Nothing was done; the draft is kept.")
@@ -95,7 +93,7 @@ type Call = (args: unknown) => Effect.Effect<Called, never, CurrentActor>
  * publish is not published.
  */
 export const makePublishConfirmed = Effect.gen(function* () {
-  const baseUrl = yield* BaseUrl
+  const pages = pagesOf(yield* BaseUrl)
   const cursors = yield* Cursors
 
   const confirm = (args: unknown, { mcpReq }: ServerContext, call: Call) =>
@@ -128,7 +126,7 @@ export const makePublishConfirmed = Effect.gen(function* () {
     if (isObject(args) && args.dry_run === true) return call(args)
     if (showsForms(context)) return confirm(args, context, call)
     return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>
-      confirmPublish ? Effect.succeed(cannotAsk(baseUrl, args)) : call(args)
+      confirmPublish ? Effect.succeed(cannotAsk(pages, args)) : call(args)
     )
   }
 })

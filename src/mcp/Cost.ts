@@ -1,7 +1,7 @@
 import type { DerivedTool } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
-/** Requests that a call takes from the budget. A list that is too long or empty is refused, and costs as much as any call. */
+/** The number of requests that a call takes from the budget. The schema refuses an empty or too long list, so that call costs one. */
 export const costOf = ({ input, tool }: DerivedTool, message: unknown): number => {
   const name = tool.costsPerItemOf
   if (name === undefined || !isObject(message) || !isObject(message.params)) return 1

@@ -9,14 +9,15 @@ import {
 } from "@modelcontextprotocol/server"
 import { Effect } from "effect"
 import { BaseUrl } from "../http/BaseUrl.ts"
-import { pagePaths } from "../http/PagePaths.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import { PublishProgress } from "../programs/PublishProgress.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type Called, makeCalls, toolsByName } from "./Calls.ts"
 import { type Asks, makePublishConfirmed } from "./Confirmation.ts"
+import { pagesOf } from "./Pages.ts"
 import { completePrompt, completionOf, promptOf } from "./Prompts.ts"
 import { completeResource, makeResources } from "./Resources.ts"
+import { isPublish } from "./Tools.ts"
 import { shown } from "./Vocabulary.ts"
 
 const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
@@ -48,12 +49,11 @@ const withProgress = <A, E, R>(effect: Effect.Effect<A, E, R>, { mcpReq }: Serve
 
 /** The methods of the protocol that need the account, as programs of the caller. */
 export const makeHandlers = Effect.gen(function* () {
-  const baseUrl = yield* BaseUrl
   const call = yield* makeCalls
   const resources = yield* makeResources
   const publishConfirmed = yield* makePublishConfirmed
   const stores = yield* Stores
-  const connectionsPage = `${baseUrl}${pagePaths.connections}`
+  const { connections: connectionsPage } = pagesOf(yield* BaseUrl)
 
   return {
     /** Makes a call that needs nothing of the SDK. */
@@ -67,7 +67,7 @@ export const makeHandlers = Effect.gen(function* () {
       const tool = toolsByName.get(params.name)
       if (tool === undefined)
         return Effect.fail(invalidParams(`Unknown tool: ${shown(params.name)}. tools/list names all.`))
-      return tool.tool.tier === "pim:publish"
+      return isPublish(tool)
         ? withProgress(
             publishConfirmed(args, context, (given) => call(tool, given, requestId)),
             context

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { tierWords } from "../connections/Tier.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
-import { pagePaths } from "../http/PagePaths.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { Store } from "../model/Store.ts"
 import { Stores } from "../stores/Stores.ts"
+import { pagesOf } from "./Pages.ts"
 import { isObject, quoted } from "./Vocabulary.ts"
 
 /** Limit of the channels that the instructions name. */
@@ -32,7 +32,8 @@ const channelOf = ({ currency, domain, id, name, primary_locale }: Store) =>
  * channel.
  */
 export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): string => {
-  const pages = `A person publishes and edits a master at ${baseUrl}${pagePaths.entity}?id=MASTER_ID, and undoes what a connection changed at ${baseUrl}${pagePaths.connections}.`
+  const { connections, entity } = pagesOf(baseUrl)
+  const pages = `A person publishes and edits a master at ${entity("MASTER_ID")}, and undoes what a connection changed at ${connections}.`
   if (stores.length === 0)
     return `${basics} ${pages} This account has no channel yet: the merchant links one on the pages.`
   const others = stores.length - maxNamedChannels

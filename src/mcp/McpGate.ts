@@ -44,9 +44,6 @@ const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorizati
 const bearer = /^bearer(?: +(.*))?$/i
 const oneToken = /^[^\s,]+$/
 
-/** Headers that the protocol reads. */
-const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"]
-
 /** Names under which some clients send a token in the address. */
 const tokenNames = ["access_token", "token"]
 
@@ -120,12 +117,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
     requestId: string,
     refused: Caller["refused"]
   ) {
-    const sent = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
-    for (const name of protocolHeaders) {
-      const value = headers[name]
-      if (value !== undefined) sent.set(name, value)
-    }
-    const { body, contentType, status } = yield* serve(message, sent, {
+    const { body, contentType, status } = yield* serve(message, headers, {
       actor: { _tag: "Connection", accountId, connectionId },
       bounds: { stores, confirmPublish },
       requestId,

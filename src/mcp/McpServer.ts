@@ -17,9 +17,10 @@ import type { Asks } from "./Confirmation.ts"
 import { makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
 import { calledBy, progressTokenOf } from "./Message.ts"
-import { type PlainCall, plainAnswer, plainCallOf, plainRefusal } from "./PlainCalls.ts"
+import { type PlainCall, plainAnswer, plainCallOf, plainRefusal, type SentHeaders } from "./PlainCalls.ts"
 import { listedPrompts } from "./Prompts.ts"
 import { listedResources, listedTemplates } from "./Resources.ts"
+import { isPublish } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
 /** Who calls, and the id of the request: what the gate found out, on its way through the SDK. */
@@ -40,6 +41,9 @@ export interface Answer {
   /** Whole, empty if there is no body; or a stream of events: notifications, then the result. */
   readonly body: string | ReadableStream<Uint8Array>
 }
+
+/** Headers that the protocol reads. */
+const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"] as const
 
 const version = Option.getOrElse(Context.getOption(RestApi.annotations, OpenApi.Version), () => "1")
 
@@ -86,8 +90,10 @@ const withAnswer = (message: string, json: string) =>
     .replace(JSON.stringify(standIn.structuredContent), () => json)
 
 /** Whether the client follows a publish, so that the answer is a stream of notifications and the result. */
-const isFollowed = (message: unknown): boolean =>
-  progressTokenOf(message) !== undefined && toolsByName.get(calledBy(message) ?? "")?.tool.tier === "pim:publish"
+const isFollowed = (message: unknown): boolean => {
+  const tool = toolsByName.get(calledBy(message) ?? "")
+  return tool !== undefined && isPublish(tool) && progressTokenOf(message) !== undefined
+}
 
 /** Effects of a caller's message. */
 const as =
@@ -157,7 +163,7 @@ export const makeMcpServer = Effect.gen(function* () {
 
   const throughSdk = (
     message: unknown,
-    headers: Headers,
+    sent: SentHeaders,
     caller: Caller,
     instructions: string
   ): Effect.Effect<Answer> =>
@@ -173,6 +179,8 @@ export const makeMcpServer = Effect.gen(function* () {
               json = written
             }
       }
+      const headers = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
+      for (const name of protocolHeaders) if (sent[name] !== undefined) headers.set(name, sent[name])
       const response = await handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
         parsedBody: message,
         // The token itself stays behind: nothing here needs it.
@@ -197,7 +205,7 @@ export const makeMcpServer = Effect.gen(function* () {
     }))
 
   /** Answers one message that was read already. */
-  return (message: unknown, headers: Headers, caller: Caller): Effect.Effect<Answer> => {
+  return (message: unknown, headers: SentHeaders, caller: Caller): Effect.Effect<Answer> => {
     const plain = caller.refused === undefined ? plainCallOf(message, headers) : undefined
     return plain === undefined
       ? Effect.flatMap(as(caller)(instructionsFor(message)), (instructions) =>

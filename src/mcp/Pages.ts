@@ -7,35 +7,38 @@ import { type ConnectionBounds, CurrentBounds, includes } from "../model/Connect
 import { shown } from "./Vocabulary.ts"
 
 /** The addresses of pages on which a person does what an agent cannot. */
-export interface Pages {
-  readonly stores: string
-}
-
-export const pagesOf = (baseUrl: string): Pages => ({ stores: `${baseUrl}${pagePaths.stores}` })
+export const pagesOf = (baseUrl: string) => ({
+  stores: `${baseUrl}${pagePaths.stores}`,
+  entities: `${baseUrl}${pagePaths.entities}`,
+  connections: `${baseUrl}${pagePaths.connections}`,
+  entity: (id: string) => `${baseUrl}${pageOf(pagePaths.entity, id)}`,
+  import: (id: string) => `${baseUrl}${pageOf(pagePaths.import, id)}`
+})
+export type Pages = ReturnType<typeof pagesOf>
 
 const nameOf = ({ kind, name }: HistoryActor) => (kind === "cli" ? "The command line" : shown(name ?? `A ${kind}`, 200))
 
 const lockOf = (
-  baseUrl: string,
+  pages: Pages,
   bounds: ConnectionBounds,
   { actor, createdAt, id, phase, source, storeDomain, storeId }: ImportRun
 ) => {
   const store = includes(bounds, storeId) ? storeDomain : "another store"
   const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${store}`
-  const page = `${baseUrl}${pageOf(pagePaths.import, id)}`
+  const page = pages.import(id)
   return phase === "applying"
     ? `${what}, begun at ${createdAt}, is being applied: it ends without a person; its state is on ${page}`
     : `${nameOf(actor)} began ${what} at ${createdAt}, and drafts wait until a person accepts or discards it on ${page}`
 }
 
 /** Tells which import locks the account of the actor: who began it and when, and the page where a person ends the lock. */
-export const makeFindLock = (baseUrl: string) =>
+export const makeFindLock = (pages: Pages) =>
   Effect.map(Imports, ({ list }) =>
     Effect.gen(function* () {
       const bounds = yield* CurrentBounds
       const holder = holderOf(yield* list)
       return holder === undefined
         ? "an import has locked the account, and has ended meanwhile"
-        : lockOf(baseUrl, bounds, holder)
+        : lockOf(pages, bounds, holder)
     })
   )

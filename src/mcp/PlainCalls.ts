@@ -7,11 +7,14 @@ import {
 } from "@modelcontextprotocol/server"
 import { toolsByName } from "./Calls.ts"
 import { callMethod } from "./Message.ts"
-import type { DerivedTool } from "./Tools.ts"
+import { type DerivedTool, isPublish } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
 /** The revision whose answers to calls are one JSON body without a session or a stream. */
 const version = "2026-07-28"
+
+/** Headers of a request, by their names in lower case. */
+export type SentHeaders = Readonly<Record<string, string | undefined>>
 
 /** A call that the SDK would pass on to the tool unchanged. */
 export interface PlainCall {
@@ -31,20 +34,20 @@ const metaMembers = [PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAP
  * neither asks the user nor reports progress. Undefined: the SDK judges the message and answers it. The SDK takes about 270 µs of
  * processor time for a call (`npm run bench -- tool-calls`); a test compares the bytes of both.
  */
-export const plainCallOf = (message: unknown, headers: Headers): PlainCall | undefined => {
-  if (headers.get("mcp-protocol-version") !== version || headers.get("mcp-method") !== callMethod) return undefined
+export const plainCallOf = (message: unknown, headers: SentHeaders): PlainCall | undefined => {
+  if (headers["mcp-protocol-version"] !== version || headers["mcp-method"] !== callMethod) return undefined
   if (!isObject(message) || !hasOnly(message, messageMembers)) return undefined
   const { id, jsonrpc, method, params } = message
   if (jsonrpc !== "2.0" || method !== callMethod || !isObject(params) || !hasOnly(params, paramsMembers))
     return undefined
   if (typeof id !== "string" && !Number.isSafeInteger(id)) return undefined
   const { _meta: meta, arguments: args, name } = params
-  if (headers.get("mcp-name") !== name || (args !== undefined && !isObject(args))) return undefined
+  if (headers["mcp-name"] !== name || (args !== undefined && !isObject(args))) return undefined
   if (!isObject(meta) || !hasOnly(meta, metaMembers) || meta[PROTOCOL_VERSION_META_KEY] !== version) return undefined
   if (!isSpecType.Implementation(meta[CLIENT_INFO_META_KEY])) return undefined
   if (!isSpecType.ClientCapabilities(meta[CLIENT_CAPABILITIES_META_KEY])) return undefined
   const tool = toolsByName.get(String(name))
-  return tool === undefined || tool.tool.tier === "pim:publish" ? undefined : { tool, id: id as string | number }
+  return tool === undefined || isPublish(tool) ? undefined : { tool, id: id as string | number }
 }
 
 type ServerInfo = Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
 import type { PublishedToStore } from "../publishing/PublishAnswer.ts"
-import { quoted } from "./Vocabulary.ts"
+import { cutText, quoted } from "./Vocabulary.ts"
 
 /** Limits of the text: changes of one row, characters of a value, rows, and characters in all. */
 const maxChanges = 10
@@ -21,11 +21,6 @@ export interface DryRun {
   readonly channels?: ReadonlyArray<Row> | undefined
   readonly masters?: ReadonlyArray<Row> | undefined
   readonly waiting?: { readonly count: number } | undefined
-}
-
-const cut = (text: string, most: number) => {
-  const characters = [...text]
-  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
 }
 
 const valueWords = (value: string) => (value === "" ? "empty" : quoted(value, maxValue))
@@ -66,5 +61,5 @@ export const publishText = ({ channels, masters, message, stores, title, waiting
     ...(rows.length > maxRows ? [`And ${rows.length - maxRows} more.`] : []),
     ...(waiting === undefined ? [] : [`Not published: ${waiting.count} related masters with drafts of their own.`])
   ]
-  return cut(lines.join("\n"), maxText)
+  return cutText(lines.join("\n"), maxText)
 }

@@ -89,6 +89,9 @@ export interface DerivedTool {
   readonly success: SchemaAST.AST
 }
 
+/** Whether calls reach stores: their user may have to be asked, and a client can follow them. */
+export const isPublish = ({ tool }: DerivedTool): boolean => tool.tier === "pim:publish"
+
 /** What reflection tells of an endpoint, as far as a tool needs it. */
 interface Reflected {
   readonly endpoint: {

@@ -191,14 +191,18 @@ export const shown = (text: string, most = 64) => {
   return short.toWellFormed().replaceAll("\u0000", "\ufffd")
 }
 
+/** At most so many characters of a text. None is cut in two. */
+export const cutText = (text: string, most: number): string => {
+  const characters = [...text]
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
+}
+
 /** Text of a merchant in one line: separators and characters that are not visible become blanks. */
 export const inOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}]+/gu, " ").trim()
 
 /** The same as JSON, of at most so many characters: a text in quotes cannot end them. */
-export const quoted = (text: string, most: number): string => {
-  const characters = [...inOneLine(text).toWellFormed()]
-  return JSON.stringify(characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("")}…`)
-}
+export const quoted = (text: string, most: number): string =>
+  JSON.stringify(cutText(inOneLine(text).toWellFormed(), most))
 
 /** What is wrong with a name that nothing has, at the end of a path. */
 export const notKnown = (

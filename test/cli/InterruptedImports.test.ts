@@ -32,8 +32,12 @@ describe("an import by a command while a server holds the embedded database", ()
     if (code !== 0) return await imports()
     return (JSON.parse(stdout) as { imports: ReadonlyArray<Record<"import_id" | "phase", string>> }).imports
   }
+  // Each look is a command of its own; between two of them the server has the machine.
+  const betweenLooks = 100
+
   const untilPhase = async (id: string, phase: string) => {
-    while (!(await imports()).some((each) => each.import_id === id && each.phase === phase)) await setTimeout(100)
+    while (!(await imports()).some((each) => each.import_id === id && each.phase === phase))
+      await setTimeout(betweenLooks)
   }
 
   beforeAll(async () => {
@@ -66,7 +70,7 @@ describe("an import by a command while a server holds the embedded database", ()
     let id: string | undefined
     while (id === undefined && child.exitCode === null) {
       id = (await imports()).find((each) => !known.has(each.import_id) && each.phase === phase)?.import_id
-      if (id === undefined) await setTimeout(100)
+      if (id === undefined) await setTimeout(betweenLooks)
     }
     child.kill(signal)
     const [code] = await closed

@@ -29,6 +29,7 @@ import { MirrorRepo } from "../../src/storedata/MirrorRepo.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
+import { endWithParent } from "./EndWithParent.ts"
 
 const work = Effect.gen(function* () {
   const imports = yield* Imports
@@ -89,8 +90,7 @@ const DatabaseLive = Layer.unwrapEffect(
 /** As if on another machine, where nobody sees that this process has ended: its lease has to run out. */
 const ElsewhereHolder = Layer.succeed(LeaseHolder, { name: `elsewhere ${process.pid}`, isGone: () => false })
 
-// Whoever started this process and is gone cannot kill it any more.
-process.stdin.on("end", () => process.exit(1)).resume()
+endWithParent()
 
 const Importing = Imports.layer.pipe(
   Layer.provide(Deadly),

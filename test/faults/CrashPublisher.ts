@@ -21,6 +21,7 @@ import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
+import { endWithParent } from "./EndWithParent.ts"
 
 const Asks = Schema.parseJson(
   Schema.Array(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))
@@ -94,8 +95,7 @@ const DatabaseLive = Layer.unwrapEffect(
   Effect.map(Config.redacted("PUBLISH_DATABASE_URL"), (url) => Database.layerServer({ url, maxConnections: 6 }))
 )
 
-// Whoever started this process and is gone cannot kill it any more.
-process.stdin.on("end", () => process.exit(1)).resume()
+endWithParent()
 
 const Everything = Publisher.pipe(
   Layer.provide([Deadly, StoreAccess.layer]),

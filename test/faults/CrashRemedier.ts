@@ -20,6 +20,7 @@ import { CurrentActor } from "../../src/model/Actor.ts"
 import { AccountId, EntityId, StoreId } from "../../src/model/Ids.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
+import { endWithParent } from "./EndWithParent.ts"
 
 const work = Effect.gen(function* () {
   const remediation = yield* Remediation
@@ -86,8 +87,7 @@ const DatabaseLive = Layer.unwrapEffect(
   )
 )
 
-// Whoever started this process and is gone cannot kill it any more.
-process.stdin.on("end", () => process.exit(1)).resume()
+endWithParent()
 
 const Remedying = Remediation.layer.pipe(
   Layer.provideMerge(CatalogChanges.layer),

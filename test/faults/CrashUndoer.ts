@@ -18,6 +18,7 @@ import { CurrentActor } from "../../src/model/Actor.ts"
 import { AccountId, ConnectionId } from "../../src/model/Ids.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { endWithParent } from "./EndWithParent.ts"
 
 const work = Effect.gen(function* () {
   const undo = yield* Undo
@@ -45,8 +46,7 @@ const DatabaseLive = Layer.unwrapEffect(
   )
 )
 
-// Whoever started this process and is gone cannot kill it any more.
-process.stdin.on("end", () => process.exit(1)).resume()
+endWithParent()
 
 const Undoing = Undo.layer.pipe(
   Layer.provideMerge(CatalogChanges.layer),

@@ -19,6 +19,7 @@ import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { type Bundle, Line } from "./CrashRecord.ts"
+import { endWithParent } from "./EndWithParent.ts"
 
 const hands = 3
 const bundlesEach = 5
@@ -115,8 +116,7 @@ const DatabaseLive = Layer.unwrapEffect(
   })
 )
 
-// Whoever started this process and is gone cannot kill it any more.
-process.stdin.on("end", () => process.exit(1)).resume()
+endWithParent()
 
 const Writing = Layer.mergeAll(Accounts.layer, CatalogChanges.layer).pipe(
   Layer.provideMerge(

@@ -26,6 +26,7 @@ import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
+import { endWithParent } from "./EndWithParent.ts"
 
 const Deadly = Layer.effect(
   FaultInjector,
@@ -98,8 +99,7 @@ const Repositories = Layer.mergeAll(
   Transaction.layer
 )
 
-// Whoever started this process and is gone cannot kill it any more.
-process.stdin.on("end", () => process.exit(1)).resume()
+endWithParent()
 
 const Executing = Layer.merge(Drops.layer, layerWorkers).pipe(
   Layer.provide(Publishing.layer),

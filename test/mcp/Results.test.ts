@@ -66,12 +66,12 @@ const assertRefusal = (base: string, { _meta, content, isError, structuredConten
   return text
 }
 
-/** Everything in the database but what looking at it moves. */
+/** Everything in the database but the records of use: when a connection was used last, and how many calls it made. */
 const fingerprint = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ name: string }>`
     SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-      AND relname NOT IN ('oauth_grant', 'oauth_token') ORDER BY 1`
+      AND relname NOT IN ('oauth_grant', 'oauth_token', 'connection_activity') ORDER BY 1`
   const prints = yield* Effect.forEach(tables, ({ name }) =>
     sql.unsafe(`SELECT md5(coalesce(string_agg(t::text, '' ORDER BY t::text), '')) AS print FROM "${name}" t`)
   )
@@ -791,7 +791,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       }
       assert.isAtLeast(nulls, 40)
       const base = yield* baseUrlOf
-      // In place of what is needed, null is a value like another, and an unknown argument stays unknown.
+      // Null does not stand for a required argument, and null does not make an unknown argument known.
       assert.include(
         assertRefusal(base, yield* call("get_master_v1", { master_id: null }), "validation_failed"),
         "master_id: must be a UUID"
@@ -850,7 +850,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         `Not found: master ${nowhere} is not on channel ${c.id} (c.example); it is on no channel. ` +
           "Nothing was changed. update_projection_attributes_v1 with add_to_channel true adds it there, as a draft."
       )
-      // Of what is not the account's, nothing is told.
+      // Ids that the account does not have are only not found: the refusal names no channel.
       for (const [master_id, channel_id] of [
         [unused, c.id],
         [product, unused],

@@ -10,10 +10,9 @@ import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
-import { NotFound } from "../../model/Errors.ts"
 import { ConnectionId, EntityId } from "../../model/Ids.ts"
 import { Timestamp } from "../../model/Timestamp.ts"
-import { PageRefused, type Visitor } from "../Browser.ts"
+import { PageRefused } from "../Browser.ts"
 import { html } from "../Html.ts"
 import { connectionPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
@@ -59,16 +58,10 @@ export const connectionActivity: Surface<Activity | BaseUrl | Connections | Impo
     const undo = yield* Undo
     const { asVisitor, withForm } = yield* makeVisits
 
-    const connectionOf = ({ accountId }: Visitor, id: ConnectionId) =>
-      Effect.gen(function* () {
-        const found = (yield* connections.list(accountId)).find((each) => each.id === id)
-        return found === undefined ? yield* new NotFound() : found
-      })
-
     return {
       show: asVisitor((visitor, request) =>
         Effect.gen(function* () {
-          const connection = yield* connectionOf(visitor, yield* idInPath(ConnectionId, request))
+          const connection = yield* connections.find(visitor.accountId, yield* idInPath(ConnectionId, request))
           const query = queryOf(request)
           const before = query.get("at") === undefined ? null : yield* decoded(ChangePlace, ["at", "sequence"], query)
           const now = yield* undo.now
@@ -91,7 +84,7 @@ export const connectionActivity: Surface<Activity | BaseUrl | Connections | Impo
       review: asVisitor((visitor, request) =>
         Effect.gen(function* () {
           const query = queryOf(request)
-          const connection = yield* connectionOf(visitor, yield* idOf(ConnectionId, query))
+          const connection = yield* connections.find(visitor.accountId, yield* idOf(ConnectionId, query))
           const place = yield* decoded(ReviewPlace, ["until", "after"], query)
           const now = yield* undo.now
           const since = yield* Either.mapLeft(parseSince(startOf(query), now), () => noStart(connection.id))
@@ -113,7 +106,7 @@ export const connectionActivity: Surface<Activity | BaseUrl | Connections | Impo
       ),
       undo: withForm((visitor, form) =>
         Effect.gen(function* () {
-          const connection = yield* connectionOf(visitor, yield* idOf(ConnectionId, form))
+          const connection = yield* connections.find(visitor.accountId, yield* idOf(ConnectionId, form))
           const { after, ...window } = yield* decoded(ConfirmedPart, ["since", "until", "after"], form)
           const part = yield* undo.run(connection.id, window, after)
           const rest = part.next === null ? 0 : yield* undo.count(connection.id, window, part.next)

@@ -4,7 +4,6 @@ import { resourceOf } from "../../connections/AuthorizationRequest.ts"
 import { Connections } from "../../connections/Connections.ts"
 import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import { NotFound } from "../../model/Errors.ts"
 import { ConnectionId } from "../../model/Ids.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
@@ -48,8 +47,7 @@ export const connectionList: Surface<BaseUrl | Sessions | Connections> = surface
       askDisconnect: asVisitor((visitor, request) =>
         Effect.gen(function* () {
           const id = yield* idOf(ConnectionId, queryOf(request))
-          const connection = (yield* connections.list(visitor.accountId)).find((each) => each.id === id)
-          if (connection === undefined) return yield* new NotFound()
+          const connection = yield* connections.find(visitor.accountId, id)
           if (connection.endedAt !== null) return seeOther(paths.connections)
           return html(
             <ConfirmPage
