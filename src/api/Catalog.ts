@@ -74,7 +74,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         description: {
           does: "Products, the one changed longest ago first: a page of short rows with name, draft_revision, publish state and channels.",
           rather:
-            "To find products by search, channel, state, waiting drafts or collection; list_masters_v1 for every kind at once, get_master_v1 for one in full.",
+            "Use it to find products by search, channel, state, waiting drafts or collection; use list_masters_v1 for every kind at once, get_master_v1 for one in full.",
           ids: "It gives master_id; list_collections_v1 gives collection_id, the instructions name channel_id.",
           never: "It never changes anything and never gives attribute values. A channel is a linked store."
         },
@@ -100,7 +100,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         description: {
           does: "Variants with SKU and product, the one changed longest ago first: a page of short rows.",
           rather:
-            "To find a variant by SKU, barcode or title; get_master_related_v1 for those of one product, get_master_v1 for its values.",
+            "Use it to find a variant by SKU, barcode or title; use get_master_related_v1 for those of one product, get_master_v1 for its values.",
           ids: "It gives master_id, and product_id, which is the master_id of the product.",
           never:
             "It never changes anything and never gives prices or other attribute values. A channel is a linked store."
@@ -127,7 +127,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         description: {
           does: "Collections with their handle, the one changed longest ago first: a page of short rows.",
           rather:
-            "To find a collection by name or handle; list_products_v1 with collection_id for its products, get_master_v1 for its values.",
+            "Use it to find a collection by name or handle; use list_products_v1 with collection_id for its products, get_master_v1 for its values.",
           ids: "It gives master_id, which list_products_v1 takes as collection_id.",
           never: "It never changes anything and never lists members. A channel is a linked store."
         },

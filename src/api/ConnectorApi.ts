@@ -123,7 +123,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: "Masters of every kind (product, variant, collection, media file) in one order, the one changed longest ago first: a page of short rows.",
           rather:
-            "For media files, or several kinds at once, and to follow all changes or waiting drafts; list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
+            "Use it for media files, or several kinds at once, and to follow all changes or waiting drafts; use list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
           ids: "It gives master_id for every other tool, and channel_ids; the instructions name the channels.",
           never: "It never changes anything and never gives attribute values. A channel is a linked store."
         },
@@ -140,7 +140,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
       description: {
         does: `One ${kinds} in full: canonical attributes, draft_revision, ids of related masters, publish state on each channel.`,
         rather:
-          "For the values that channels inherit; get_projection_v1 for one channel's draft and live values, get_master_with_projections_v1 for both.",
+          "Use it for the values that channels inherit; use get_projection_v1 for one channel's draft and live values, get_master_with_projections_v1 for both.",
         ids: masterIds,
         never:
           "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: select them with `attributes`; value_offset continues one over 50,000."
@@ -167,7 +167,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: `Canonical record and projections of one ${kinds} together: what get_master_v1 and list_projections_v1 give.`,
           rather:
-            "To compare channels with each other or with the canonical values; get_master_v1 alone is shorter, list_projections_v1 leaves the canonical values out.",
+            "Use it to compare channels with each other or with the canonical values; use get_master_v1 alone is shorter, list_projections_v1 leaves the canonical values out.",
           ids: masterIds,
           never:
             "It never changes anything. A channel is a linked store. Where the projections do not fit, next_cursor continues with the next ones."
@@ -195,7 +195,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Rows of the variants, media, collections and products related to a master; for a media file, those that use it.",
-          rather: "For names and states of related masters at once; get_master_v1 gives only their ids.",
+          rather: "Use it for names and states of related masters at once; use get_master_v1 gives only their ids.",
           ids: masterIds,
           never:
             "It never changes anything and never gives attribute values. Lists are cut together in this order; next_cursor continues. channel_ids name linked stores."
@@ -220,7 +220,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: "Projections of one master: for each of its channels the draft values, `live` where the store has another value, pending_keys and the last publish with its error.",
           rather:
-            "For several channels at once; get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
+            "Use it for several channels at once; use get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
           ids: masterIds,
           never:
             "It never changes anything and never shows which values the channel overrides. A channel is a linked store."
@@ -239,7 +239,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "One master on one channel: draft values (canonical with the channel's overrides on top), `live` where the store has another value, pending_keys, the last publish and why it failed.",
-          rather: "For a single channel; list_projections_v1 for all of them, get_master_v1 for the canonical values.",
+          rather:
+            "Use it for a single channel; use list_projections_v1 for all of them, get_master_v1 for the canonical values.",
           ids: `${masterIds} ${channelIds}`,
           never: "It never changes anything and never asks the store itself. A channel is a linked store."
         },
@@ -259,7 +260,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: "Writes canonical attributes of one master as a draft (null empties one) and returns the new draft_revision and what is pending on each channel.",
           rather:
-            "For a value that every channel should inherit; update_projection_attributes_v1 for one channel alone.",
+            "Use it for a value that every channel should inherit; use update_projection_attributes_v1 for one channel alone.",
           ids: `${masterIds} get_master_v1 gives draft_revision: only the current one is accepted.`,
           never:
             "It never publishes: publish_master_v1 does. It never touches a channel's own override. A channel is a linked store."
@@ -280,7 +281,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: 'Writes attributes of one master for one channel alone, as a draft (null removes the override, "" is deliberately empty), and returns the new draft_revision.',
           rather:
-            "For a value that differs on this channel, or with add_to_channel to bring a master to it; update_master_attributes_v1 for every channel.",
+            "Use it for a value that differs on this channel, or with add_to_channel to bring a master to it; use update_master_attributes_v1 for every channel.",
           ids: `${masterIds} ${channelIds} get_master_v1 gives draft_revision too.`,
           never:
             "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. A channel is a linked store."
@@ -301,7 +302,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: "Requests the publish of drafts: of one master (master_id, draft_revision) to its channels, or of up to 50 `masters` to one channel. Each is pending, nothing_to_publish or refused with a reason. With dry_run it answers live -> new per channel and does nothing.",
           rather:
-            "To bring drafts to stores; update_master_attributes_v1 and update_projection_attributes_v1 only write them.",
+            "Use it to bring drafts to stores; use update_master_attributes_v1 and update_projection_attributes_v1 only write them.",
           ids: "get_master_v1 gives channel_id and draft_revision; every write answers the new draft_revision.",
           never:
             "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except a product's first variants and media: `waiting` names those that need a publish of their own. A channel is a linked store."
@@ -322,7 +323,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Translations of one product or collection by locale and channel, then its translatable fields with their sources.",
-          rather: "For other languages than a channel's main one; list_projections_v1 for the values in the main one.",
+          rather:
+            "Use it for other languages than a channel's main one; use list_projections_v1 for the values in the main one.",
           ids: "list_products_v1 and list_collections_v1 give master_id.",
           never:
             "It never changes a translation, and no other tool does: the merchant translates in the store. Variants and media have none. A channel is a linked store."
@@ -341,7 +343,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: liveRead,
         description: {
           does: "Whether one product, variant or collection is sold on each sales channel of one store, read from its platform on each call.",
-          rather: "For one master; list_store_sales_channels_v1 for the places where a store sells at all.",
+          rather: "Use it for one master; use list_store_sales_channels_v1 for the places where a store sells at all.",
           ids: `${masterIds} ${channelIds}`,
           never:
             "It never publishes anything and never uses stored data: it fails if the platform fails. A channel is a linked store, a sales channel a place where it sells."
@@ -358,7 +360,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
       hints: readOnly,
       description: {
         does: "Drops that change one product, variant or collection, by their start, each narrowed to the changes that touch it.",
-        rather: "Before editing a master, to see scheduled changes; list_drops_v1 for the whole account.",
+        rather: "Use it before editing a master, to see scheduled changes; use list_drops_v1 for the whole account.",
         ids: masterIds,
         never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
       },

@@ -105,7 +105,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Data health in numbers: for each of six dimensions (sync, completeness, media, structure, divergence, translations) the last scan's result.",
           rather:
-            "For an overview; list_data_health_issues_v1 for the masters behind a number, run_data_health_scan_v1 for fresh numbers.",
+            "Use it for an overview; use list_data_health_issues_v1 for the masters behind a number, run_data_health_scan_v1 for fresh numbers.",
           ids: "get_master_v1 gives channel_id, which is optional.",
           never:
             "It never scans: a dimension that was never scanned says so. It never changes anything. A channel is a linked store."
@@ -135,7 +135,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Scans one dimension of data health, saves its numbers and issues, and returns the new snapshot.",
           rather:
-            "After changes, or when get_data_health_v1 says that a dimension was never scanned; get_data_health_v1 alone is quicker.",
+            "Use it after changes, or when get_data_health_v1 says that a dimension was never scanned; use get_data_health_v1 alone is quicker.",
           ids: "get_master_v1 gives channel_id, which is optional and narrows sync, completeness and translations.",
           never:
             "It never changes masters or stores, and never repairs: fill_completeness_gaps_v1 and reconcile_value_divergence_v1 do. A channel is a linked store."
@@ -164,10 +164,10 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Issues of one section of data health, by page: the masters and channels concerned and the names of their fields.",
           rather:
-            "For the issues behind the numbers of get_data_health_v1; run_data_health_scan_v1 first if nothing was scanned.",
+            "Use it for the issues behind the numbers of get_data_health_v1; use run_data_health_scan_v1 first if nothing was scanned.",
           ids: "get_master_v1 gives channel_id, which is optional; rows give master_id.",
           never:
-            "It never scans. Values, in divergence only, are cut at 60 characters: get_projection_v1 gives them whole. At most 40 fields per row; `field` selects one. A channel is a linked store."
+            "It never scans. Only divergence rows have values, cut at 60 characters; get_projection_v1 gives them whole. A row names at most 40 fields; `field` selects one. A channel is a linked store."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "pages", rows: ["data"], keys: ["master_id", "channel_id"], fields: "members" }
@@ -194,7 +194,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Fills empty fields of up to 500 masters, as drafts, and returns one result per operation. Without channel_id it fills the master, from which all channels inherit.",
           rather:
-            "For gaps that list_data_health_issues_v1 lists; update_projection_attributes_v1 to overwrite a value.",
+            "Use it for gaps that list_data_health_issues_v1 lists; use update_projection_attributes_v1 to overwrite a value.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
           never:
             "It never overwrites a field that is filled and never publishes: publish_master_v1 does. A channel is a linked store."
@@ -225,7 +225,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Makes fields equal across the channels of up to 500 masters, as drafts: those that disagree take one channel's value or a given one, texts within a language, prices within a currency.",
           rather:
-            "For what the section divergence of list_data_health_issues_v1 lists; update_master_attributes_v1 to change what channels inherit.",
+            "Use it for what the section divergence of list_data_health_issues_v1 lists; use update_master_attributes_v1 to change what channels inherit.",
           ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of the latter.",
           never:
             "It never touches channels that agree and never publishes: publish_master_v1 does. A channel is a linked store."

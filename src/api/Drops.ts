@@ -42,7 +42,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         description: {
           does: "Drops of the account (field changes that are scheduled, under way or over) by their start, each with its changes.",
           rather:
-            "For scheduled changes, past and future; list_master_drops_v1 for one master, get_drop_v1 for one drop.",
+            "Use it for scheduled changes, past and future; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
           ids: "It gives drop_id (as id) and master_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
         },
@@ -62,7 +62,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         hints: readOnly,
         description: {
           does: "One drop: its times, its status and the outcome of each change, by page if they do not fit.",
-          rather: "For all changes of a drop whose id is known; list_drops_v1 for every drop.",
+          rather: "Use it for all changes of a drop whose id is known; use list_drops_v1 for every drop.",
           ids: "list_drops_v1 gives drop_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
         },

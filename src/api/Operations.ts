@@ -47,7 +47,8 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Markets of all channels with their regions, web presences and attached price catalogs, by handle, as last refreshed.",
-          rather: "To find a market or see which channels have it; get_market_v1 for one that did not fit here.",
+          rather:
+            "Use it to find a market or see which channels have it; use get_market_v1 for one that did not fit here.",
           ids: "It gives market_id (as id) and channel_id; it takes neither.",
           never: "It never asks the stores and never changes a market. A channel is a linked store."
         },
@@ -67,7 +68,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "One market: on each channel its regions, currency and web presences, and the price catalogs attached to it there.",
-          rather: "For one market whose id is known; list_markets_v1 for all of them.",
+          rather: "Use it for one market whose id is known; use list_markets_v1 for all of them.",
           ids: "list_markets_v1 gives market_id.",
           never:
             "It never asks the stores and never changes a market. A channel is a linked store. Long values are shortened and named in truncated_keys."
@@ -93,7 +94,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         description: {
           does: "Metafield definitions: namespace, key, value type and validations, and the channels that define them.",
           rather:
-            "To learn which attributes named namespace.key can be written and their types; list_metaobject_definitions_v1 for metaobjects.",
+            "Use it to learn which attributes named namespace.key can be written and their types; use list_metaobject_definitions_v1 for metaobjects.",
           ids: "It needs no ids; owner_type narrows it.",
           never: "It never gives values: get_master_v1 does. It never asks the stores. A channel is a linked store."
         },
@@ -115,7 +116,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Metaobject definitions: their type, fields and number of entries, and the channels that define them.",
-          rather: "To find records other than products; list_metaobject_entries_v1 for the entries of one.",
+          rather: "Use it to find records other than products; use list_metaobject_entries_v1 for the entries of one.",
           ids: "It gives definition_id (as id); it takes none.",
           never: "It never gives entries and never asks the stores. A channel is a linked store."
         },
@@ -138,10 +139,11 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
         hints: readOnly,
         description: {
           does: "Entries of one metaobject definition with the values of their fields, by handle, each with its channel.",
-          rather: "For the entries themselves; list_metaobject_definitions_v1 for their fields.",
+          rather:
+            "Use it to read entries; use list_metaobject_definitions_v1 for the fields that a definition declares.",
           ids: "list_metaobject_definitions_v1 gives definition_id.",
           never:
-            "It never changes an entry and never asks the stores. A channel is a linked store. Of a store with more than 10,000 it has the first 10,000."
+            "It never changes an entry and never asks the stores. A channel is a linked store. It gives at most the first 10,000 per store."
         },
         idsFrom: { definition_id: "list_metaobject_definitions_v1" },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }

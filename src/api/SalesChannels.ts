@@ -45,7 +45,7 @@ export class SalesChannelsGroup extends HttpApiGroup.make("salesChannels")
         description: {
           does: "Sales channels of one store (online store, marketplaces, points of sale), read from its platform on each call.",
           rather:
-            "For the places where a store sells; get_master_sales_channels_v1 for whether one master is sold there.",
+            "Use it for the places where a store sells; use get_master_sales_channels_v1 for whether one master is sold there.",
           ids: "get_master_v1 and list_products_v1 give channel_id: a channel is a linked store, a sales channel is a place where it sells.",
           never: "It never publishes or changes anything, and never uses stored data: it fails if the platform fails."
         },

@@ -85,7 +85,7 @@ const adopt = Effect.gen(function* () {
   if (found < replacedNames.length)
     return yield* new MigrationFailed({
       message:
-        `The database was made by an earlier version and has only ${found} of its ${replacedNames.length} migrations. ` +
+        `An earlier version made this database, and applied only ${found} of the ${replacedNames.length} migrations that this version replaces. ` +
         `This version cannot run the others. First start the last version with the file migrations/${replacedNames.at(-1)}.sql ` +
         `on this database, then this one (CHANGELOG.md: "Twelve migrations replace 33").`
     })

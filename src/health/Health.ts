@@ -311,7 +311,8 @@ export const HealthIssuePage = Schema.Struct({
   page: Schema.Int,
   has_next: Schema.Boolean,
   compared: Schema.optionalWith(Schema.Int, { exact: true }).annotations({
-    description: "In the section divergence: entities of all kinds on two or more stores."
+    description:
+      "Only in the section divergence: the number of entities, of all kinds, that are on two or more stores and were compared."
   })
 }).annotations({ identifier: "HealthIssuePage" })
 export type HealthIssuePage = typeof HealthIssuePage.Type

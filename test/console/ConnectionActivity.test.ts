@@ -184,7 +184,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
           "Catalog",
           "vendor",
           '<bdi class="value">Mine</bdi>',
-          `<span class="quiet">Stays: edited since by ${email}.</span>`
+          `<span class="quiet">Not undone: edited since by ${email}.</span>`
         ],
         [null, "title", '<bdi class="value">Zelt</bdi>', '<span class="quiet">as in the catalog</span>']
       ] as const)
@@ -203,7 +203,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
         textOf(done),
         "1 field of 1 entity went back. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
       )
-      assert.include(done.text, `<td data-label="Why">Stays: edited since by ${email}.</td>`)
+      assert.include(done.text, `<td data-label="Why">Not undone: edited since by ${email}.</td>`)
       assert.deepStrictEqual([yield* titleOf(), yield* titleOf(product, store.id)], ["Tent", "Zelt von Hand"])
       const history = (yield* open(`/entity?id=${product}`)).text
       assert.include(

@@ -96,7 +96,7 @@ describe("Migrations", () => {
           const before = yield* records
           assert.strictEqual(
             (yield* Effect.flip(Migrations.run)).message,
-            "The database was made by an earlier version and has only 31 of its 33 migrations. This version cannot run the others. " +
+            "An earlier version made this database, and applied only 31 of the 33 migrations that this version replaces. This version cannot run the others. " +
               "First start the last version with the file migrations/0033_service_address.sql on this database, then this one " +
               '(CHANGELOG.md: "Twelve migrations replace 33").'
           )

@@ -46,16 +46,16 @@ export const UndoForm = ({ connection }: { readonly connection: Connection }) =>
 )
 
 const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
-  already_back: "It has its earlier value already.",
-  not_on_store: "The entity is no longer on the store, or the store is not linked.",
-  misfit: "Stays: the earlier value no longer fits the rules of the field.",
-  not_a_value: "Stays: an undo takes back values only."
+  already_back: "Not undone: the field has its earlier value already.",
+  not_on_store: "Not undone: the entity is no longer on the store, or the store is not linked.",
+  misfit: "Not undone: the earlier value is no longer valid for this field.",
+  not_a_value: "Not undone: an undo takes back values only."
 }
 
 const reasonFor = ({ laterActor, left }: FieldUndo): string | undefined => {
   if (left === null) return undefined
   if (left !== "edited_since") return reasons[left]
-  return `Stays: edited since by ${laterActor === null ? "somebody else" : actorName(laterActor)}.`
+  return `Not undone: edited since by ${laterActor === null ? "somebody else" : actorName(laterActor)}.`
 }
 
 const FieldOf = ({ field: { action, key } }: { readonly field: FieldUndo }) =>
