@@ -6,7 +6,7 @@ import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { shown } from "./Vocabulary.ts"
 
-/** Returns these keys. ValidationFailed: an entity of this kind has no such key; it names similar keys, or the kinds that do. */
+/** Returns the keys if an entity of this kind can have them. ValidationFailed names similar keys, or the kinds that have the key. */
 export type FindUnset = (
   id: EntityId,
   keys: ReadonlyArray<string>
@@ -15,7 +15,7 @@ export type FindUnset = (
 /** Maximum number of unknown keys that a refusal names. */
 const maxNamed = 3
 
-/** Tells keys that have no value from keys that do not exist. Reads the account's definitions. */
+/** Distinguishes keys without a value from keys that do not exist, by the account's definitions. */
 export const makeFindUnset = Effect.gen(function* () {
   const catalog = yield* Catalog
   const definitions = yield* MetafieldDefinitions
