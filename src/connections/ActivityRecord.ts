@@ -9,9 +9,9 @@ export const ActivityDay = Schema.Struct({
   /** `YYYY-MM-DD`. */
   day: Schema.String,
   calls: Schema.Int,
-  /** Revisions of drafts. */
+  /** Number of draft revisions. */
   writes: Schema.Int,
-  /** Publish requests, one per entity and store. */
+  /** Number of publish requests, one per entity and store. */
   publishes: Schema.Int
 })
 export type ActivityDay = typeof ActivityDay.Type
@@ -31,9 +31,9 @@ export const ConnectionChange = Schema.Struct({
   storeId: Schema.NullOr(StoreId),
   storeDomain: Schema.NullOr(Schema.String),
   action: HistoryAction,
-  /** Of `attributes` only. */
+  /** The changed keys. Empty unless `action` is `attributes`. */
   keys: Schema.Array(Schema.String),
-  /** The stores that the change was published to since, by domain. */
+  /** Domains of the stores to which the change has been published since. */
   publishedOn: Schema.Array(Schema.String)
 })
 export type ConnectionChange = typeof ConnectionChange.Type

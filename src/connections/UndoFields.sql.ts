@@ -26,9 +26,9 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
   const ofConnection = makeOfConnection(sql)
   const isDraftChange = sql.literal(draftChanges)
 
-  // `edge`: the last time that somebody else changed the field, or that the entity was added to or removed from the store,
-  // which clears its overrides. The connection's writes after it can be undone. Only keys are compared in the steps before
-  // the last, because values may be long.
+  // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
+  // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone. The early
+  // steps of the query read keys and not values, because values may be long.
   const fields = SqlSchema.findAll({
     Request: Schema.Struct({ ...AboutWrites.fields, ids: Schema.Array(EntityId) }),
     Result: Schema.Struct({

@@ -25,7 +25,7 @@ import { ConsentPage, chosenStores, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
 
-/** Maximum bytes of a request. */
+/** Maximum bytes of a request body. */
 const maxBytes = 16_384
 
 const refuseRegistration = refuseWith("invalid_client_metadata", "Send the registration as JSON.")
@@ -68,7 +68,7 @@ const notForwarded = (error: NotForwarded) =>
 export const authorizationServer = ({
   trustedProxies
 }: {
-  /** How many proxies in front of the service are trusted to name the address of a client. */
+  /** Number of trusted proxies in front of the service, to find a client's IP address. */
   readonly trustedProxies: number
 }): Surface<Authorization | BaseUrl | ClientDocuments | Registrations | Sessions> =>
   surfaceOf(
@@ -176,7 +176,7 @@ const makeConsentPages = Effect.gen(function* () {
         }
         const target = request.originalUrl
         return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
-          // Shown in place: a redirect that includes the escaped request could be too long for an address.
+          // Not a redirect to the sign-in page: with this request's URL in its query, that URL could be too long.
           onNone: () => Effect.succeed(html(<SignInPage returnTo={target} />)),
           onSome: (visitor) =>
             Effect.map(authorization.ask(visitor, checked), (consent) =>
