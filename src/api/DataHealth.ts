@@ -28,7 +28,7 @@ import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
 
 const remedy: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** 2 MiB, enough for 500 operations with a product description each. */
+/** Maximum bytes of a batch: 2 MiB, enough for 500 operations with a product description each. */
 const batchLimitBytes = 2_097_152
 
 export const HealthParams = Schema.Struct({

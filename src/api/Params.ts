@@ -5,19 +5,19 @@ import { PublishStatus } from "../model/PublishState.ts"
 import { Rfc3339Parameter } from "../model/Timestamp.ts"
 import { inConnector, maxRows, numberArgument } from "./Tool.ts"
 
-/** A whole number in decimal notation, the sign optional; digits without bound. */
+/** A whole number in decimal notation with an optional sign and any number of digits. */
 const wholeNumber = /^[+-]?\d+$/
 
 /** Larger than any real page number, and small enough that row offsets stay exact integers. */
 const lastPage = 10_000_000_000_000
 
-/** A JSON Schema written by hand, with its description, in place of the derived one. */
+/** Annotations with a handwritten JSON Schema and description, in place of the derived schema. */
 const described = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
   description,
   jsonSchema: { ...jsonSchema, description }
 })
 
-/** One message for a whole schema. A parameter that is given more than once arrives as a list. */
+/** The message of a whole schema. A parameter that is sent more than once arrives as a list, and has a message of its own. */
 const ruleMessage =
   (rule: string) =>
   ({ actual }: { readonly actual: unknown }) => ({
@@ -25,7 +25,7 @@ const ruleMessage =
     override: true
   })
 
-/** A parameter given at most once. */
+/** A parameter that may be sent only once. */
 const Once = Schema.String.annotations({ message: ruleMessage("must be text") })
 
 const uuidFormat = { type: "string", format: "uuid" }

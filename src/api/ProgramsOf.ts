@@ -21,7 +21,7 @@ export type ProgramsOf<Api> = {
 export type AnyProgram = (request: unknown) => Effect.Effect<unknown, ApiError, CurrentActor>
 
 /**
- * Programs for look-ups by an endpoint's name. The cast drops the types of their requests, which is safe because the
+ * Programs that are looked up by an endpoint's name. The cast drops the types of their requests. This is safe because the
  * endpoint's schema decodes each request first.
  */
 export const programsByName = (programs: object): Readonly<Record<string, AnyProgram>> =>

@@ -13,7 +13,7 @@ export const numberArgument = (
   fallback = defaultRows
 ): Schema.Schema<string, number> =>
   Schema.transform(
-    // Not `Int`, which refuses numbers that are not exact: every number beyond a bound becomes the bound.
+    // Not `Schema.Int`, which refuses numbers beyond 2^53. Here any number beyond a bound becomes the bound.
     Schema.Number.pipe(
       Schema.filter((value) => Number.isInteger(value), {
         jsonSchema: { type: "integer", description, minimum: least, default: fallback }
@@ -23,7 +23,7 @@ export const numberArgument = (
     { strict: true, decode: (value) => String(Math.min(Math.max(value, least), most)), encode: Number }
   )
 
-/** The protocol's hints, all required. */
+/** MCP's tool annotations, all required here. */
 export interface ToolHints {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -48,7 +48,7 @@ export const draftWrite: ToolHints = {
   openWorldHint: false
 }
 
-/** How a result that does not fit is shortened, and which parts an agent can leave out. */
+/** How a result that is too long is shortened, and which parts an agent can select. */
 export interface ToolAnswer {
   /**
    * - `walk`: the endpoint itself pages by `limit` and `cursor`.
@@ -87,10 +87,10 @@ export interface ToolDefinition {
     /** What it never does. Explains channels as stores if the description mentions channels. */
     readonly never: string
   }
-  /** By argument, the tool to call if its record is not found. */
+  /** By argument: the tool that lists valid ids, to call if the argument's record is not found. */
   readonly idsFrom?: Readonly<Record<string, `${string}_v1`>>
   readonly answer: ToolAnswer
-  /** An argument with a list: a call costs one request per item. Absent: one. */
+  /** The argument whose list sets the cost: one request per item. Absent: a call costs one request. */
   readonly costsPerItemOf?: string
 }
 
@@ -109,7 +109,7 @@ export interface InConnector {
   readonly most?: number
   /** Maximum number of characters of the text in results. */
   readonly maxCharacters?: number
-  /** A list of values by key, from which `attributes` selects. */
+  /** Whether the member is a list of values by key, from which the argument `attributes` selects. */
   readonly keyed?: boolean
 }
 
