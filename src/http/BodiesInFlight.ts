@@ -1,23 +1,23 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 
-/** How many bytes of request bodies are held at once. */
+/** Maximum bytes of request bodies that are in memory at the same time. */
 export interface BodyBounds {
-  /** In the process. */
+  /** Of all requests in the process. */
   readonly bytes: number
-  /** For one credential; for requests without one: for one address. */
+  /** Of the requests of one credential, or of one IP address for requests without a credential. */
   readonly bytesPerCredential: number
 }
 
 interface Body {
   owner: string
-  /** Counts more bytes of this body. False: they exceed a bound, and none of the body is counted any more. */
+  /** Counts more bytes of this body. False: a bound is exceeded, and the bytes of this body are no longer counted. */
   readonly hold: (bytes: number) => boolean
 }
 
 /** The bodies that are being read or processed, by request. */
 const bodies = new WeakMap<IncomingMessage, Body>()
 
-/** Counts a body for a credential. Called before the body is read. */
+/** Counts a body for a credential. Must be called before the body is read. */
 export const chargeTo = (request: IncomingMessage, credentialId: string): void => {
   const body = bodies.get(request)
   if (body !== undefined) body.owner = credentialId

@@ -20,7 +20,7 @@ const openApi = HttpApiBuilder.Router.use((router) =>
   router.get(openApiPath, HttpServerResponse.unsafeJson(OpenApi.fromApi(RestApi)))
 )
 
-/** The page asks no host of its vendor: no fonts, no analytics, no sharing. */
+/** Options of Scalar's page that turn off all requests to its vendor: fonts, telemetry, sharing. */
 const scalar = {
   withDefaultFonts: false,
   telemetry: false,
@@ -29,19 +29,19 @@ const scalar = {
   defaultOpenAllTags: true
 }
 
-/** The page that shows the document. Its script and the document are inside it. */
+/** The page that shows the OpenAPI document. The document and the script are part of the page. */
 const page = HttpLayerRouter.toHttpEffect(
   HttpApiScalar.layerHttpLayerRouter({ api: RestApi, path: documentationPath, scalar })
 )
 
 const scripts = /<script>([\s\S]*?)<\/script>/g
 
-/** The Content-Security-Policy of the page: only its own scripts run, and they ask only this service. */
+/** The page's Content-Security-Policy: only its own scripts run, and they can send requests to this service only. */
 const policyOf = (html: string) => {
   const own = [...html.matchAll(scripts)].map(([, script = ""]) => `'sha256-${hash("sha256", script, "base64")}'`)
   return [
     "default-src 'none'",
-    // The page compiles the validators of the document.
+    // The page's script compiles validators of the document's schemas with `eval`.
     `script-src ${own.join(" ")} 'unsafe-eval'`,
     // The script adds its styles to the page.
     "style-src 'unsafe-inline'",
