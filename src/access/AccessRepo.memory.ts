@@ -104,7 +104,7 @@ interface Created {
   readonly id: string
 }
 
-/** By time of creation, then id. */
+/** Compares by time of creation, then by id. */
 const oldestFirst = (left: Created, right: Created) => {
   const [earlier, later] = [`${left.createdAt} ${left.id}`, `${right.createdAt} ${right.id}`]
   return earlier < later ? -1 : earlier > later ? 1 : 0
