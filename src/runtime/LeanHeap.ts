@@ -2,10 +2,10 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Effect } from "effect"
 
-/** Garbage that the heap may gain before a collection, in percent of the live size. 0: V8 decides, up to 300. */
+/** Sets how much garbage the heap may gain before a collection, in percent of the live size. 0: V8 decides, up to 300. */
 const growth = (percent: number) => Effect.sync(() => setFlagsFromString(`--heap-growing-percent=${percent}`))
 
-/** Collects garbage once, in about 0.1 s: V8 reads the flag only at a collection. */
+/** Collects garbage once, which takes about 0.1 s, because V8 reads the flag above only at a collection. */
 const collect = Effect.sync(() => {
   setFlagsFromString("--expose-gc")
   runInNewContext("gc")()

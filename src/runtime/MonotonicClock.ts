@@ -10,7 +10,7 @@ export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.currentTi
   Number(nanos / 1_000_000n)
 )
 
-/** A time of the monotonic clock, and the difference to Unix milliseconds. */
+/** A time of the monotonic clock, and the milliseconds to add to get Unix time (`toUnix`). */
 export interface Moment {
   readonly millis: number
   readonly toUnix: number
