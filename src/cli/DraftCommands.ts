@@ -19,7 +19,7 @@ const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store: use its values instead of the canonical ones.")
 )
 
-/** Refuses an entity that does not exist, or is not on the store. */
+/** The refusal for an entity that does not exist, or is not on the store. */
 export const missing = (
   account: Option.Option<string>,
   id: string,
@@ -72,7 +72,7 @@ export const readJson = (path: string) =>
     return yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
   })
 
-/** The values in a file, in their order. Not decoded by a record schema, which would drop a key named __proto__. */
+/** Reads the values in a JSON file, in their order. Not decoded by a record schema, which would drop a key named __proto__. */
 const readEdits = (path: string) =>
   Effect.gen(function* () {
     const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })

@@ -6,8 +6,8 @@ import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
 
 /**
- * The process that holds the embedded database migrated it at its start. It may run an older version without the newest
- * migrations.
+ * Reports the migrations if another process holds the embedded database. That process migrated it at its start, but may be an
+ * older version without the newest migrations.
  */
 const migratedByHolder = Effect.gen(function* () {
   const { migrations, pid } = yield* (yield* AdminClient).hello()

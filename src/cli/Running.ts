@@ -5,13 +5,13 @@ import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
-/** Provides the database and the logger of the settings. */
+/** Reads the settings, and provides the database and the logger that they configure. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
     Effect.provide(use(config), Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config)))
   )
 
-/** Whether the process that runs the command stopped or died. */
+/** Whether a command failed because the process that ran it stopped or died. */
 const isCutOff = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   return Cause.isInterruptedOnly(cause) || Predicate.isTagged(error, "RpcClientError") || Socket.isSocketError(error)
