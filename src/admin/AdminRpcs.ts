@@ -129,7 +129,7 @@ export const UserRpcs = RpcGroup.make(
 const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
 
 export const StoreRpcs = RpcGroup.make(
-  /** Links or updates a store. Absent properties keep their values or, for a new store, have defaults. Errors: see `Stores.link`. */
+  /** Links or updates a store. Absent properties are unchanged (defaults for a new store). `token`: for Shopify. Errors: `Stores.link`. */
   Rpc.make("linkStore", {
     payload: {
       account,

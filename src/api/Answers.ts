@@ -145,7 +145,7 @@ const mostIssueFields = 40
 /** Maximum number of characters of a value that a tool returns in an issue. */
 const issueValueCharacters = 60
 
-/** In the connector without titles and product, because the variant's own issues include them. */
+/** The connector leaves titles and product out here, because the other variant has issues of its own that include them. */
 const DuplicateVariant = Health.DuplicateVariant.pipe(
   membersInConnector({
     entity_id: "master_id",

@@ -6,7 +6,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 
 /** The activity of a connection on one UTC day. */
 export const ActivityDay = Schema.Struct({
-  /** `YYYY-MM-DD`. */
+  /** The day, as `YYYY-MM-DD`. */
   day: Schema.String,
   calls: Schema.Int,
   /** Number of draft revisions. */

@@ -25,7 +25,7 @@ export class OAuthRefused extends Data.TaggedError("OAuthRefused")<{
   }
 }
 
-/** Too many registrations from one address within an hour. */
+/** Too many registrations from one IP address within an hour. */
 export class TooManyRegistrations extends Data.TaggedError("TooManyRegistrations")<{
   readonly retryAfterSeconds: number
 }> {

@@ -2,9 +2,9 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 
 /** Maximum bytes of request bodies that are in memory at the same time. */
 export interface BodyBounds {
-  /** Of all requests in the process. */
+  /** Maximum for all requests in the process. */
   readonly bytes: number
-  /** Of the requests of one credential, or of one IP address for requests without a credential. */
+  /** Maximum per credential. For requests without a credential, maximum per IP address. */
   readonly bytesPerCredential: number
 }
 

@@ -53,7 +53,7 @@ const dropNulls = (value: unknown): void => {
   }
 }
 
-/** Whether the headers name this type, in UTF-8 and without a content encoding. */
+/** Whether Content-Type is `expected`, the charset is UTF-8 (or absent), and there is no Content-Encoding. */
 export const isOfType = (headers: Headers.Headers, expected: string) => {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";")
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="))

@@ -8,7 +8,7 @@ export interface DrainPatience {
   readonly delay: Duration.Duration
   /** How long idle connections stay open after that, so that requests already on their way are answered. */
   readonly grace: Duration.Duration
-  /** How long running requests may take after that. */
+  /** How long running requests may take after `grace`. */
   readonly drain: Duration.Duration
 }
 

@@ -15,7 +15,7 @@ export interface Route {
   readonly method: string
   /** Path pattern: a segment that starts with `:` stands for any one segment. */
   readonly path: string
-  /** Whether a credential is required, looked up and charged. */
+  /** Whether a credential is required. If so, the gate looks it up and charges the request to its budget. */
   readonly authenticated: boolean
   /** The scope that a credential must have. Undefined: none is required. */
   readonly scope: AnyScope | undefined

@@ -5,7 +5,7 @@ export const maxCharacters = 60_000
 export const maxBatchCharacters = 160_000
 /** Maximum characters of a value. Longer values are cut, unless the call selects `attributes` or `fields`. */
 export const longestValue = 4_000
-/** The same limit if the call selects them: such a value still fits an answer with the rest of its record. */
+/** Maximum characters of a value if the call selects it. It still fits an answer, with the rest of its record. */
 export const longestAskedValue = 50_000
 /** Maximum characters of the error message of a failed operation in a batch. */
 const longestMessage = 120

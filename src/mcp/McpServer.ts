@@ -64,7 +64,7 @@ const listed: { tools: Array<Tool> } = {
   tools: tools.map(({ listed: tool }) => tool as unknown as Tool)
 }
 
-/** A caller as `authInfo.extra` carries it through the SDK to the handlers. */
+/** A caller with what answers need. The SDK passes it to the handlers in `authInfo.extra`. */
 interface Passenger extends Caller {
   readonly instructions: string
   /** Receives the JSON of the answer; the SDK then gets `standIn` instead. Undefined: the SDK serializes the answer. */

@@ -58,7 +58,7 @@ const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
   ])
 }
 
-/** As many issues as fit, and always the first one. */
+/** Lists as many issues as fit, but at least the first one. */
 const accountOf = (issues: ReadonlyArray<Issue>) => {
   const all = issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
   const told: Array<string> = []

@@ -76,7 +76,7 @@ export interface DerivedTool {
   readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
   /** Encodes the program's answer as JSON with the connector's names. */
   readonly encode: (answer: unknown) => Record<string, unknown>
-  /** The same for a page that is JSON text already. Undefined: the connector changes more than names, so pages are parsed. */
+  /** As `encode`, for a page that is JSON text already. Undefined: more than names changes, so `encode` must parse the page. */
   readonly renamePage: RenamePage | undefined
   /** Rewrites the service's issues with the connector's names. */
   readonly say: (issues: ReadonlyArray<Issue>) => ReadonlyArray<Issue>

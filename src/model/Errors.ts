@@ -93,8 +93,8 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
 }) {}
 
 /**
- * The service cannot answer at the moment. `reason`: a sentence. By default, the database cannot be reached or did not answer in
- * time.
+ * The service cannot answer at the moment. `reason`: a sentence; by default it says that the database cannot be reached or did
+ * not answer in time.
  */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   reason: Schema.optional(Schema.String)
