@@ -136,7 +136,7 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(SecretBox.layer)
 )
 
-/** Ends the leases of processes of this host that were killed, so that their work can be taken over at once. */
+/** At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. */
 const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
 
 /** All services without the surfaces, on a migrated database. Imports, users and connections have no in-memory repositories. */

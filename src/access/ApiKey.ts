@@ -16,7 +16,7 @@ export const ApiKey = Schema.Struct({
 })
 export type ApiKey = typeof ApiKey.Type
 
-/** A valid API key, as requests use it. */
+/** A valid API key, as the gate needs it to authorize a request. */
 export interface Credential {
   readonly accountId: AccountId
   readonly keyId: ApiKeyId

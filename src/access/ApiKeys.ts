@@ -64,7 +64,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       const access = yield* AccessRepo
       const findCredential = yield* makeCoalesced(access.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
-      // Keys whose use is being written: this process writes the use of a key at most once a minute.
+      // Keys whose use is being recorded: concurrent requests record it once.
       const recording = new Set<ApiKeyId>()
 
       const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) => {

@@ -38,7 +38,7 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
     /** The base URL with which the service was last started. Links begin with it. */
     readonly serviceAddress: Effect.Effect<Option.Option<string>>
     readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
-    /** The user of a valid link. */
+    /** The user of a link. None: the link is not valid. */
     readonly findLink: (hash: string) => Effect.Effect<Option.Option<Identity>>
     /** Invalidates the link, sets the password and ends the user's sessions. None: the link is not valid. */
     readonly setPassword: (hash: string, password: string) => Effect.Effect<Option.Option<Identity>>

@@ -25,7 +25,7 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
   AdminClient,
   RpcClient.FromGroup<typeof AdminRpcs, RpcClientError.RpcClientError>
 >() {
-  /** Runs commands in this process, without encoding them. */
+  /** Runs commands in this process. Their arguments and results are not serialized. */
   static readonly layerInProcess = Layer.scoped(AdminClient, RpcTest.makeClient(AdminRpcs)).pipe(
     Layer.provide(AdminHandlers)
   )

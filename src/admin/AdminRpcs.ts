@@ -103,7 +103,7 @@ export const KeyRpcs = RpcGroup.make(
     success: Schema.Array(ApiKey),
     error: Refusal
   }),
-  /** `key`: id or name, as typed. A revoked key can be revoked again. */
+  /** Revokes a key. `key`: its id or name, as typed. A revoked key can be revoked again. */
   Rpc.make("revokeKey", {
     payload: { account, key: Schema.String },
     success: Schema.Struct({ id: ApiKeyId }),
@@ -125,7 +125,7 @@ export const UserRpcs = RpcGroup.make(
   Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
 )
 
-/** A store that was linked or unlinked, and the number of entities with a version on it. */
+/** A store that was linked or unlinked, and the number of entities that have a version on it. */
 const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
 
 export const StoreRpcs = RpcGroup.make(
@@ -233,7 +233,7 @@ export const ImportRpcs = RpcGroup.make(
     success: Schema.Array(PendingEntity),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** Returns the number of decided conflicts. ValidationFailed: the import is not under review, or has no such conflict. */
+  /** Decides conflicts, and returns their number. ValidationFailed: the import is not under review, or has no such conflict. */
   Rpc.make("decideImport", {
     payload: {
       ...aboutImport,
@@ -295,7 +295,7 @@ export const DraftRpcs = RpcGroup.make(
 
 const Defined = Schema.Struct({
   definition: MetafieldDefinition,
-  /** Number of entities whose values got the definition's type. */
+  /** Number of entities whose values of this key got the definition's type. */
   retyped: Schema.Int
 })
 

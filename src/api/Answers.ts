@@ -31,7 +31,7 @@ export const MediaRow = Entity.MediaRow.pipe(membersInConnector(row))
 
 const ofKind = (kind: string, what: string) => ({ description: `Of a ${kind}: ${what}` })
 
-/** A list row of any kind. Members that only some kinds have are optional. */
+/** A list row for an entity of any kind. Members that only some kinds have are optional. */
 export const MasterRow = Schema.Struct({
   ...Entity.ProductRow.fields,
   id: EntityId.pipe(inConnector("master_id")),
@@ -51,7 +51,7 @@ const stores = Schema.Array(StorePublishState).annotations({ description: "By do
 
 const ids = (description: string) => optional(Schema.Array(EntityId).annotations({ description }))
 
-/** The detail of any kind. Relationships that only some kinds have are optional. */
+/** The full record of an entity of any kind. Relationships that only some kinds have are optional. */
 export const Master = Schema.Struct({
   id: EntityId.pipe(inConnector("master_id")),
   type: EntityKind.pipe(inConnector("master_type")),
@@ -188,7 +188,7 @@ export const ValueArgument = Schema.String.pipe(
   })
 )
 
-/** A key in the arguments of a tool. No metafield key is longer. */
+/** A key in the arguments of a tool. The maximum length is that of a metafield's key. */
 export const KeyArgument = Schema.String.pipe(
   Schema.maxLength(320, {
     message: () => "must have at most 320 characters",

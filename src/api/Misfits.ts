@@ -41,7 +41,7 @@ const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
     case "Pointer":
       return new ParseResult.Pointer(issue.path, issue.actual, inWords(issue.issue))
     case "Composite": {
-      // One message for the union, not one for each alternative.
+      // A union gets one message, not one for each alternative.
       if (issue.ast._tag === "Union")
         return new ParseResult.Type(issue.ast, issue.actual, expectationOf(SchemaAST.encodedAST(issue.ast)))
       const issues = Array.isArray(issue.issues) ? issue.issues : [issue.issues as ParseResult.ParseIssue]

@@ -16,10 +16,10 @@ export interface Spender {
   readonly accountId: AccountId
 }
 
-/** `requests`: requests and tool calls. `messages`: all other messages of a connection. */
+/** What a window counts. `requests`: REST requests and tool calls. `messages`: all other messages of a connection. */
 export type WindowKind = "requests" | "messages"
 
-/** Messages other than tool calls that a connection may send per window. */
+/** Maximum number of messages other than tool calls that a connection may send per window. */
 export const messagesPerConnection = 600
 
 /** Messages are limited per connection only: the account's window has no effective limit, as an account has few connections. */

@@ -7,7 +7,7 @@ const connectMillis = 2_000
 const retryMillis = 1_000
 const warningMillis = 60_000
 
-/** Redis did not answer, or not in the expected form. */
+/** Redis did not answer, or its answer does not have the expected form. */
 export class NoRedis extends Data.TaggedError("NoRedis")<{ readonly reason: string }> {}
 
 export const noRedis = (cause: unknown): NoRedis => {
@@ -18,7 +18,7 @@ export const noRedis = (cause: unknown): NoRedis => {
 
 const tooSlow = new NoRedis({ reason: `no answer within ${callMillis} ms` })
 
-/** Opens a connection that fails at once: it queues no calls while it connects, and does not reconnect. */
+/** Opens a connection on which calls fail at once while it is down: it queues no calls, and does not reconnect. */
 const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) =>
   Effect.gen(function* () {
     // Loaded only if Redis is configured: loading the library takes longer than most commands of the CLI.
@@ -100,7 +100,7 @@ interface Connection {
   readonly breakOff: (cause: unknown) => void
 }
 
-/** Runs a command on the open connection. None: Redis does not answer; returned within about 300 ms. */
+/** Runs a command on the open connection. None, within about 300 ms: Redis does not answer. */
 export type RunOnRedis = <Answer>(
   command: (client: RedisClient) => Effect.Effect<Answer, NoRedis>
 ) => Effect.Effect<Option.Option<Answer>>

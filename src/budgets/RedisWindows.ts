@@ -66,17 +66,17 @@ const redisKeysOf = ({ accountId, credentialId }: Spender, kind: WindowKind): [k
     : [`catalog:budget:{${accountId}}:messages:${credentialId}`, `catalog:budget:{${accountId}}:messages`]
 
 export interface RedisOptions {
-  /** redis:// or rediss://, with user, password and database number if needed. */
+  /** A redis:// or rediss:// URL, with user, password and database number if needed. */
   readonly url: Redacted.Redacted
   /** The time in Unix milliseconds, for tests. By default Redis' own clock. */
   readonly timeMillis?: Effect.Effect<number>
 }
 
-/** Windows that several processes share. */
+/** Windows in Redis, which several processes share. */
 export interface RedisWindows {
   /** Takes `units` requests from both windows, or from neither. None, within about 300 ms: Redis does not answer. */
   readonly take: (spender: Spender, kind: WindowKind, units: number) => Effect.Effect<Option.Option<Outcome>>
-  /** Reads both windows. None as for `take`. */
+  /** Reads both windows. None has the same meaning as for `take`. */
   readonly read: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
 }
 

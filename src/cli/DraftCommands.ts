@@ -42,7 +42,7 @@ export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
     const end = text.indexOf("=")
     if (end < 1)
       return Effect.fail(HelpDoc.p(`Expected KEY=VALUE, for example title="New title"; received ${quoted(text)}`))
-    // Node replaces bytes of an argument that are not UTF-8 with U+FFFD.
+    // Node replaces bytes that are not UTF-8 by U+FFFD in arguments.
     if (text.includes("\uFFFD")) return Effect.fail(HelpDoc.p(`${quoted(text)} is not valid UTF-8; use --from FILE`))
     return Effect.succeed({ key: text.slice(0, end), value: text.slice(end + 1) })
   }),

@@ -49,7 +49,7 @@ const recommendedOf = (result: HealthResult): string => {
     : `; recommended fields ${level.score}% (${level.affected} of ${level.checked} affected)`
 }
 
-/** One line per dimension: bar, score, and the sections with rows. */
+/** One line per dimension: bar, score, and the sections that have issues. */
 const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
   snapshots.map((snapshot) => {
     const name = snapshot.dimension.padEnd(nameWidth)

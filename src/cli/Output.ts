@@ -13,7 +13,7 @@ export const reasonOf = (error: unknown): string =>
     : String(error)
   ).replaceAll(/\s*\n\s*/g, " ")
 
-/** A refused command. `message` is one line for people. */
+/** The failure of a command with a message for people, in one line. */
 export class Refused extends Data.TaggedError("Refused")<{
   readonly message: string
   /** The error's code, as in REST. */

@@ -20,7 +20,7 @@ export type ActivityDay = typeof ActivityDay.Type
 export const ChangePlace = Schema.Struct({ at: Timestamp, sequence: Schema.NumberFromString.pipe(Schema.int()) })
 export type ChangePlace = typeof ChangePlace.Type
 
-/** A change of one layer of an entity by a connection. */
+/** A change by a connection of one layer of an entity: its canonical record or its values on one store. */
 export const ConnectionChange = Schema.Struct({
   at: Timestamp,
   sequence: Schema.Int,

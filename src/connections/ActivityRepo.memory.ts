@@ -25,7 +25,7 @@ const dayBefore = (days: number) =>
 const isPublish = ({ action }: Pick<MemoryHistory, "action">) =>
   action === "publish_asked" || action === "published" || action === "publish_failed"
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory implementation. It passes the contract suite of the SQL implementation. */
 export const layerActivityRepoMemory = Layer.effect(
   ActivityRepo,
   Effect.gen(function* () {

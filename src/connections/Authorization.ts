@@ -6,7 +6,7 @@ import type { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
 import { makeTokenExchange, type TokenAnswer } from "./TokenExchange.ts"
 
-/** Consents, codes and tokens of OAuth 2.1. */
+/** The authorization server of OAuth 2.1: consents, codes and tokens. */
 export class Authorization extends Context.Tag("catalog/Authorization")<
   Authorization,
   {
@@ -18,8 +18,8 @@ export class Authorization extends Context.Tag("catalog/Authorization")<
     /** Stores the consent for which the page asks. The merchant has ten minutes to decide. */
     readonly ask: (signedIn: SignedIn, request: Checked) => Effect.Effect<Consent>
     /**
-     * Carries out the decision about a consent, once. ForgedDecision: the form is not from the page that this browser was
-     * shown. NotForwarded: the page was used already, or has expired.
+     * Carries out the merchant's decision about a consent, once. ForgedDecision: the form did not come from the page that
+     * this browser was shown. NotForwarded: the consent was decided already, or has expired.
      */
     readonly decide: (signedIn: SignedIn, decision: Decision) => Effect.Effect<Decided, NotForwarded>
     /** The token endpoint: exchanges a code or a refresh token for tokens. */

@@ -29,7 +29,7 @@ export const parametersOf = (text: string): Parameters => {
 
 /** The valid parameters of a request, except client and redirect URI. */
 export interface AuthorizationRequest {
-  /** The highest requested tier; undefined: the request names none, so all are offered. */
+  /** The highest requested tier. Undefined: the request has no tier, so the page offers all. */
   readonly asked: Tier | undefined
   readonly state: string | undefined
   readonly codeChallenge: string
@@ -40,7 +40,7 @@ export interface AuthorizationRequest {
 /** Maximum characters of `state`, which is stored until the decision. */
 const maxStateCharacters = 4_096
 
-/** BASE64URL(SHA256(verifier)): RFC 7636, section 4.2. */
+/** The code challenge, BASE64URL(SHA256(verifier)): RFC 7636, section 4.2. */
 const challengePattern = /^[A-Za-z0-9_-]{43}$/
 
 const withoutSlashes = (path: string) => path.replace(/\/{1,64}$/, "")

@@ -48,7 +48,7 @@ interface KeptDocument {
 export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
   ClientDocuments,
   {
-    /** Whether any host is accepted. */
+    /** Whether documents of at least one host are accepted. */
     readonly isSupported: boolean
     /**
      * If the client id of a request is a URL, reads the document there and stores the client as if it had registered. Ignores

@@ -14,10 +14,10 @@ const maxNameCharacters = 100
 
 const grantTypes = ["authorization_code", "refresh_token"]
 
-/** Control and format characters, and invisible letters: they could make a name look like another one, or like a part of the page. */
+/** Control, format and invisible characters, which could make a name look like another name or like a part of the page. */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]+/gu
 
-/** Stacked marks would cover the lines around them. No language needs more than four. */
+/** More than four combining marks on a character. They would cover the lines around, and no language needs them. */
 const stacked = /(\p{M}{4})\p{M}+/gu
 
 const isTexts = (value: unknown): value is ReadonlyArray<string> =>

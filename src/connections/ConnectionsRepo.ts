@@ -29,7 +29,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
       stores: ReadonlyArray<StoreId>,
       candidates: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlySet<string>>
-    /** Ends a connection. An ended one keeps its first end. False: the account has no such connection. */
+    /** Ends a connection. A connection that has ended keeps its time and reason. False: the account has no such connection. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
     /**
      * Invalidates all codes that are not redeemed yet. It waits for a code that is being redeemed, so that the next statement

@@ -38,7 +38,7 @@ export interface Consent {
   readonly id: ConsentId
   /** Valid for one decision about this consent. */
   readonly formToken: string
-  /** The highest tier that can be chosen. */
+  /** The highest tier that the merchant can choose. */
   readonly highest: Tier
   /** The stores that the connection can be limited to. */
   readonly stores: ReadonlyArray<Store>

@@ -89,7 +89,7 @@ export const makeTokenStatements = (
     addTokens: (accountId, tokens) =>
       addTokens({ accountId, ...tokens }).pipe(
         Effect.map(({ lifeSeconds }) => lifeSeconds),
-        // The caller holds the lock of the connection or has just inserted it, so it exists.
+        // The connection exists, because the caller holds its lock or has just inserted it.
         Effect.catchTag("NoSuchElementException", Effect.die),
         orDie
       ),

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 
-/** IPv4 ranges that are not public: the special-purpose registry of IANA, multicast and reserved addresses. */
+/** IPv4 ranges that are not public: IANA's special-purpose registry, multicast and reserved addresses. */
 const reservedV4 = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],

@@ -17,7 +17,7 @@ const needsEscaping = /[\\"<>^`{|}]/
 /** User information before the host, even if it is empty, which a parsed `URL` would not show. */
 const userInfo = /^[^/?]*\/\/[^/?]*@/
 
-/** The problem of a redirect URI; undefined: it is valid. */
+/** The rule that a redirect URI breaks. Undefined: it is valid. */
 export const misfitOfRedirectUri = (uri: string): string | undefined => {
   if (uri.length > maxCharacters) return `must have at most ${maxCharacters} characters`
   if (!plain.test(uri) || needsEscaping.test(uri) || !URL.canParse(uri)) return "must be an absolute URI"

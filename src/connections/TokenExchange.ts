@@ -25,7 +25,7 @@ export interface TokenAnswer {
   readonly scope: string
 }
 
-/** The result of a transaction. Left: a refusal after which the transaction commits; a failure rolls it back. */
+/** A transaction's result. A refusal as Left commits the transaction; a refusal as failure rolls it back. */
 type Committed = Effect.Effect<Either.Either<TokenAnswer, OAuthRefused>, OAuthRefused>
 
 /** The code verifier: RFC 7636, section 4.1. */

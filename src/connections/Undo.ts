@@ -19,7 +19,7 @@ export interface ReviewPart {
 
 /** The result of one part of an undo, which runs in parts by entity id. */
 export interface UndonePart {
-  /** Number of entities that were written. */
+  /** Number of entities that the undo changed. */
   readonly entities: number
   /** Number of fields that were undone. */
   readonly fields: number
@@ -49,7 +49,7 @@ const maxBatches = 20
 export class Undo extends Context.Tag("catalog/Undo")<
   Undo,
   {
-    /** The time to use as `until` of a window. */
+    /** The current time, to use as `until` of a window. */
     readonly now: Effect.Effect<Timestamp>
     /** Number of entities whose drafts the connection changed in the window, after this entity by id. */
     readonly count: (

@@ -13,7 +13,7 @@ export const AboutWrites = Schema.Struct({ accountId: AccountId, id: ConnectionI
 
 const draftChanges = "h.action NOT IN ('publish_asked', 'published', 'publish_failed')"
 
-/** The condition for a change `h` of drafts by the connection in the window. */
+/** The SQL condition that a history row `h` is a change of a draft by the connection in the window. */
 export const makeOfConnection =
   (sql: SqlClient) =>
   ({ accountId, id, since, until }: typeof AboutWrites.Encoded) =>
@@ -21,7 +21,7 @@ export const makeOfConnection =
     h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
     AND h.at >= ${since}::timestamptz AND h.at <= ${until}::timestamptz AND ${sql.literal(draftChanges)}`
 
-/** Reads the fields that a connection wrote, with their values now and before. */
+/** Reads the fields that a connection wrote, with their current and earlier values. */
 export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
   const ofConnection = makeOfConnection(sql)
   const isDraftChange = sql.literal(draftChanges)

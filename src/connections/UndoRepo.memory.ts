@@ -90,7 +90,7 @@ const fieldsOf = (
   })
 }
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory implementation. It passes the contract suite of the SQL implementation. */
 export const layerUndoRepoMemory = Layer.effect(
   UndoRepo,
   Effect.gen(function* () {

@@ -32,7 +32,7 @@ export const WrittenField = Schema.Struct({
   now: Schema.NullOr(Schema.String),
   /** The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. */
   before: Schema.NullOr(Schema.String),
-  /** Who changed the field after the connection; null: nobody. */
+  /** Who changed the field after the connection. Null: nobody. */
   laterActor: Schema.NullOr(HistoryActor),
   /** If the later change is an undo: the connection whose writes it undid. */
   laterUndoOf: Schema.NullOr(ConnectionId)

@@ -23,13 +23,13 @@ export const chargeTo = (request: IncomingMessage, credentialId: string): void =
   if (body !== undefined) body.owner = credentialId
 }
 
-/** Counts bytes of a body. False: they exceed a bound. */
+/** Counts bytes of a request's body. False: they exceed a limit, so the request must be refused. */
 export const holdBytes = (request: IncomingMessage, bytes: number): boolean => bodies.get(request)?.hold(bytes) ?? true
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-/** Bounds the bodies of a server's requests. The bytes of a body count until its request is answered. */
+/** Limits the bodies of a server's requests. The bytes of a body count until its request is answered. */
 export const boundBodies = (server: Server, { bytes: most, bytesPerCredential }: BodyBounds): void => {
   let held = 0
   const heldByOwner = new Map<string, number>()

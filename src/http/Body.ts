@@ -18,7 +18,7 @@ export const partLimit = 10_000
 
 const refuse = (message: string) => ValidationFailed.at("body", message)
 
-/** Why JSON of this shape is refused before it is parsed: parsing and describing it would delay all other requests. */
+/** Refuses JSON by its shape before it is parsed, because parsing and validating it would delay all other requests. */
 export const shapeMisfit = ({ deepest, parts, widest }: JsonScan): string | undefined => {
   if (deepest > depthLimit) return `is nested deeper than ${depthLimit} levels`
   if (widest > memberLimit) return `has an object of more than ${memberLimit} members`
@@ -40,7 +40,7 @@ const findBadText = (value: unknown): string | undefined => {
   return undefined
 }
 
-/** Removes members that are null from a value: null means absent. */
+/** Removes null members from a value, because null means absent. */
 const dropNulls = (value: unknown): void => {
   if (typeof value !== "object" || value === null) return
   if (Array.isArray(value)) {

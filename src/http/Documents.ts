@@ -43,7 +43,7 @@ const policyOf = (html: string) => {
     "default-src 'none'",
     // The page's script compiles validators of the document's schemas with `eval`.
     `script-src ${own.join(" ")} 'unsafe-eval'`,
-    // The script adds its styles to the page.
+    // The page's script adds style elements.
     "style-src 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self' data:",

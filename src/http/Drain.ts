@@ -51,13 +51,13 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
       if (response !== undefined && isUnanswered(response)) response.shouldKeepAlive = false
   })
 
-  /** Done when the last connection is closed. Node's own `close` would close idle connections at once. */
+  /** Stops listening and waits until the last connection is closed. Node's own `close` would also close idle connections at once. */
   const closeListener = Effect.async<void>((resume) => {
     server.once("close", () => resume(Effect.void))
     NetServer.prototype.close.call(server)
   })
 
-  /** Done when no request waits for its answer. */
+  /** Waits until no request is unanswered, and closes idle connections meanwhile. */
   const answered = Effect.sync(() => {
     server.closeIdleConnections()
     return [...connections].some(({ [newestResponse]: response }) => isUnanswered(response))

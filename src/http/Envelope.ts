@@ -7,7 +7,7 @@ import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
 import type { Refuse } from "./Passage.ts"
 
-/** Headers that only this error has. */
+/** The response headers that an error adds to the usual ones. */
 export const headersOf = (error: ApiError): Record<string, string> => {
   switch (error._tag) {
     case "Unauthorized":
@@ -34,7 +34,7 @@ export const errorResponse = (error: ApiError, requestId: string): HttpServerRes
 const isApiError = (error: unknown): error is ApiError =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
 
-/** Lists the parts of a request that do not fit its definition. */
+/** Lists the invalid parts of a request. */
 type Misfits = () => ReadonlyArray<Issue>
 
 const noMisfits: Misfits = () => []

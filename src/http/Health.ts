@@ -5,7 +5,7 @@ import { openRoute } from "./RouteTable.ts"
 
 export const healthRoutes = [openRoute("/healthz"), openRoute("/readyz")]
 
-/** Whether the service can take requests. */
+/** Tells whether the service can serve requests. */
 export class Readiness extends Context.Tag("catalog/Readiness")<
   Readiness,
   {

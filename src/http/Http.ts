@@ -115,7 +115,7 @@ const makeServer = (patience: Patience) => {
     connectionsCheckingInterval: Duration.toMillis(patience.check),
     keepAliveTimeout: 65_000
   })
-  // The size of a head is limited, not the number of headers: Node would drop headers beyond 2,000.
+  // No limit: by default, Node would silently drop headers beyond 2,000. The size of a head is limited instead.
   server.maxHeadersCount = 0
   return server
 }
@@ -168,7 +168,7 @@ export const layer = <R = never>({
       holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(
-          // With a listener, Node would not handle a request that offers an upgrade (for example to h2c) as HTTP.
+          // Without an upgrade listener, Node handles a request that offers an upgrade (for example to h2c) as plain HTTP.
           Effect.sync(() => server.removeAllListeners("upgrade")),
           Effect.addFinalizer(() => Effect.zipRight(readiness.close, drain))
         )

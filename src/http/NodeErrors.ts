@@ -163,7 +163,7 @@ export const answerNodeErrors = (
     const { body, headers, status } = answerOf(new ExpectationFailed(), untouched())
     response.writeHead(status, headers).end(body)
   })
-  // Without a listener, Node closes the connection of a CONNECT without an answer.
+  // Answers CONNECT. Without this listener, Node would close the connection without an answer.
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     socket.on("error", () => socket.destroy()).resume()
     refuse(socket, notOriginForm)

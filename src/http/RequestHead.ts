@@ -44,7 +44,7 @@ export const withoutBlanks = (target: string): string => {
 
 const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i
 
-/** Replaces an absolute target by its path, and Host by its authority (RFC 9112, 3.2.2). */
+/** Replaces an absolute request target by its path, and the Host header by the target's authority (RFC 9112, 3.2.2). */
 export const toOriginForm = (request: IncomingMessage): void => {
   if (request.url?.startsWith("/") !== false) return
   const [, authority, rest = "/"] = absoluteForm.exec(request.url) ?? []

@@ -104,7 +104,7 @@ const isValue = (segment: string) => {
   }
 }
 
-/** Paths match exactly, including case, slashes and escapes. */
+/** Makes the table of routes. Paths must match exactly, including case, slashes and escapes. */
 export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
   const root = node()
   for (const route of routes) {

@@ -48,7 +48,7 @@ const foreignCursor = ValidationFailed.at(
 /** Maximum runs of the program for one page. Each repeats with the number of rows that fitted the last time. */
 const maxTries = 5
 
-/** Runs the program of a tool and writes its answer, cut to the size of an answer. */
+/** Makes a function that runs a tool's program and serializes the answer, cut to the maximum size. */
 const makeAnswers = Effect.gen(function* () {
   const programs = programsByName({
     ...(yield* Programs),

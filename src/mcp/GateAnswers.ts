@@ -5,7 +5,7 @@ import { headersOf } from "../http/Envelope.ts"
 
 export type Headers = Readonly<Record<string, string>>
 
-/** Codes of JSON-RPC. */
+/** Error codes of JSON-RPC. */
 export const rpc = {
   parseError: -32_700,
   invalidRequest: -32_600,
@@ -14,7 +14,7 @@ export const rpc = {
   refused: -32_000
 } as const
 
-/** The methods that the connector serves. */
+/** The HTTP methods that the connector serves. */
 export const allowedMethods = ["POST", "OPTIONS"]
 
 /** A row of the error table in `api/ErrorCodes`. */

@@ -41,7 +41,7 @@ export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): s
   ].join("\n")
 }
 
-/** The methods whose answers include the instructions. */
+/** The JSON-RPC methods whose results include the instructions. */
 const greetings: ReadonlyArray<unknown> = ["initialize", "server/discover"]
 
 /** Makes the instructions for the actor's account. Other messages get an empty text, without a query. */

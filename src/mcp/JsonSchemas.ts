@@ -10,7 +10,7 @@ export type ObjectSchema = {
   readonly description?: string
 }
 
-/** A schema in the list of tools. */
+/** A schema as `tools/list` shows it. */
 export type ListedSchema = Omit<ObjectSchema, "required"> & { readonly required?: ReadonlyArray<string> }
 
 const prefix = "#/$defs/"

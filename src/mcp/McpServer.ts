@@ -42,7 +42,7 @@ export interface Answer {
   readonly body: string | ReadableStream<Uint8Array>
 }
 
-/** Headers that the protocol reads. */
+/** Request headers that the SDK reads. */
 const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"] as const
 
 const version = Option.getOrElse(Context.getOption(RestApi.annotations, OpenApi.Version), () => "1")

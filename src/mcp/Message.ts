@@ -36,7 +36,7 @@ export const progressTokenOf = (message: unknown): unknown =>
 /** Maximum characters of a progress token, because every notification repeats it. */
 const maxTokenLength = 200
 
-/** Whether an Accept header names both media types of the protocol; parameters are ignored. */
+/** Whether an Accept header has both media types of the protocol. Parameters such as `q` are ignored. */
 const namesBoth = (accept: string | undefined) => {
   const named = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
   return named.has("application/json") && named.has("text/event-stream")

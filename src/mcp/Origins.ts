@@ -12,7 +12,7 @@ const corsHeaders = {
 }
 const exposed = { "access-control-expose-headers": "WWW-Authenticate" }
 
-/** Hosts of origins, with and without the default port. */
+/** The hosts of origins. An origin without a port gives its host with and without the default port. */
 const hostsOf = (origins: Iterable<string>) =>
   new Set(
     [...origins].flatMap((origin) => {

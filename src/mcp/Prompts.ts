@@ -3,7 +3,7 @@ import { Either } from "effect"
 import type { Store } from "../model/Store.ts"
 import { inOneLine, quoted, shown } from "./Vocabulary.ts"
 
-/** Which values an argument takes: a channel by its domain, name or id; a number of days; or any text. */
+/** The values that an argument accepts: a channel's domain, name or id; a number of days; or any text. */
 type ArgumentKind = "channel" | "days" | "text"
 
 interface RecipeArgument {
@@ -173,7 +173,7 @@ const parseArgument = (
         ? Either.right(text)
         : Either.left(`must be a whole number from 1 to ${maxDays}`)
     case "text":
-      // Without quotes and line breaks the text cannot end the sentence that repeats it.
+      // The step repeats the text in quotes. Without quotes and line breaks, the text cannot end that sentence.
       return Either.right(shown(inOneLine(text.replaceAll('"', " ")), maxArgumentCharacters))
   }
 }

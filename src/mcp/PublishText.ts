@@ -1,7 +1,7 @@
 import type { PublishedToStore } from "../publishing/PublishAnswer.ts"
 import { cutText, quoted } from "./Vocabulary.ts"
 
-/** Limits of the text: changes of one row, characters of a value, rows, and characters in all. */
+/** Maximum changes per row, characters per value, rows, and characters of the whole text. */
 const maxChanges = 10
 const maxValue = 80
 const maxRows = 50

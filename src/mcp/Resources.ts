@@ -17,7 +17,7 @@ const mimeType = "application/json"
 /** Maximum characters of one value in a row. */
 const maxValueCharacters = 4_000
 
-/** `minLength` in the connector's spelling: `min_length`. */
+/** Turns `minLength` into `min_length`, the connector's spelling. */
 const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Rows as JSON, cut to the size of an answer. `more` says how many rows were left out, and (`rest`) where to find them. */

@@ -44,7 +44,7 @@ const uuidsIn = (value: unknown, found: Set<string> = new Set()): Set<string> =>
 const isIn = (absent: ReadonlySet<string>, value: unknown) =>
   typeof value === "string" && absent.has(value.toLowerCase())
 
-/** Replaces ids in the arguments that name stores and masters, at any depth. */
+/** Replaces ids of stores and masters in the arguments, at any depth. `substituteOf`: undefined for ids that are kept. */
 const replaced = (value: unknown, substituteOf: (id: string) => string | undefined, isId: boolean): unknown => {
   if (typeof value === "string") return (isId ? substituteOf(value) : undefined) ?? value
   if (Array.isArray(value)) return value.map((item) => replaced(item, substituteOf, isId))

@@ -64,7 +64,7 @@ export interface ListedTool {
   readonly annotations: ToolHints
 }
 
-/** An endpoint as a tool. */
+/** A tool that was made from an endpoint. */
 export interface DerivedTool {
   /** The name of the endpoint and of its program. */
   readonly endpoint: string
@@ -72,7 +72,7 @@ export interface DerivedTool {
   /** The time limit of a call. */
   readonly bound: BoundName
   readonly listed: ListedTool
-  /** ValidationFailed names every argument that is missing, unknown or does not fit, and what is allowed. */
+  /** Decodes the arguments. ValidationFailed lists every argument that is missing, unknown or invalid, and what is allowed. */
   readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
   /** Encodes the program's answer as JSON with the connector's names. */
   readonly encode: (answer: unknown) => Record<string, unknown>

@@ -12,7 +12,7 @@ export type FindUnset = (
   keys: ReadonlyArray<string>
 ) => Effect.Effect<ReadonlyArray<string>, ValidationFailed | NotFound, CurrentActor>
 
-/** Maximum number of unknown keys that a refusal names. */
+/** Maximum number of unknown keys in a refusal. */
 const maxNamed = 3
 
 /** Distinguishes keys without a value from keys that do not exist, by the account's definitions. */

@@ -7,7 +7,7 @@ export type EntityKind = typeof EntityKind.Type
 export const AttributeValue = Schema.Struct({ value: Schema.String, type: Schema.String })
 export type AttributeValue = typeof AttributeValue.Type
 
-/** Values by key. An absent canonical key is empty; an absent override inherits the canonical value. */
+/** Values by key. An absent key is empty in canonical values; in overrides, it inherits the canonical value. */
 export const Attributes = Schema.Record({ key: Schema.String, value: AttributeValue })
 export type Attributes = typeof Attributes.Type
 

@@ -5,7 +5,7 @@ import { misfitOf } from "./KeyRule.ts"
 import { isWritable, type KeyRules, maxIndexedCharacters } from "./KeyRules.ts"
 import { textMisfit } from "./Text.ts"
 
-/** A new value of a key. `null` empties a canonical value, and removes an override. */
+/** A new value of a key. `null` clears a canonical value, or removes an override. */
 export const AttributeEdit = Schema.Struct({
   key: Schema.String.annotations({
     description: "A built-in key, or `namespace.key` of a defined metafield."

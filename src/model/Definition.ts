@@ -9,7 +9,7 @@ import { Timestamp } from "./Timestamp.ts"
 export const OwnerType = Schema.Literal("product", "variant", "collection", "media", "market", "shop")
 export type OwnerType = typeof OwnerType.Type
 
-/** A validation of a metafield definition, by its Shopify name. */
+/** A validation of a metafield definition. `name` is Shopify's. */
 export const DefinitionValidation = Schema.Struct({
   name: Schema.String,
   type: Schema.String,
@@ -35,7 +35,7 @@ export const PlatformMetafieldDefinition = Schema.Struct({
 })
 export type PlatformMetafieldDefinition = typeof PlatformMetafieldDefinition.Type
 
-/** A metafield definition of the account's own. */
+/** A metafield definition that the account made itself. */
 export const AccountMetafieldDefinition = Schema.Struct(metafield)
 export type AccountMetafieldDefinition = typeof AccountMetafieldDefinition.Type
 
@@ -62,7 +62,7 @@ export interface MetafieldRule {
   readonly validations: ReadonlyArray<DefinitionValidation>
 }
 
-/** The input for a metafield definition of the account's own. */
+/** The input for a metafield definition that the account makes itself. */
 export const NewDefinition = Schema.Struct({
   owner_type: EntityKind,
   /** `namespace.key` */
@@ -138,7 +138,7 @@ export const ExportedMetafield = Schema.Struct({
   key: Schema.String,
   /** The metafield's name in the header of its column, `""` if the header has no name. */
   name: Schema.optionalWith(Schema.String, { default: () => "" }),
-  /** The type of all its values. */
+  /** The type of all values of the metafield. */
   type: Schema.optionalWith(Schema.String, { default: () => singleLineText }),
   /** Number of products, or variants, with a value. */
   count: Schema.Int

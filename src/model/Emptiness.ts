@@ -12,8 +12,8 @@ const tags = /<[^<>]*>/g
 const blankEntities = /&(?:nbsp|#160|#xa0);/gi
 
 /**
- * Whether a value has no content: only white space, or HTML without text and images. HTML is not rendered: text in a comment
- * or script counts as text.
+ * Whether a value has no content: only white space or, for HTML, no text and no images. HTML is not rendered, so text in a
+ * comment or script counts as text.
  */
 export const isEmptyValue = (type: string, value: string): boolean =>
   type === "html"

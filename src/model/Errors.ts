@@ -9,7 +9,7 @@ export type Issue = typeof Issue.Type
 export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("ValidationFailed", {
   issues: Schema.Array(Issue)
 }) {
-  /** A failure with one issue. */
+  /** Makes a failure with one issue. */
   static readonly at = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 
   override get message() {

@@ -88,7 +88,7 @@ const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
 const isLongerThan = (text: string, length: number) => text.length > length && [...text].length > length
 const isShorterThan = (text: string, length: number) => text.length < 2 * length && [...text].length < length
 
-/** A decimal number in billionths. Undefined: not a decimal number. */
+/** Converts a decimal number to billionths. Undefined: the text is not a decimal number. */
 const billionths = (text: string): bigint | undefined => {
   const [, sign, whole, fraction = ""] = /^(-?)(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   return whole === undefined ? undefined : BigInt(`${sign}${whole}${fraction.padEnd(9, "0")}`)

@@ -46,7 +46,7 @@ const parse = (text: string): Either.Either<string, string> => {
   const year = Number(years)
   const month = Number(months)
   const day = Number(days)
-  // Not Date.UTC, which reads the years 0 to 99 as 1900 to 1999.
+  // setUTCFullYear, because Date.UTC would read the years 0 to 99 as 1900 to 1999.
   const midnight = new Date(0).setUTCFullYear(year, month - 1, day)
   const calendar = new Date(midnight)
   if (calendar.getUTCMonth() !== month - 1 || calendar.getUTCDate() !== day) {
@@ -95,14 +95,14 @@ const split = (timestamp: Timestamp) => ({
  */
 export const fromRfc3339 = (text: string): Either.Either<Timestamp, string> => Either.map(parse(text), unchecked)
 
-/** From milliseconds since 1970, rounded down, limited to the years 0001 to 9999. */
+/** Converts milliseconds since 1970, rounded down to whole milliseconds, and limited to the years 0001 to 9999. */
 export const fromMillis = (millis: number): Timestamp => {
   const whole = Math.floor(millis)
   const second = Math.floor(whole / 1000)
   return unchecked(format(second, (whole - second * 1000) * 1000))
 }
 
-/** Milliseconds since 1970, rounded down. */
+/** Converts to milliseconds since 1970, rounded down. */
 export const toMillis = (timestamp: Timestamp): number => {
   const { second, micros } = split(timestamp)
   return second * 1000 + Math.floor(micros / 1000)

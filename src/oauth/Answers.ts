@@ -9,7 +9,7 @@ type Headers = Readonly<Record<string, string>>
 /** Lets programs in browsers read answers from any origin. This is safe because the answers do not depend on cookies. */
 export const anyOrigin: Headers = { "access-control-allow-origin": "*" }
 
-/** A JSON answer. By default it is not cached. */
+/** A JSON response. By default, caches must not store it. */
 export const json = (
   body: unknown,
   { headers = {}, status = 200 }: { readonly status?: number; readonly headers?: Headers } = {}

@@ -49,7 +49,7 @@ const routes = {
 
 const isTier = Schema.is(Tier)
 
-/** Whether the client sends credentials in a header, as confidential clients do. */
+/** Whether the client sends an Authorization header, as confidential clients do. */
 const authenticates = ({ headers }: HttpServerRequest.HttpServerRequest) => headers.authorization !== undefined
 
 const publicClientsOnly = OAuthRefused.because(
@@ -148,7 +148,7 @@ const makeConsentPages = Effect.gen(function* () {
   const sessions = yield* Sessions
   const baseUrl = yield* BaseUrl
 
-  /** Redirects the browser to the client with the answer. */
+  /** Redirects the browser to the client's redirect URI, with the answer as parameters. */
   const answerClient = ({ redirectUri, state }: Destination, answer: Readonly<Record<string, string>>) =>
     HttpServerResponse.empty({
       status: 303,

@@ -17,7 +17,7 @@ export const consentFields = {
 /** Prefix of a store's field. Each store has its own field, because a field that is sent twice is refused. */
 const storeField = "store_"
 
-/** Ids of the ticked stores, from the names of the form's fields. */
+/** The ids of the selected stores, from the names of the form's fields. */
 export const chosenStores = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.flatMap((name) => (name.startsWith(storeField) ? [name.slice(storeField.length)] : []))
 

@@ -17,7 +17,7 @@ interface OneVersion {
   readonly draft_revision: number
 }
 
-/** Either `master_id` and `draft_revision`, or `masters` and one channel. */
+/** The arguments of publish_master_v1: either `master_id` and `draft_revision`, or `masters` and one channel. */
 export interface PublishRequest {
   readonly payload: {
     readonly master_id?: EntityId | undefined
@@ -30,7 +30,7 @@ export interface PublishRequest {
 
 type Outcome = Pick<PublishedToStore, "outcome" | "message" | "changes" | "included">
 
-/** The result of one request. */
+/** The result of one publish request. */
 interface Asked {
   readonly title: string
   readonly draftRevision: number

@@ -11,7 +11,7 @@ export interface QueueLimits {
   readonly running: number
   /** Maximum waiters in one lane. */
   readonly waitingInLane: number
-  /** Maximum waiters in all preferred lanes together, and in all others together. */
+  /** Maximum waiters in all preferred lanes together. The same maximum applies to all other lanes together. */
   readonly waiting: number
   /** Maximum wait in milliseconds. It must be shorter than the time limit of requests. */
   readonly waitMillis: number

@@ -15,8 +15,8 @@ let users = 0
 
 /**
  * Runs work that allocates much and keeps little. By default V8 lets garbage grow to three times the live size, so an import of any
- * size would take 250 MB. During the work V8 collects when garbage is half the live size, which costs about a tenth of the
- * processor time.
+ * size would take 250 MB. During the work, V8 collects garbage when it reaches half the live size, which costs about a tenth of
+ * the processor time.
  */
 export const leanHeap = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** A pause takes a 25th of the time since the last one. */
+/** A pause takes a 25th of the time since the last pause. */
 const share = 25
 
 /**

@@ -115,7 +115,7 @@ const mediaType = (schema: JsonSchema, path: string): MediaType => {
   return example === undefined ? { schema } : { schema, example }
 }
 
-/** The response of an error, which all operations share. */
+/** The response object of an error, which all operations share. */
 const errorResponse = (tag: ErrorTag, schemaName: string, schemas: Schemas): Response => ({
   description: String(schemas[schemaName]?.description),
   headers: headersOf(String(errorCodes[tag].status)),
@@ -223,8 +223,8 @@ const openPaths = {
 }
 
 /**
- * Makes the published document from the one that the library derives. It adds headers, 304 and scopes, and removes the
- * library's own errors and successes that no credential can reach.
+ * Makes the published document from the one that the library derives. Adds headers, 304 and scopes. Removes the library's own
+ * errors, and success responses of operations that no credential may call.
  */
 export const published =
   (api: HttpApi.HttpApi.Any) =>

@@ -32,8 +32,8 @@ const tidyPart = (part: unknown, tidy: (schema: JsonSchema) => JsonSchema): unkn
   Array.isArray(part) ? part.map((member) => tidyPart(member, tidy)) : isRecord(part) ? tidy(part) : part
 
 /**
- * Removes generated titles and descriptions, and allows additional members: within v1 responses may gain members, and unknown
- * members of a body are ignored.
+ * Removes generated titles and descriptions, and allows additional members, because responses may gain members within v1 and
+ * unknown members of a request body are ignored.
  */
 export const tidySchema = (schemas: Schemas) => {
   const tidy = (schema: JsonSchema): JsonSchema => {
