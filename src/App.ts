@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { Duration, Effect, Layer, Logger, Option } from "effect"
+import { Duration, Effect, Layer, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AccessRepo } from "./access/AccessRepo.ts"
 import { Accounts } from "./access/Accounts.ts"
@@ -9,7 +9,7 @@ import { Sessions } from "./access/Sessions.ts"
 import { SignIns } from "./access/SignIns.ts"
 import { Users } from "./access/Users.ts"
 import { UsersRepo } from "./access/UsersRepo.ts"
-import { AdminClient } from "./admin/AdminClient.ts"
+import * as AdminInProcess from "./admin/AdminInProcess.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
 import { RateBudget } from "./budgets/RateBudget.ts"
 import { Catalog } from "./catalog/Catalog.ts"
@@ -49,7 +49,7 @@ import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
 import { layerScanAfterUnlink } from "./health/ScanAfterUnlink.ts"
-import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
+import { BaseUrl } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
@@ -76,7 +76,7 @@ import { StoreRecords } from "./stores/StoreRecords.ts"
 import { Stores } from "./stores/Stores.ts"
 import { StoresRepo } from "./stores/StoresRepo.ts"
 
-/** The SQL repositories, and the clients of the stores' platforms. */
+/** The SQL repositories, and the platforms of the stores. */
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   ActivityRepo.layer,
@@ -119,7 +119,7 @@ const CoreServices = Layer.mergeAll(
   Stores.layer.pipe(Layer.provide(layerScanAfterUnlink))
 )
 
-/** The services without the surfaces. The repositories can be SQL or in-memory. */
+/** Everything but the surfaces, on repositories of any kind. */
 export const Services = Programs.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
@@ -136,10 +136,13 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(SecretBox.layer)
 )
 
-/** At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. */
+/** Ends the leases of processes of this host that were killed, so that their work can be taken over at once. */
 const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
 
-/** All services without the surfaces, on a migrated database. Imports, users and connections have no in-memory repositories. */
+/**
+ * Everything but the surfaces, on a migrated database: imports are staged, users and connections are kept there and nowhere
+ * else.
+ */
 export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,
@@ -154,7 +157,7 @@ export const ServicesOnDatabase = Layer.mergeAll(
   Layer.provideMerge(Migrations.layer)
 )
 
-/** Provides the source of the key that encrypts store credentials. */
+/** Where the key is that the credentials of stores are encrypted under. */
 const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
   Layer.succeed(
     SecretKeySource,
@@ -167,13 +170,13 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
     })
   )
 
-/** `ServicesOnDatabase` with the encryption key of the settings. */
+/** `ServicesOnDatabase` with the secrets that the settings allow. */
 export const servicesOf = (config: AppConfig) => Layer.provide(ServicesOnDatabase, secretKeyOf(config))
 
-/** Readiness: the look-up of API keys answers, as every request needs it, and the database has the schema of this version. */
+/** Look-ups are answered on the path of every request, and the schema is the one that this code expects. */
 const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
 
-/** Opens the database of the settings. If that fails, the error names the setting. */
+/** The database that the settings name; when it cannot be opened, the setting is named too. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
   const { databaseUrl: url, dataDirectory, deadlines, poolSizes, shares } = config
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
@@ -188,18 +191,14 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
   return Layer.merge(database, holder)
 }
 
-/** Request budgets, in Redis if REDIS_URL is set, else in this process. */
+/** Request budgets, kept where the settings say. */
 const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
   Option.match(redisUrl, {
     onNone: () => RateBudget.layerProcess(sizes),
     onSome: (url) => RateBudget.layerRedis({ url, sizes })
   })
 
-/** The URL at which the service listens by the settings HOST and PORT. */
-export const listeningAt = ({ host, port }: AppConfig): string =>
-  listeningOn({ _tag: "TcpAddress", hostname: host, port })
-
-/** The surfaces other than the REST API: the pages, the authorization server, and the connector for agents. */
+/** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
 export const surfaceOf = (
   config: Pick<
     AppConfig,
@@ -225,14 +224,14 @@ export const surfaceOf = (
     } satisfies Surface<unknown>
   })
 
-/** The HTTP server with the API and all surfaces. */
+/** Every surface, over the services. */
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
     Effect.map(surfaceOf(config), (surface) =>
       Http.layer({
         host: config.host,
         port: config.port,
-        // Behind a proxy, all connections come from the proxy's address.
+        // Behind a proxy all connections have its address.
         bounds: {
           ...config.bounds,
           ...(config.trustedProxies > 0 && { connectionsPerAddress: Number.POSITIVE_INFINITY })
@@ -248,32 +247,18 @@ export const serverOf = (config: AppConfig) =>
     Layer.provide(Layer.succeed(SpanPercent, config.spanPercent))
   )
 
-/** Whether a new connection, outside of all pools, to the PostgreSQL server works. Always false for the embedded database. */
+/** Whether a new connection to the server answers, past all pools. The embedded database has none. */
 const connectsAfresh = ({ databaseUrl }: AppConfig) =>
   Option.match(databaseUrl, { onNone: () => Effect.succeed(false), onSome: Database.connectsAfresh })
 
-/** Fails when this process should be restarted. */
+/** Fails when this process should be started afresh. */
 export const watchOf = (config: AppConfig) =>
   watchLookUps({ patience: config.lookUpPatience, connects: connectsAfresh(config) })
 
-/** Runs the operator's commands in this process, or in the process that holds the embedded database. */
-export const adminClientOf = (config: AppConfig) =>
-  AdminClient.layer(
-    AdminClient.layerInProcess.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
-  )
+/** The operator's commands in this process, which opens the database. */
+export const adminInProcessOf = (config: AppConfig) =>
+  AdminInProcess.layer.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
 
-/** Accepts commands of other processes while this one holds the embedded database. With DATABASE_URL, each opens it itself. */
+/** Takes commands for the embedded database while this process holds it. A server's needs none: any process may open it. */
 export const adminServerOf = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) ? Layer.empty : AdminServer.layer(config.dataDirectory)
-
-/** Logs go to stderr, because stdout is for the results of commands. */
-export const loggerOf = ({ logFormat }: AppConfig) => {
-  switch (logFormat) {
-    case "pretty":
-      return Logger.replace(Logger.defaultLogger, Logger.prettyLogger({ stderr: true }))
-    case "json":
-      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.jsonLogger))
-    case "logfmt":
-      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
-  }
-}

@@ -1,9 +1,9 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
-import { RpcClient, type RpcClientError, RpcSerialization, RpcTest } from "@effect/rpc"
+import { RpcClient, type RpcClientError, RpcSerialization } from "@effect/rpc"
 import { Context, Data, Duration, Effect, Layer, Option, Predicate, Schedule } from "effect"
-import type { DatabaseInUse } from "../database/EmbeddedLock.ts"
+import * as EmbeddedLock from "../database/EmbeddedLock.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
 /** No process answers on the socket. */
@@ -13,23 +13,18 @@ export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: stri
   }
 }
 
-/** How long a command waits in total until the process that holds the database accepts it. */
+/** Total time that a command waits for the process that holds the database to accept it. */
 export const defaultPatience = Duration.seconds(10)
 
 const betweenTries = Duration.millis(100)
 
-const isInUse = (error: unknown): error is DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
+const isInUse = (error: unknown): error is EmbeddedLock.DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
 
-/** Runs the operator's commands, in this or another process. RpcClientError: the other process ended before it answered. */
+/** Runs the operator's commands, here or in another process. RpcClientError: the other process ended before it answered. */
 export class AdminClient extends Context.Tag("catalog/AdminClient")<
   AdminClient,
   RpcClient.FromGroup<typeof AdminRpcs, RpcClientError.RpcClientError>
 >() {
-  /** Runs commands in this process. Their arguments and results are not serialized. */
-  static readonly layerInProcess = Layer.scoped(AdminClient, RpcTest.makeClient(AdminRpcs)).pipe(
-    Layer.provide(AdminHandlers)
-  )
-
   /** Sends commands to the process that listens at `path`. It must answer `hello` within `patience`. */
   static readonly layerSocket = (
     path: string,
@@ -40,19 +35,19 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
       Effect.tap(RpcClient.make(AdminRpcs), (client) =>
         client.hello().pipe(
           Effect.timeout(patience),
-          // All causes, because the RPC protocol reports a write to a closing socket as a defect.
+          // The protocol reports a write to a closing socket as a defect.
           Effect.catchAllCause(() => new NoAnswer({ path }))
         )
       )
     ).pipe(
       Layer.provide(RpcClient.layerProtocolSocket()),
-      // Not NDJSON, because its decoder corrupts a character that arrives in two packets.
+      // Not NDJSON: its decoder breaks a character that arrives in two parts.
       Layer.provide([RpcSerialization.layerMsgPack, Layer.orDie(NodeSocket.layerNet({ path }))])
     )
 
   /**
-   * Runs commands `inProcess` if this process can open the database, otherwise in the process that holds it. If neither works (the
-   * holder is starting or stopping), it tries both again, and fails with DatabaseInUse after `patience`.
+   * `inProcess` if this process can open the database, otherwise the process that holds it. If neither works (the holder is
+   * starting or stopping), both are tried again until `patience` ends with DatabaseInUse.
    */
   static readonly layer = <E>(
     inProcess: Layer.Layer<AdminClient, E>,
@@ -83,5 +78,11 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
           )
         )
       })
+    )
+
+  /** `inProcess`, which is not built (and its code not loaded) while another process holds `dataDirectory`: DatabaseInUse. */
+  static readonly unlessHeld = <E>(dataDirectory: string, inProcess: Layer.Layer<AdminClient, E>) =>
+    Layer.unwrapEffect(Effect.as(EmbeddedLock.vacant(dataDirectory), inProcess)).pipe(
+      Layer.provide(NodeFileSystem.layer)
     )
 }
