@@ -76,7 +76,7 @@ export interface AppConfig {
   readonly trustedProxies: number
 }
 
-/** Where the service listens by the settings. */
+/** The URL at which the service listens by the settings HOST and PORT. */
 export const listeningAt = ({ host, port }: AppConfig): string =>
   listeningOn({ _tag: "TcpAddress", hostname: host, port })
 

@@ -4,7 +4,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
 
-/** Loads the SQL client: for the commands that migrate only. */
+/** Imported when it is needed, because it loads the SQL client, which few commands use. */
 const loaded = Effect.promise(() => import("../database/Migrations.ts"))
 
 /**

@@ -19,7 +19,7 @@ export type ActivityDay = typeof ActivityDay.Type
 /** The position of a change in the list of a connection's changes. */
 export const ChangePlace = Schema.Struct({
   at: Timestamp,
-  /** Changes of one entity have different numbers. */
+  /** The number of the change. It is unique among the changes of one entity. */
   sequence: Schema.NumberFromString.pipe(Schema.int()),
   entityId: EntityId
 })
