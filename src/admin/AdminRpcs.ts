@@ -351,7 +351,7 @@ export const UndoEvent = Schema.Union(
     fields: Schema.Int,
     /** Number of fields that were not undone, except those that had their earlier values already. */
     left_alone: Schema.Int,
-    /** The first 1,000 fields. A dry run lists all; otherwise only `left_alone` ones. Values are cut at 200 characters. */
+    /** The first 1,000 of the fields counted here; without a dry run, only those of `left_alone`. Values are cut at 200 characters. */
     listed: Schema.Array(FieldUndo)
   })
 )
