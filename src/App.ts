@@ -76,7 +76,7 @@ import { StoreRecords } from "./stores/StoreRecords.ts"
 import { Stores } from "./stores/Stores.ts"
 import { StoresRepo } from "./stores/StoresRepo.ts"
 
-/** The SQL repositories, and the platforms of the stores. */
+/** The SQL repositories, and the clients of the stores' platforms. */
 export const RepositoriesOnDatabase = Layer.mergeAll(
   AccessRepo.layer,
   ActivityRepo.layer,
@@ -119,7 +119,7 @@ const CoreServices = Layer.mergeAll(
   Stores.layer.pipe(Layer.provide(layerScanAfterUnlink))
 )
 
-/** Everything but the surfaces, on repositories of any kind. */
+/** The services without the surfaces. The repositories can be SQL or in-memory. */
 export const Services = Programs.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
@@ -136,13 +136,10 @@ export const Services = Programs.layer.pipe(
   Layer.provideMerge(SecretBox.layer)
 )
 
-/** Ends the leases of processes of this host that were killed, so that their work can be taken over at once. */
+/** At the start, ends the leases of killed processes of this host, so that other processes can take over their work at once. */
 const EndedLeases = Layer.effectDiscard(Effect.flatMap(LeasesRepo, ({ endOfGone }) => endOfGone))
 
-/**
- * Everything but the surfaces, on a migrated database: imports are staged, users and connections are kept there and nowhere
- * else.
- */
+/** All services without the surfaces, on a migrated database. Imports, users and connections have no in-memory repositories. */
 export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,
@@ -157,7 +154,7 @@ export const ServicesOnDatabase = Layer.mergeAll(
   Layer.provideMerge(Migrations.layer)
 )
 
-/** Where the key is that the credentials of stores are encrypted under. */
+/** Provides the source of the key that encrypts store credentials. */
 const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
   Layer.succeed(
     SecretKeySource,
@@ -170,13 +167,13 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
     })
   )
 
-/** `ServicesOnDatabase` with the secrets that the settings allow. */
+/** `ServicesOnDatabase` with the encryption key of the settings. */
 export const servicesOf = (config: AppConfig) => Layer.provide(ServicesOnDatabase, secretKeyOf(config))
 
-/** Look-ups are answered on the path of every request, and the schema is the one that this code expects. */
+/** Readiness: the look-up of API keys answers, as every request needs it, and the database has the schema of this version. */
 const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency: "unbounded", discard: true })
 
-/** The database that the settings name; when it cannot be opened, the setting is named too. */
+/** Opens the database of the settings. If that fails, the error names the setting. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
   const { databaseUrl: url, dataDirectory, deadlines, poolSizes, shares } = config
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
@@ -191,14 +188,14 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
   return Layer.merge(database, holder)
 }
 
-/** Request budgets, kept where the settings say. */
+/** Request budgets, in Redis if REDIS_URL is set, else in this process. */
 const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
   Option.match(redisUrl, {
     onNone: () => RateBudget.layerProcess(sizes),
     onSome: (url) => RateBudget.layerRedis({ url, sizes })
   })
 
-/** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
+/** The surfaces other than the REST API: the pages, the authorization server, and the connector for agents. */
 export const surfaceOf = (
   config: Pick<
     AppConfig,
@@ -224,14 +221,14 @@ export const surfaceOf = (
     } satisfies Surface<unknown>
   })
 
-/** Every surface, over the services. */
+/** The HTTP server with the API and all surfaces. */
 export const serverOf = (config: AppConfig) =>
   Layer.unwrapEffect(
     Effect.map(surfaceOf(config), (surface) =>
       Http.layer({
         host: config.host,
         port: config.port,
-        // Behind a proxy all connections have its address.
+        // Behind a proxy, all connections come from the proxy's address.
         bounds: {
           ...config.bounds,
           ...(config.trustedProxies > 0 && { connectionsPerAddress: Number.POSITIVE_INFINITY })
@@ -247,18 +244,18 @@ export const serverOf = (config: AppConfig) =>
     Layer.provide(Layer.succeed(SpanPercent, config.spanPercent))
   )
 
-/** Whether a new connection to the server answers, past all pools. The embedded database has none. */
+/** Whether a new connection, outside of all pools, to the PostgreSQL server works. Always false for the embedded database. */
 const connectsAfresh = ({ databaseUrl }: AppConfig) =>
   Option.match(databaseUrl, { onNone: () => Effect.succeed(false), onSome: Database.connectsAfresh })
 
-/** Fails when this process should be started afresh. */
+/** Fails when this process should be restarted. */
 export const watchOf = (config: AppConfig) =>
   watchLookUps({ patience: config.lookUpPatience, connects: connectsAfresh(config) })
 
-/** The operator's commands in this process, which opens the database. */
+/** Runs the operator's commands in this process, which opens the database itself. */
 export const adminInProcessOf = (config: AppConfig) =>
   AdminInProcess.layer.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
 
-/** Takes commands for the embedded database while this process holds it. A server's needs none: any process may open it. */
+/** Accepts commands of other processes while this one holds the embedded database. With DATABASE_URL, each opens it itself. */
 export const adminServerOf = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) ? Layer.empty : AdminServer.layer(config.dataDirectory)

@@ -16,67 +16,67 @@ export type LogFormat = (typeof logFormats)[number]
 
 const isLogFormat = (text: string): text is LogFormat => logFormats.some((format) => format === text)
 
-/** Every setting, from the environment. */
+/** All settings. They come from environment variables. */
 export interface AppConfig {
   /** HOST: address to listen on. Default 127.0.0.1. */
   readonly host: string
   /** PORT: TCP port to listen on; 0 is any free port. Default 4080. */
   readonly port: number
-  /** BASE_URL: the public address, an origin without a trailing slash; the issuer of tokens, and what links begin with. Default: the address that is listened on. */
+  /** BASE_URL: the public URL (an origin, no trailing slash): issuer of tokens and start of links. Default: the URL of HOST and PORT. */
   readonly baseUrl: Option.Option<string>
-  /** ALLOWED_ORIGINS: origins of pages that may use the connector from a browser, comma-separated. Default: its own alone. */
+  /** ALLOWED_ORIGINS: origins of pages that may use the connector from a browser, comma-separated. Default: only its own. */
   readonly allowedOrigins: ReadonlyArray<string>
-  /** DATA_DIR: where the embedded database lives. Default ./data. */
+  /** DATA_DIR: directory of the embedded database. Default ./data. */
   readonly dataDirectory: string
   /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) instead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
-  /** REDIS_URL (secret): a Redis server that keeps request budgets for all processes. Default: each keeps its own. */
+  /** REDIS_URL (secret): a Redis server for request budgets that all processes share. Default: each process has its own. */
   readonly redisUrl: Option.Option<Redacted.Redacted>
   /**
    * SECRET_KEY (secret): 32 bytes in base64 or hexadecimal that encrypt store credentials at rest. Default: with the embedded
-   * database DATA_DIR/secret.key, made when it is needed; with DATABASE_URL none, and no credential can be kept.
+   * database, DATA_DIR/secret.key, created when needed; with DATABASE_URL, no key, so that no credential can be stored.
    */
   readonly secretKey: Option.Option<Redacted.Redacted>
   /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
   readonly logFormat: LogFormat
-  /** TRACE_PERCENT: the share of requests whose spans are logged. Default 0. */
+  /** TRACE_PERCENT: the share of requests whose spans are logged, in percent. Default 0. */
   readonly spanPercent: number
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
   /**
-   * MAX_BODY_BYTES and MAX_BODY_BYTES_PER_CREDENTIAL: request bodies held at once. Defaults 64 and 16 MiB.
-   * MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS: connections open at once; with TRUST_PROXY addresses are not told apart.
-   * Defaults 4096 and 256. WRITE_STALL_SECONDS: how long an answer may be left unread. Default 30.
+   * MAX_BODY_BYTES and MAX_BODY_BYTES_PER_CREDENTIAL: maximum bytes of request bodies in memory. Defaults 64 and 16 MiB.
+   * MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS: maximum open connections. Defaults 4096 and 256; with TRUST_PROXY, the
+   * second does not apply. WRITE_STALL_SECONDS: how long a client may leave an answer unread. Default 30.
    */
   readonly bounds: Bounds
-  /** DRAIN_DELAY: seconds between SIGTERM and the end of listening. Default 0, with DATABASE_URL 5. */
+  /** DRAIN_DELAY: seconds between SIGTERM and the end of listening. Default 0; with DATABASE_URL, 5. */
   readonly drainDelaySeconds: number
-  /** LOOKUP_TIMEOUT_MS and the other deadlines of the database. Defaults: `defaultDeadlines`. */
+  /** LOOKUP_TIMEOUT_MS and the other time limits of database calls. Defaults: `defaultDeadlines`. */
   readonly deadlines: Deadlines
   /** REQUEST_CONNECTIONS, WRITE_CONNECTIONS, BACKGROUND_CONNECTIONS: sizes of the pools. Defaults: `defaultPoolSizes`. */
   readonly poolSizes: PoolSizes
-  /** CONNECTION_SHARE_PER_ACCOUNT and ..._PER_KEY: percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
+  /** CONNECTION_SHARE_PER_ACCOUNT and ..._PER_KEY: maximum percent of a pool; CONNECTION_QUEUE_PER_ACCOUNT. Defaults: `defaultShares`. */
   readonly shares: Shares
-  /** REQUEST_TIMEOUT_MS, BATCH_TIMEOUT_MS, SCAN_REQUEST_TIMEOUT_MS: when a request is answered at the latest. */
+  /** REQUEST_TIMEOUT_MS, BATCH_TIMEOUT_MS, SCAN_REQUEST_TIMEOUT_MS: time limits of requests. Defaults: `defaultRequestBounds`. */
   readonly requestBounds: RequestBounds
-  /** START_TIMEOUT_S: how long a start waits for a server that starts. Default 60. */
+  /** START_TIMEOUT_S: how long a start waits for a PostgreSQL server that is starting itself. Default 60. */
   readonly startPatience: Duration.Duration
-  /** LOOKUP_FAILURE_EXIT_S: look-ups that fail for so long end the process, if a new connection works. Default 60. */
+  /** LOOKUP_FAILURE_EXIT_S: the process exits if look-ups fail for this time while a new connection works. Default 60. */
   readonly lookUpPatience: Duration.Duration
-  /** REGISTRATIONS_PER_HOUR: clients that one address may register. Default 100. */
+  /** REGISTRATIONS_PER_HOUR: maximum OAuth clients that one IP address may register. Default 100. */
   readonly registrationsPerHour: number
   /**
-   * OAUTH_CLIENT_METADATA_HOSTS: hosts whose documents about OAuth clients are fetched and accepted in place of a
-   * registration, comma-separated, each with its port if that is not 443. Default: none.
+   * OAUTH_CLIENT_METADATA_HOSTS: hosts whose client metadata documents are accepted instead of a registration, comma-separated,
+   * each with its port if that is not 443. Default: none.
    */
   readonly clientMetadataHosts: ReadonlyArray<string>
-  /** SIGN_IN_FAILURES_PER_ADDRESS: failed sign-ins that one address may make in 15 minutes. Default 50. */
+  /** SIGN_IN_FAILURES_PER_ADDRESS: maximum failed sign-ins from one IP address in 15 minutes. Default 50. */
   readonly signInFailuresPerAddress: number
-  /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
+  /** TRUST_PROXY: number of proxies in front of the service whose X-Forwarded-For is trusted, 0 to 10. Default 0. */
   readonly trustedProxies: number
 }
 
-/** Where the service listens by the settings. */
+/** The URL at which the service listens by the settings HOST and PORT. */
 export const listeningAt = ({ host, port }: AppConfig): string =>
   listeningOn({ _tag: "TcpAddress", hostname: host, port })
 
@@ -98,7 +98,7 @@ const wholeNumber = (name: string, fallback: number, message: string, validation
 const requests = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of requests, 1 to 999999999", (value) => value >= 1)
 
-/** One call of a tool must fit, with the body that a key may send beside it. */
+/** Minimum of the body limits: one tool call (4 MiB) must fit, together with the body of a REST request (1 MiB). */
 const leastBodyBytes = 5 * 1_048_576
 
 const bodyBytes = (name: string, fallback: number) =>
@@ -112,7 +112,7 @@ const bodyBytes = (name: string, fallback: number) =>
 const openConnections = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole number of connections, 1 to 999999999", (value) => value >= 1)
 
-/** Without the setting, the clients of a server's database are given time to see that this process is not ready. */
+/** The default is 5 s with DATABASE_URL, because a load balancer then needs time to notice that this process is not ready. */
 const drainDelay = Config.all([
   Config.option(givenNumber("DRAIN_DELAY", "must be a whole number of seconds, 0 to 300", (value) => value <= 300)),
   Config.option(Config.string("DATABASE_URL"))
@@ -136,7 +136,7 @@ const percent = (name: string, fallback: number) =>
 const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
   URL.canParse(value) && schemes.includes(new URL(value).protocol)
 
-/** user:password@host:port/number, of which a host is all that is needed. */
+/** Whether a text is `user:password@host:port/number` with the scheme redis or rediss. Only the host is required. */
 const isRedisUrl = (value: string) => {
   if (!isUrl(["redis:", "rediss:"])(value)) return false
   const { hostname, password, pathname, username } = new URL(value)
@@ -150,10 +150,10 @@ const isBaseUrl = (value: string) => {
   return hash + password + search + username === "" && pathname === "/"
 }
 
-/** Scheme, host and port, as browsers send them. */
+/** Whether a text is an origin (scheme, host, port), written as browsers send it. */
 const isOrigin = (value: string) => isUrl(["http:", "https:"])(value) && new URL(value).origin === value
 
-/** A name of a host, with its port if it is not 443, as `URL` writes it; no address. */
+/** Whether a text is a host name as `URL` writes it, with its port if that is not 443. IP addresses are refused. */
 const isHostName = (value: string) =>
   URL.canParse(`https://${value}/`) &&
   new URL(`https://${value}/`).host === value &&
@@ -275,7 +275,7 @@ const settings: Config.Config<AppConfig> = Config.all({
   trustedProxies: wholeNumber("TRUST_PROXY", 0, "must be a number of proxies, 0 to 10", (value) => value <= 10)
 })
 
-/** The first complaint of a configuration error, on one line. */
+/** The first message of a configuration error, on one line. */
 const complaint = (error: ConfigError.ConfigError): string => {
   switch (error._op) {
     case "And":
@@ -286,7 +286,7 @@ const complaint = (error: ConfigError.ConfigError): string => {
   }
 }
 
-/** Reads every setting before anything is opened; a bad one stops the start. */
+/** Reads all settings before anything is opened, so that a bad setting stops the start. */
 export const readAppConfig: Effect.Effect<AppConfig, BadSetting> = Effect.mapError(
   settings,
   (error) => new BadSetting({ message: complaint(error) })

@@ -5,5 +5,5 @@ import { fileURLToPath } from "node:url"
 const rootAbove = (directory: string): string =>
   existsSync(join(directory, "package.json")) ? directory : rootAbove(dirname(directory))
 
-/** The package's own directory: the sources and the bundle lie at different depths below it. */
+/** The directory of this package. It is searched for upwards, because sources and bundle are at different depths below it. */
 export const packageRoot: string = rootAbove(dirname(fileURLToPath(import.meta.url)))

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { inUse, lockPath, startTokenOf } from "./database/LockFile.ts"
 
-/** The process of a lock file that certainly still runs. */
+/** The pid in the lock file, if that process certainly still runs. */
 const holderOf = (dataDirectory: string): number | undefined => {
   try {
     const { pid, startToken } = JSON.parse(readFileSync(lockPath(dataDirectory), "utf8"))
@@ -12,8 +12,8 @@ const holderOf = (dataDirectory: string): number | undefined => {
 }
 
 /**
- * Why `serve` cannot have the embedded database: another process has it. Told before the rest of the program is loaded, which
- * takes most of the time of a start; whatever is not certain is left to that.
+ * The message if another process holds the embedded database, so that `serve` cannot start. Checked before the rest of the
+ * program is loaded, because loading takes most of a start's time. Undefined: no such process, or it is not certain.
  */
 export const refusalOfSecondStart = (
   argv: ReadonlyArray<string>,

@@ -14,7 +14,7 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyAccess: Pick<MemorySlices, "keys"> = { keys: [] }
 
-/** Passes the same contract suite as `layer`. `empty`: the fields of a new account. */
+/** The in-memory implementation. It passes the contract suite of the SQL implementation. `empty`: the fields of a new account. */
 export const layerAccessRepoMemory = (empty: MemorySlices) =>
   Layer.effect(
     AccessRepo,
@@ -104,7 +104,7 @@ interface Created {
   readonly id: string
 }
 
-/** By time of creation, then id. */
+/** Compares by time of creation, then by id. */
 const oldestFirst = (left: Created, right: Created) => {
   const [earlier, later] = [`${left.createdAt} ${left.id}`, `${right.createdAt} ${right.id}`]
   return earlier < later ? -1 : earlier > later ? 1 : 0

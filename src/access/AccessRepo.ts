@@ -31,9 +31,9 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
     /** All keys of the account, including revoked and expired ones, oldest first. */
     readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** False: the account has no such key. A second revocation keeps the time of the first. */
+    /** Revokes a key. A second revocation keeps the time of the first. False: the account has no such key. */
     readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
-    /** Keys that are neither revoked nor expired, by the SHA-256 of their tokens in hexadecimal. */
+    /** Finds keys by the SHA-256 of their tokens in hexadecimal. Revoked and expired keys are left out. */
     readonly findCredentials: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Credential>>
     /** Records that the key was used in this minute. */
     readonly recordUse: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void>

@@ -9,11 +9,11 @@ import { AccessRepo, type Account } from "./AccessRepo.ts"
 export class Accounts extends Context.Tag("catalog/Accounts")<
   Accounts,
   {
-    /** ValidationFailed: a blank, too long or multi-line name. */
+    /** Creates an account. ValidationFailed: the name is blank, too long or has several lines. */
     readonly create: (
       name: string
     ) => Effect.Effect<{ readonly id: AccountId; readonly name: string }, ValidationFailed>
-    /** Oldest first. */
+    /** All accounts, oldest first. */
     readonly list: Effect.Effect<ReadonlyArray<Account>>
   }
 >() {

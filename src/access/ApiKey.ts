@@ -3,7 +3,7 @@ import { type AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type AnyScope, Scope } from "./ApiKeyToken.ts"
 
-/** An API key as its account sees it. Its token is shown only once and stored nowhere. */
+/** An API key as its account sees it. The token itself is shown only once, at creation, and never stored. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   name: Schema.String,
@@ -16,13 +16,13 @@ export const ApiKey = Schema.Struct({
 })
 export type ApiKey = typeof ApiKey.Type
 
-/** A valid API key, as requests use it. */
+/** A valid API key, as the gate needs it to authorize a request. */
 export interface Credential {
   readonly accountId: AccountId
   readonly keyId: ApiKeyId
   readonly scopes: ReadonlyArray<AnyScope>
   /** The account's version when the key was looked up. */
   readonly accountVersion: number
-  /** Whether its use in this minute is not recorded yet. */
+  /** Whether a use in this minute must still be recorded. */
   readonly useUnrecorded: boolean
 }

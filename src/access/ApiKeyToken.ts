@@ -30,7 +30,7 @@ const crc32 = (ascii: string): number => {
   return (crc ^ 0xffffffff) >>> 0
 }
 
-/** CRC-32 in base62, most significant digit first, padded with zeros. 62^6 exceeds 2^32, so six digits always do. */
+/** CRC-32 in base62, most significant digit first, padded with zeros. Six digits are enough, because 62^6 exceeds 2^32. */
 const checksum = (ascii: string): string => {
   let rest = crc32(ascii)
   let digits = ""
@@ -42,8 +42,8 @@ const checksum = (ascii: string): string => {
 }
 
 /**
- * Whether the text has the form of an API key: `pk_live_`, 32 base62 characters and a checksum of both. Refuses mistyped and
- * truncated keys without a query; it does not prove that the key exists.
+ * Whether a text has the form of an API key: `pk_live_`, 32 base62 characters and a checksum of both. This detects mistyped and
+ * truncated keys without a query. A well-formed key need not exist.
  */
 export const isWellFormed = (text: string): boolean =>
   text.length === tokenLength &&
@@ -51,11 +51,11 @@ export const isWellFormed = (text: string): boolean =>
   checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
 
 /**
- * A new API key of 190 random bits. `nextBytes` returns bytes of a cryptographic source. It is called again when some of
- * them could not be used.
+ * Makes an API key of 190 random bits. `nextBytes` returns bytes of a cryptographic source. It is called again if too many of
+ * the bytes were rejected.
  */
 export const fromRandomBytes = (nextBytes: (count: number) => Uint8Array): string => {
-  // The largest multiple of 62 in a byte: larger bytes would make the first characters of the alphabet likelier.
+  // Bytes from the largest multiple of 62 on are rejected: they would make the first characters of the alphabet likelier.
   const limit = 256 - (256 % alphabet.length)
   let secret = ""
   while (secret.length < secretLength) {
@@ -67,5 +67,5 @@ export const fromRandomBytes = (nextBytes: (count: number) => Uint8Array): strin
   return body + checksum(body)
 }
 
-/** The end of a key, which identifies it in lists. */
+/** The last four characters of a key, by which people recognize it in lists. */
 export const lastFour = (token: string): string => token.slice(-4)

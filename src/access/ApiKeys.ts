@@ -13,24 +13,24 @@ import { hashOf } from "./Secrets.ts"
 
 export interface NewKey {
   readonly name: string
-  /** As requested. Only `pim:read` and `pim:write` can be granted. */
+  /** The requested scopes. Only `pim:read` and `pim:write` can be granted. */
   readonly scopes: ReadonlyArray<string>
   readonly expiresAt: Timestamp | null
 }
 
 export interface CreatedKey {
   readonly id: ApiKeyId
-  /** Shown only once; only its hash is stored. */
+  /** Shown only once, because only its hash is stored. */
   readonly token: Redacted.Redacted
   readonly name: string
   readonly scopes: ReadonlyArray<Scope>
   readonly lastFour: string
 }
 
-/** The key exists already. Its token was shown when it was created. */
+/** A key with this id exists already. Its token was shown when it was created. */
 export class AlreadyCreated extends Data.TaggedError("AlreadyCreated") {}
 
-/** For how long a repeated creation returns the token again, and how many creations are remembered for that. */
+/** For how long a repeated creation returns the same token, and the maximum number of creations kept for that. */
 const repeatWindow = Duration.seconds(30)
 const maxRemembered = 1_000
 
@@ -38,7 +38,7 @@ const maxRemembered = 1_000
 export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
   ApiKeys,
   {
-    /** ValidationFailed: a blank, too long or multi-line name; no scope or one that cannot be granted; an expiry in the past. */
+    /** ValidationFailed: the name is blank, too long or multi-line; no scope, or one that cannot be granted; expiry in the past. */
     readonly create: (accountId: AccountId, key: NewKey) => Effect.Effect<CreatedKey, ValidationFailed>
     /**
      * Creates one key per id. A repeat within 30 s, such as a double click, gets the first answer again. AlreadyCreated: the key
@@ -50,11 +50,11 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       key: NewKey
     ) => Effect.Effect<CreatedKey, ValidationFailed | AlreadyCreated>
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** NotFound: the account has no such key. A revoked key can be revoked again. */
+    /** Revokes a key. A revoked key can be revoked again. NotFound: the account has no such key. */
     readonly revoke: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<void, NotFound>
-    /** The credential of a token. None: it is malformed, unknown, expired or revoked. */
+    /** The credential of a token. None: the token is malformed, unknown, expired or revoked. */
     readonly authenticate: (token: string) => Effect.Effect<Option.Option<Credential>>
-    /** Looks up a key that does not exist, in the same way as `authenticate`. Dies where `authenticate` would die. */
+    /** Looks up a key that does not exist, to test the look-up of `authenticate`. It dies if `authenticate` would die. */
     readonly probe: Effect.Effect<void>
   }
 >() {
@@ -64,7 +64,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       const access = yield* AccessRepo
       const findCredential = yield* makeCoalesced(access.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
-      // Keys whose use is being written: this process writes the use of a key at most once a minute.
+      // Keys whose use is being recorded: concurrent requests record it once.
       const recording = new Set<ApiKeyId>()
 
       const recordUse = ({ accountId, keyId, useUnrecorded }: Credential) => {
@@ -107,11 +107,11 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
       return {
         create: Effect.fn("ApiKeys.create")(function* (accountId, key) {
           const id = yield* mintId(ApiKeyId)
-          // The id was minted just now, so no key has it.
+          // The id is new and random, so no key has it.
           return yield* Effect.catchTag(create(accountId, id, key), "AlreadyCreated", Effect.die)
         }),
         createOnce: (accountId, id, { expiresAt, name, scopes }) =>
-          // A double click interrupts the first request, whose answer the second one needs.
+          // Uninterruptible: a double click aborts the first request, but the second one needs its answer.
           Effect.uninterruptible(
             creations.get(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
           ),
@@ -132,7 +132,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
   )
 }
 
-/** The key of the cache: equal creations are one. */
+/** The cache key of a creation. Equal creations share one result. */
 type Creation = NewKey & { readonly accountId: AccountId; readonly id: ApiKeyId }
 
 const isGrantable = Schema.is(Scope)

@@ -6,9 +6,9 @@ import type { UsersRepo } from "./UsersRepo.ts"
 
 type AttemptStatements = Pick<Context.Tag.Service<UsersRepo>, "clearAttempts" | "countAttempt" | "uncountAttempt">
 
-/** Statements that count attempts per subject in windows of time. */
+/** SQL statements that count attempts per subject in time windows. */
 export const makeAttemptStatements = (sql: SqlClient): AttemptStatements => {
-  // A window that began in the future is over: the clock was set back after it began.
+  // A window that begins in the future counts as ended: the clock was set back after it began.
   const isOpen = (seconds: number) => sql`a.since > app_now() - make_interval(secs => ${seconds})
     AND a.since < app_now() + make_interval(secs => ${seconds})`
 
@@ -40,7 +40,7 @@ export const makeAttemptStatements = (sql: SqlClient): AttemptStatements => {
   return {
     countAttempt: (kind, subject, limits) =>
       Effect.map(orDie(countAttempt({ kind, subject, ...limits })), (found) =>
-        // No row: another transaction has just inserted it and is not visible yet, so its window has just begun.
+        // No row: another transaction has just inserted it and has not committed yet, so the window has just begun.
         Option.match(found, { onNone: () => limits.windowSeconds, onSome: ({ waitSeconds }) => waitSeconds })
       ),
     clearAttempts: (kind, subject) =>

@@ -2,12 +2,12 @@ import { Effect, Exit, FiberSet, Option, type Scope } from "effect"
 import { unwatch, Workload, watch } from "../database/Deadlines.ts"
 
 /**
- * How long a run may take, in milliseconds. A slower run may wait for a connection that never answers, so its callers are
+ * How long a run may take, in milliseconds. A slower run may wait for a database connection that never answers, so its keys are
  * looked up again in another run, and new callers do not wait for it.
  */
 const defaultPatienceMillis = 100
 
-/** Repeated look-ups per caller. Each of them may hold a connection. */
+/** Maximum repeated look-ups per caller, because each of them may hold a database connection. */
 const maxRepeats = 4
 
 type Resume<Value> = (answer: Effect.Effect<Option.Option<Value>>) => void
@@ -18,9 +18,9 @@ interface Caller<Value> {
 }
 
 /**
- * Combines look-ups of single keys into look-ups of many keys. Callers that come during a run share the next run. Every
- * answer comes from a run that began after the call, so it is as fresh as a look-up of its own. A run that never returns
- * delays only its own callers, by 100 to 200 ms.
+ * Combines look-ups of single keys into look-ups of many keys (runs). Callers that arrive during a run share the next run. Every
+ * answer comes from a run that began after the call, so it is as fresh as a separate look-up. A run that never returns delays
+ * only its own callers, by 100 to 200 ms.
  */
 export const makeCoalesced = <Key, Value>(
   lookUp: (keys: ReadonlyArray<Key>) => Effect.Effect<ReadonlyMap<Key, Value>>,
@@ -29,7 +29,7 @@ export const makeCoalesced = <Key, Value>(
   Effect.gen(function* () {
     const run = yield* FiberSet.makeRuntime<never>()
     let waiting = new Map<Key, Array<Caller<Value>>>()
-    /** The run that new callers wait for. Undefined: none. */
+    /** The run in progress, for which new callers wait. Undefined: no run. */
     let current: object | undefined
 
     const wait = (key: Key, caller: Caller<Value>) => {
@@ -43,7 +43,7 @@ export const makeCoalesced = <Key, Value>(
       waiting = new Map()
       const self = {}
       current = self
-      // Callers that wait for another run now: a failure of this one is not their answer.
+      // Callers that were moved to another run. If this run fails, they wait for the other one.
       let moved: ReadonlySet<Caller<Value>> | undefined
       const stalled = watch(patienceMillis, () => {
         const repeating = new Set<Caller<Value>>()

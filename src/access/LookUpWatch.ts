@@ -2,14 +2,14 @@ import { Clock, Data, Duration, Effect } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 
-/** Look-ups fail although the database works. Only a new process helps. */
+/** Look-ups of keys fail although the database works, so only a restart of the process helps. */
 export class LookUpsStuck extends Data.TaggedError("LookUpsStuck")<{ readonly seconds: number }> {
   override get message() {
     return `Look-ups of API keys have failed for ${this.seconds} s while a new connection to the database works: this process ends, so that its supervisor starts another.`
   }
 }
 
-/** Looks up a key in the way that every request does. Unavailable: no answer within 2.5 s. */
+/** Tests the look-up of keys that every request needs. Unavailable: no answer within 2.5 s. */
 export const lookUpAnswers: Effect.Effect<void, Unavailable, ApiKeys> = Effect.flatMap(ApiKeys, ({ probe }) =>
   probe.pipe(
     Effect.disconnect,
@@ -23,8 +23,8 @@ export const lookUpAnswers: Effect.Effect<void, Unavailable, ApiKeys> = Effect.f
 const betweenLookUps = Duration.seconds(5)
 
 /**
- * Fails once look-ups have failed for `patience` while a new connection works (`connects`). While the database is
- * unavailable, a new process would not help.
+ * Fails after look-ups have failed for `patience` while a new database connection works (`connects`). It does not fail while the
+ * database is unavailable, because a new process would not help then.
  */
 export const watchLookUps = (options: {
   readonly patience: Duration.Duration

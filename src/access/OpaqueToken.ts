@@ -1,4 +1,4 @@
-/** How the text of a secret begins, by its kind. Of all these secrets only the hash is stored. */
+/** The prefix of a secret by its kind. Only the hashes of these secrets are stored. */
 export const prefixes = {
   access: "pim_at_",
   refresh: "pim_rt_",
@@ -10,12 +10,12 @@ export const prefixes = {
 } as const
 export type SecretKind = keyof typeof prefixes
 
-/** Random bytes of a secret: 256 bits. */
+/** Number of random bytes in a secret: 256 bits. */
 export const secretBytes = 32
 
 const forms = Object.fromEntries(
   Object.entries(prefixes).map(([kind, prefix]) => [kind, new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`)])
 )
 
-/** Whether the text has the form of a secret of this kind. Spares a query for any other text. */
+/** Whether a text has the form of a secret of this kind. Other texts are refused without a query. */
 export const isOfKind = (kind: SecretKind, text: string): boolean => forms[kind]?.test(text) === true

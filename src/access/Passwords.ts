@@ -17,7 +17,7 @@ interface StoredDigest {
 const digestOf = (password: string, { blockSize, cost, parallelization, salt }: Omit<StoredDigest, "digest">) =>
   Effect.async<Buffer>((resume) => {
     const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize }
-    // Keyboards compose the same letters differently.
+    // Normalized, because keyboards encode the same letter in different ways.
     scrypt(password.normalize("NFC"), salt, digestBytes, options, (error, digest) =>
       resume(error === null ? Effect.succeed(digest) : Effect.die(error))
     )
@@ -40,10 +40,10 @@ const readDigest = (text: string): StoredDigest | undefined => {
 
 const freshSalt = () => randomBytes(16)
 
-/** Compared with when there is no password, which then takes as long as a wrong password. */
+/** Used if a user has no password, so that the check takes as long as for a wrong password. */
 const dummyDigest: StoredDigest = { ...parameters, salt: freshSalt(), digest: randomBytes(digestBytes) }
 
-/** The digest of a password that is stored: scrypt's, with its parameters and salt. */
+/** Makes the text that is stored for a password: its scrypt digest with parameters and salt. */
 export const digestPassword = (password: string): Effect.Effect<string> =>
   Effect.suspend(() => {
     const salt = freshSalt()

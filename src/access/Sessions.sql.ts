@@ -10,7 +10,7 @@ type SessionStatements = Pick<
   "endSession" | "findDevice" | "findSession" | "recordSession" | "rememberDevice" | "startSession"
 >
 
-/** Statements on the browsers of users: their sessions, and the devices where a user signed in before. */
+/** SQL statements for sessions, and for devices (browsers in which a user signed in before). */
 export const makeSessionStatements = (sql: SqlClient): SessionStatements => {
   const findSession = SqlSchema.findOne({
     Request: Schema.Struct({ hash: Schema.String, idleSeconds: Schema.Number, wholeSeconds: Schema.Number }),

@@ -6,17 +6,17 @@ import { deviceSeconds } from "./SignIns.ts"
 import type { Identity, SignedIn } from "./User.ts"
 import { type SessionLife, UsersRepo } from "./UsersRepo.ts"
 
-/** 12 hours after the last request, 30 days in all. */
+/** A session ends 12 hours after its last request, and after 30 days at the latest. */
 export const sessionLife: SessionLife = { idleSeconds: 12 * 3_600, wholeSeconds: 30 * 86_400 }
 
-/** The longest window in which attempts are counted, that of registrations: an hour. */
+/** Age at which counted attempts are deleted: one hour, the longest window (of registrations). */
 const attemptSeconds = 3_600
 
 /** Sessions of signed-in browsers. */
 export class Sessions extends Context.Tag("catalog/Sessions")<
   Sessions,
   {
-    /** Starts a session and returns its token, for the session cookie only. */
+    /** Starts a session and returns its token, which must only be used for the session cookie. */
     readonly start: (user: Pick<Identity, "accountId" | "id">) => Effect.Effect<Redacted.Redacted>
     /** The user of a session. None: the session does not exist or has ended. */
     readonly find: (token: string) => Effect.Effect<Option.Option<SignedIn>>

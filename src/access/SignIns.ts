@@ -9,26 +9,26 @@ import { hashOf, mintSecret } from "./Secrets.ts"
 import type { Identity } from "./User.ts"
 import { type AttemptKind, UsersRepo } from "./UsersRepo.ts"
 
-/** Failed attempts per window: of one e-mail, or in one remembered browser. */
+/** Maximum failed attempts per window, of one e-mail or in one remembered browser. */
 const maxFailures = 5
 const windowSeconds = 900
 
-/** Digests cost memory and processor time, so few run at once and few wait. A wait ends before its request times out. */
+/** Limits the digests that run and wait, because they cost memory and processor time. A wait ends before its request times out. */
 const digestQueue: QueueLimits = { running: 2, waitingInLane: 10, waiting: 100, waitMillis: 5_000 }
 
-/** When a client can try again after the queue was full. */
+/** Retry-After in seconds if the queue is full. */
 const busySeconds = 10
 
-/** How long a browser is remembered after its last sign-in. */
+/** How long a browser is remembered after its last sign-in, in seconds. */
 export const deviceSeconds = 180 * 86_400
 
-/** Remembered browsers per user. The oldest is forgotten first. */
+/** Maximum remembered browsers per user. The oldest are forgotten first. */
 const maxDevices = 20
 
 const minCharacters = 10
 const maxCharacters = 200
 
-/** Wrong e-mail or password. An e-mail that no user has gets the same error. */
+/** Wrong e-mail or password. The error is the same if no user has this e-mail. */
 export class SignInRefused extends Data.TaggedError("SignInRefused") {
   override get message() {
     return "E-mail or password is wrong."
@@ -42,7 +42,7 @@ const countedWords = {
 } as const satisfies Partial<Record<AttemptKind, string>>
 type Counted = keyof typeof countedWords
 
-/** Too many failed attempts, whether or not the e-mail exists. */
+/** Too many failed attempts. The error is the same whether or not a user has the e-mail. */
 export class SignInDelayed extends Data.TaggedError("SignInDelayed")<{
   readonly counted: Counted
   readonly retryAfterSeconds: number
@@ -70,7 +70,7 @@ export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
   }
 }
 
-/** Why a password is not accepted. Undefined: it is. */
+/** Why a password is not accepted. Undefined: it is accepted. */
 const passwordMisfit = (password: string): string | undefined => {
   const { length } = [...password]
   return length < minCharacters || length > maxCharacters
@@ -78,7 +78,7 @@ const passwordMisfit = (password: string): string | undefined => {
     : undefined
 }
 
-/** Where an attempt comes from: the client's address, and the token of the browser's device cookie if it sent one. */
+/** The origin of an attempt: the client's IP address, and the token in the browser's device cookie if it has one. */
 export interface Origin {
   readonly address: string
   readonly device: string | undefined
@@ -89,7 +89,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
   SignIns,
   {
     /**
-     * SignInDelayed: five failures of the e-mail in 15 minutes, or too many from the address. In a browser where this user
+     * SignInDelayed: five failures for the e-mail in 15 minutes, or too many from the IP address. In a browser where this user
      * signed in before, failures are counted per browser instead. SignInBusy: too many passwords wait to be checked.
      */
     readonly signIn: (
@@ -97,21 +97,21 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       password: string,
       origin: Origin
     ) => Effect.Effect<Identity, SignInRefused | SignInDelayed | SignInBusy>
-    /** Remembers the browser. Its new token replaces the one in `before`. */
+    /** Remembers the browser and returns its new device token, which replaces the token `before`. */
     readonly rememberDevice: (
       user: Pick<Identity, "accountId" | "id">,
       before: string | undefined
     ) => Effect.Effect<Redacted.Redacted>
     /** The e-mail of the user to whom the link belongs. */
     readonly findLink: (token: string) => Effect.Effect<string, LinkUsedUp>
-    /** Sets the password of the user to whom the link belongs, and ends their sessions. ValidationFailed: its length. */
+    /** Sets the password of the link's user and ends the user's sessions. ValidationFailed: the password is too short or too long. */
     readonly setPassword: (
       token: string,
       password: string
     ) => Effect.Effect<Identity, LinkUsedUp | SignInBusy | ValidationFailed>
   }
 >() {
-  /** `failuresPerAddress`: failed attempts from one address in 15 minutes. */
+  /** `failuresPerAddress`: maximum failed attempts from one IP address in 15 minutes. */
   static readonly layer = ({ failuresPerAddress }: { readonly failuresPerAddress: number }) =>
     Layer.effect(
       SignIns,
@@ -127,7 +127,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             return yield* new SignInDelayed({ counted, retryAfterSeconds, until })
           })
 
-        /** The hash of a device on which the user of this e-mail signed in. */
+        /** The hash of the device token, if the user with this e-mail has signed in on the device. */
         const findDevice = (token: string | undefined, email: string) =>
           token === undefined || !isOfKind("device", token)
             ? Effect.succeedNone
@@ -143,7 +143,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             const address = hashOf(origin.address)
             const device = Option.getOrUndefined(yield* findDevice(origin.device, email))
             return yield* Effect.gen(function* () {
-              // Counted before the password is checked: of a thousand attempts at once, five are checked.
+              // Attempts are counted before the password is checked, so only five of a thousand concurrent attempts are checked.
               if (device === undefined) {
                 yield* count("sign-in-address", address, failuresPerAddress)
                 yield* count("sign-in", subject, maxFailures)
@@ -154,7 +154,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
               if (Option.isNone(found) || !isRight) return yield* new SignInRefused()
               if (device === undefined) {
                 yield* users.clearAttempts("sign-in", subject)
-                // Other users at this address may have failed: only this attempt is uncounted.
+                // Removes only this attempt, because other users at this IP address may have failed.
                 yield* users.uncountAttempt("sign-in-address", address)
               } else yield* users.clearAttempts("sign-in-device", device)
               return found.value
@@ -178,7 +178,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
             const misfit = passwordMisfit(password)
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
-            // A digest is costly: it is made only for a valid link.
+            // Checks the link first, because a digest is costly.
             const link = hashOf(token)
             if (Option.isNone(yield* users.findLink(link))) return yield* new LinkUsedUp()
             const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password))

@@ -23,7 +23,7 @@ export const Identity = Schema.Struct({
 })
 export type Identity = typeof Identity.Type
 
-/** A signed-in user, and the session that a request belongs to. */
+/** The signed-in user of a request, with the session. */
 export const SignedIn = Schema.Struct({
   accountId: AccountId,
   accountName: Schema.String,

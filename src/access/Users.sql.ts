@@ -11,7 +11,7 @@ type UserStatements = Pick<
   "add" | "disable" | "findByEmail" | "findLink" | "list" | "setLink" | "setPassword"
 >
 
-/** Statements on users and on the links by which they set passwords. */
+/** SQL statements for users, and for the one-time links with which they set passwords. */
 export const makeUserStatements = (sql: SqlClient): UserStatements => {
   const findByEmail = SqlSchema.findOne({
     Request: Schema.String,

@@ -8,7 +8,7 @@ import { hashOf, mintSecret } from "./Secrets.ts"
 import type { User } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
-/** One day: the operator passes the link on by hand. */
+/** Lifetime of a link: one day, because the operator passes it on by hand. */
 const linkSeconds = 86_400
 
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
@@ -25,12 +25,12 @@ export class Users extends Context.Tag("catalog/Users")<
       accountId: AccountId,
       email: string
     ) => Effect.Effect<{ readonly email: string; readonly token: Redacted.Redacted }, ValidationFailed>
-    /** The address at which the service was last started. Links lead there. */
+    /** The base URL with which the service was last started. Links begin with it. */
     readonly serviceAddress: Effect.Effect<Option.Option<string>>
     readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
-    /** Oldest first, including disabled users. */
+    /** All users of the account, including disabled ones, oldest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
-    /** Disables a user, and ends their sessions and connections. NotFound: no such user. */
+    /** Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. */
     readonly disable: (accountId: AccountId, email: string) => Effect.Effect<void, NotFound>
   }
 >() {

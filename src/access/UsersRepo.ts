@@ -10,40 +10,40 @@ import { makeUserStatements } from "./Users.sql.ts"
 
 export type AttemptKind = "sign-in" | "sign-in-address" | "sign-in-device" | "registration"
 
-/** How long a session lasts: after its last request, and in all. */
+/** Maximum lifetime of a session after its last request (`idleSeconds`), and in total (`wholeSeconds`). */
 export interface SessionLife {
   readonly idleSeconds: number
   readonly wholeSeconds: number
 }
 
 /**
- * Users, the links by which they set passwords, their browsers, and attempts to sign in or register. There is no in-memory
- * layer. Secrets are passed and stored as their SHA-256, here in hexadecimal.
+ * Users, the one-time links with which they set passwords, their browsers, and attempts to sign in or register. There is no
+ * in-memory implementation. Secrets are passed and stored as SHA-256, here in hexadecimal.
  */
 export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
   UsersRepo,
   {
-    /** Adds a user. False: some user of any account has this e-mail already. */
+    /** Adds a user. False: a user of this or another account has this e-mail already. */
     readonly add: (
       accountId: AccountId,
       user: { readonly id: UserId; readonly email: string }
     ) => Effect.Effect<boolean>
     readonly findByEmail: (email: string) => Effect.Effect<Option.Option<Identity>>
-    /** Oldest first, including disabled users. */
+    /** All users of the account, including disabled ones, oldest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<User>>
     /** Disables a user, and ends their sessions, links and connections. False: the account has no such user. */
     readonly disable: (accountId: AccountId, email: string) => Effect.Effect<boolean>
-    /** Stores the user's only link. It replaces an older one. */
+    /** Stores a link of the user. It replaces the older link, because a user has at most one. */
     readonly setLink: (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) => Effect.Effect<void>
-    /** The address at which the service was last started. Links lead there. */
+    /** The base URL with which the service was last started. Links begin with it. */
     readonly serviceAddress: Effect.Effect<Option.Option<string>>
     readonly keepServiceAddress: (baseUrl: string) => Effect.Effect<void>
-    /** The user of a valid link. */
+    /** The user of a link. None: the link is not valid. */
     readonly findLink: (hash: string) => Effect.Effect<Option.Option<Identity>>
-    /** Uses up a link, sets the password and ends the user's sessions. None: the link is not valid. */
+    /** Invalidates the link, sets the password and ends the user's sessions. None: the link is not valid. */
     readonly setPassword: (hash: string, password: string) => Effect.Effect<Option.Option<Identity>>
     readonly startSession: (accountId: AccountId, id: UserId, hash: string) => Effect.Effect<void>
-    /** The user of a session. `useUnrecorded`: its use in this minute is not recorded yet. */
+    /** The user of a session. `useUnrecorded`: a use in this minute must still be recorded. */
     readonly findSession: (
       hash: string,
       life: SessionLife
@@ -60,7 +60,7 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
       limits: { readonly maxAttempts: number; readonly windowSeconds: number }
     ) => Effect.Effect<number>
     readonly clearAttempts: (kind: AttemptKind, subject: string) => Effect.Effect<void>
-    /** Removes one attempt, which succeeded, from the count. */
+    /** Subtracts one attempt from the count, because it succeeded. */
     readonly uncountAttempt: (kind: AttemptKind, subject: string) => Effect.Effect<void>
     /** The e-mail of the user who signed in on this device within `lifeSeconds`. */
     readonly findDevice: (hash: string, lifeSeconds: number) => Effect.Effect<Option.Option<{ readonly email: string }>>
@@ -88,7 +88,7 @@ export class UsersRepo extends Context.Tag("catalog/UsersRepo")<
           Effect.map(([row]) => Option.fromNullable(row?.address)),
           orDie
         ),
-        // A start that changes nothing writes nothing.
+        // Writes nothing if the URL is the same as at the last start.
         keepServiceAddress: (baseUrl) =>
           sql`UPDATE installation SET base_url = ${baseUrl} WHERE base_url IS DISTINCT FROM ${baseUrl}`.pipe(
             Effect.asVoid,

@@ -16,7 +16,7 @@ export const AccountHandlers = AccountRpcs.toLayer(
         Effect.gen(function* () {
           const account = yield* accounts.create(name)
           return email === undefined ? account : { ...account, invitation: yield* users.invite(account.id, email) }
-          // If the e-mail is refused, the transaction removes the account again.
+          // If `invite` refuses the e-mail, the transaction rolls the account back.
         }).pipe(transaction.run),
       listAccounts: () => accounts.list,
       createDemo: () => demoWithUser

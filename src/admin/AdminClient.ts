@@ -13,14 +13,14 @@ export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: stri
   }
 }
 
-/** Total time that a command waits for the process that holds the database to accept it. */
+/** How long a command waits in total until the process that holds the database accepts it. */
 export const defaultPatience = Duration.seconds(10)
 
 const betweenTries = Duration.millis(100)
 
 const isInUse = (error: unknown): error is EmbeddedLock.DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
 
-/** Runs the operator's commands, here or in another process. RpcClientError: the other process ended before it answered. */
+/** Runs the operator's commands, in this or another process. RpcClientError: the other process ended before it answered. */
 export class AdminClient extends Context.Tag("catalog/AdminClient")<
   AdminClient,
   RpcClient.FromGroup<typeof AdminRpcs, RpcClientError.RpcClientError>
@@ -35,19 +35,19 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
       Effect.tap(RpcClient.make(AdminRpcs), (client) =>
         client.hello().pipe(
           Effect.timeout(patience),
-          // The protocol reports a write to a closing socket as a defect.
+          // All causes, because the RPC protocol reports a write to a closing socket as a defect.
           Effect.catchAllCause(() => new NoAnswer({ path }))
         )
       )
     ).pipe(
       Layer.provide(RpcClient.layerProtocolSocket()),
-      // Not NDJSON: its decoder breaks a character that arrives in two parts.
+      // Not NDJSON, because its decoder corrupts a character that arrives in two packets.
       Layer.provide([RpcSerialization.layerMsgPack, Layer.orDie(NodeSocket.layerNet({ path }))])
     )
 
   /**
-   * `inProcess` if this process can open the database, otherwise the process that holds it. If neither works (the holder is
-   * starting or stopping), both are tried again until `patience` ends with DatabaseInUse.
+   * Runs commands `inProcess` if this process can open the database, otherwise in the process that holds it. If neither works (the
+   * holder is starting or stopping), it tries both again, and fails with DatabaseInUse after `patience`.
    */
   static readonly layer = <E>(
     inProcess: Layer.Layer<AdminClient, E>,
@@ -80,7 +80,7 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
       })
     )
 
-  /** `inProcess`, which is not built (and its code not loaded) while another process holds `dataDirectory`: DatabaseInUse. */
+  /** Builds `inProcess`, which loads its code. DatabaseInUse, before that: another process holds `dataDirectory`. */
   static readonly unlessHeld = <E>(dataDirectory: string, inProcess: Layer.Layer<AdminClient, E>) =>
     Layer.unwrapEffect(Effect.as(EmbeddedLock.vacant(dataDirectory), inProcess)).pipe(
       Layer.provide(NodeFileSystem.layer)

@@ -14,12 +14,12 @@ import { PublishHandlers } from "./PublishHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
 import { UserHandlers } from "./UserHandlers.ts"
 
-/** The services start only after the migrations, so the database has all of them. */
+/** Reports all migrations, because the services start only after the database is migrated. */
 const HelloHandlers = HelloRpcs.toLayer({
   hello: () => Effect.sync(() => ({ pid: process.pid, migrations: Migrations.names }))
 })
 
-/** Carries out the commands of `AdminRpcs` with the services. */
+/** Handlers of all commands in `AdminRpcs`. */
 export const AdminHandlers = Layer.mergeAll(
   HelloHandlers,
   AccountHandlers,

@@ -4,5 +4,5 @@ import { AdminClient } from "./AdminClient.ts"
 import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
-/** Runs commands in this process, without encoding them. A file of its own: the handlers load all services. */
+/** Runs commands in this process, without serializing them. In its own file, because importing the handlers loads all services. */
 export const layer = Layer.scoped(AdminClient, RpcTest.makeClient(AdminRpcs)).pipe(Layer.provide(AdminHandlers))

@@ -35,19 +35,19 @@ import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 
-/** A command that cannot be carried out as given. `message` is one line for people. */
+/** A command that is not valid as typed. `message` is one line for people. */
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   message: Schema.String,
-  /** The error code of REST. */
+  /** The error's code, as in REST. */
   code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
 }) {}
 
-/** Id of the account, as typed; not needed if there is only one. Refusal: the account is missing or unknown. */
+/** Id of the account as typed. Optional if there is only one account. Refusal: the id is missing or unknown. */
 const account = Schema.optionalWith(Schema.String, { as: "Option" })
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
 
-/** A one-time link. Its token, like all tokens here, is sent in plain text: only the owner of the process can read the socket. */
+/** A one-time link. Tokens are sent in plain text, because only the owner of the process can read the socket. */
 const Invitation = Schema.Struct({ email: Schema.String, token: Schema.Redacted(Schema.String) })
 
 const CreatedKey = Schema.Struct({
@@ -58,7 +58,7 @@ const CreatedKey = Schema.Struct({
   lastFour: Schema.String
 })
 
-/** The process that answers, and the migrations that its database has. */
+/** Returns the pid of the process that answers, and the migrations of its database. */
 export const HelloRpcs = RpcGroup.make(
   Rpc.make("hello", {
     success: Schema.Struct({ pid: Schema.Int, migrations: Schema.Array(Schema.String) })
@@ -67,15 +67,15 @@ export const HelloRpcs = RpcGroup.make(
 
 export const AccountRpcs = RpcGroup.make(
   /**
-   * `email` is the first user's. ValidationFailed: the name is blank or over 200 characters, or the e-mail address is malformed or
-   * belongs to a user of another account.
+   * Creates an account, and its first user if `email` is given. ValidationFailed: the name is blank or over 200 characters, or the
+   * e-mail address is malformed or belongs to a user of another account.
    */
   Rpc.make("createAccount", {
     payload: { name: Schema.String, email: Schema.optional(Schema.String) },
     success: Schema.Struct({ ...Account.fields, invitation: Schema.optional(Invitation) }),
     error: ValidationFailed
   }),
-  /** Oldest first. */
+  /** All accounts, oldest first. */
   Rpc.make("listAccounts", {
     success: Schema.Array(Schema.Struct({ ...Account.fields, createdAt: Timestamp }))
   }),
@@ -86,7 +86,7 @@ export const AccountRpcs = RpcGroup.make(
 )
 
 export const KeyRpcs = RpcGroup.make(
-  /** `expiresAt` null: never. ValidationFailed: no name, no scope, an unknown scope, or an expiry in the past. */
+  /** `expiresAt` null: the key never expires. ValidationFailed: no name, no scope, an unknown scope, or an expiry in the past. */
   Rpc.make("createKey", {
     payload: {
       account,
@@ -97,13 +97,13 @@ export const KeyRpcs = RpcGroup.make(
     success: CreatedKey,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** Includes revoked and expired keys; oldest first. */
+  /** All keys, including revoked and expired ones, oldest first. */
   Rpc.make("listKeys", {
     payload: { account },
     success: Schema.Array(ApiKey),
     error: Refusal
   }),
-  /** `key`: id or name, as typed. A revoked key can be revoked again. */
+  /** Revokes a key. `key`: its id or name, as typed. A revoked key can be revoked again. */
   Rpc.make("revokeKey", {
     payload: { account, key: Schema.String },
     success: Schema.Struct({ id: ApiKeyId }),
@@ -112,24 +112,24 @@ export const KeyRpcs = RpcGroup.make(
 )
 
 export const UserRpcs = RpcGroup.make(
-  /** The address of the service when it last started. Null: it never started. */
+  /** The base URL with which the service was last started. Null: it was never started. */
   Rpc.make("serviceAddress", { success: Schema.NullOr(Schema.String) }),
   Rpc.make("inviteUser", {
     payload: { account, email: Schema.String },
     success: Invitation,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** Includes disabled users; oldest first. */
+  /** All users, including disabled ones, oldest first. */
   Rpc.make("listUsers", { payload: { account }, success: Schema.Array(User), error: Refusal }),
-  /** A disabled user can be disabled again. */
+  /** Disables a user. Disabling a user twice succeeds. */
   Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
 )
 
-/** A store that was linked or unlinked, and the number of entities with a version on it. */
+/** A store that was linked or unlinked, and the number of entities that have a version on it. */
 const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
 
 export const StoreRpcs = RpcGroup.make(
-  /** Missing properties keep their values, or have defaults for a new store. `token` is for Shopify. Errors: see `Stores.link`. */
+  /** Links or updates a store. Absent properties are unchanged (defaults for a new store). `token`: for Shopify. Errors: `Stores.link`. */
   Rpc.make("linkStore", {
     payload: {
       account,
@@ -148,11 +148,11 @@ export const StoreRpcs = RpcGroup.make(
     success: StoreChange,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked)
   }),
-  /** By domain. */
+  /** All linked stores, sorted by domain. */
   Rpc.make("listStores", { payload: { account }, success: Schema.Array(Store), error: Refusal })
 )
 
-/** ValidationFailed: the store is not linked, or does not have the demo platform. */
+/** Commands about stores' platforms. ValidationFailed: the store is not linked, or is not on the demo platform. */
 export const PlatformRpcs = RpcGroup.make(
   /**
    * Reads an entity from the store's platform. `record` null: the store does not have it. Refusal: the store is not linked or has
@@ -163,7 +163,7 @@ export const PlatformRpcs = RpcGroup.make(
     success: Schema.Struct({ entityId: EntityId, store: Store, record: Schema.NullOr(PlatformRecord) }),
     error: Schema.Union(Refusal, NotFound, PlatformReadError)
   }),
-  /** NotFound: the shop does not have the entity. ValidationFailed: the value is invalid. */
+  /** Changes a value in a demo shop. NotFound: the shop does not have the entity. ValidationFailed: the value is invalid. */
   Rpc.make("editPlatform", {
     payload: { account, store: Schema.String, entity: Schema.String, key: Schema.String, value: Schema.String },
     success: Schema.Struct({ entityId: EntityId, old: Schema.String, new: Schema.String }),
@@ -185,14 +185,14 @@ export const PlatformRpcs = RpcGroup.make(
   })
 )
 
-/** The progress of an import, and at last the import at its end. */
+/** Events of an import: its progress, then the import at its end. */
 export const ImportEvent = Schema.Union(
   Schema.TaggedStruct("Progress", {
     step: Schema.Literal("checking", "fetching", "comparing", "applying"),
     done: Schema.Int,
-    /** 0: unknown. */
+    /** The value of `done` at the end of the step. 0: not known yet. */
     total: Schema.Int,
-    /** Null until the import is applied. */
+    /** The id of the import. Null while it checks, fetches or compares. */
     import_id: Schema.NullOr(ImportId)
   }),
   Schema.TaggedStruct("Done", { run: ImportRun })
@@ -201,13 +201,13 @@ export type ImportEvent = typeof ImportEvent.Type
 
 const aboutImport = { account, id: Schema.String }
 
-/** `rest`: the decision for undecided conflicts. `remove`: confirms the removal of entities that left the store. */
+/** `rest`: the decision for undecided conflicts. `remove`: confirms the removal of entities that the store no longer has. */
 const acceptance = { rest: Schema.NullOr(ConflictDecision), remove: Schema.Boolean }
 
 export const ImportRpcs = RpcGroup.make(
   /**
-   * `path`: absolute; the process that answers opens the file. ImportFileRejected lists all problems of the file.
-   * ReviewIncomplete: `accept` was given, but the import needs a review first.
+   * `path`: an absolute path, which the process that answers opens. ImportFileRejected lists all problems of the file.
+   * ReviewIncomplete: `accept` is set, but a person must review the import first.
    */
   Rpc.make("importCsv", {
     payload: { account, path: Schema.String, store: Schema.String, accept: Schema.Boolean, ...acceptance },
@@ -221,19 +221,19 @@ export const ImportRpcs = RpcGroup.make(
     error: Schema.Union(Refusal, ValidationFailed, NotFound, ReviewIncomplete, PlatformReadError),
     stream: true
   }),
-  /** Conflicts in the order of their numbers, after the number `after`; at most 500. */
+  /** Conflicts with a number greater than `after`, in the order of their numbers. At most 500. */
   Rpc.make("listConflicts", {
     payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
     success: Schema.Array(ImportConflict),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** Entities that the import removes from its store, without the first `after` of them; at most 500. */
+  /** Entities that the import removes from its store, starting after the first `after` of them. At most 500. */
   Rpc.make("listRemovals", {
     payload: { ...aboutImport, after: Schema.Int, limit: Schema.Int },
     success: Schema.Array(PendingEntity),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** Returns the number of decided conflicts. ValidationFailed: the import is not under review, or has no such conflict. */
+  /** Decides conflicts, and returns their number. ValidationFailed: the import is not under review, or has no such conflict. */
   Rpc.make("decideImport", {
     payload: {
       ...aboutImport,
@@ -243,7 +243,7 @@ export const ImportRpcs = RpcGroup.make(
     success: Schema.Struct({ decided: Schema.Int }),
     error: Schema.Union(Refusal, ValidationFailed, NotFound)
   }),
-  /** ValidationFailed, also of `discardImport`: the import is not under review. */
+  /** Accepts and applies an import. ValidationFailed (also of `discardImport`): the import is not under review. */
   Rpc.make("acceptImport", {
     payload: { ...aboutImport, ...acceptance },
     success: ImportEvent,
@@ -256,36 +256,36 @@ export const ImportRpcs = RpcGroup.make(
     error: Schema.Union(Refusal, ValidationFailed, NotFound)
   }),
   Rpc.make("showImport", { payload: aboutImport, success: ImportRun, error: Schema.Union(Refusal, NotFound) }),
-  /** Newest first. */
+  /** All imports, newest first. */
   Rpc.make("listImports", { payload: { account }, success: Schema.Array(ImportRun), error: Refusal })
 )
 
-/** `entity`: id, handle or SKU. `store`: domain or id. Both as typed. */
+/** Texts as typed: `entity` is an id, handle or SKU, and `store` a domain or id. */
 const aboutDraft = { account, entity: Schema.String }
 const text = Schema.optionalWith(Schema.String, { as: "Option" })
 const onStore = text
 
-/** Refusal: also if no such store is linked. NotFound: the account has no such entity, or the entity is not on the store. */
+/** Commands about drafts. Refusal: no such store is linked. NotFound: the account has no such entity, or it is not on the store. */
 export const DraftRpcs = RpcGroup.make(
-  /** The canonical values; with `store`, the values on that store. */
+  /** Reads the canonical values or, with `store`, the values on that store. */
   Rpc.make("showDraft", {
     payload: { ...aboutDraft, store: onStore },
     success: Draft,
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** `revision`: the draft revision on which the new values are based. */
+  /** Writes values. `revision`: the draft revision on which they are based. */
   Rpc.make("setDraft", {
     payload: { ...aboutDraft, store: onStore, revision: Schema.Int, attributes: Schema.Array(AttributeEdit) },
     success: DraftState,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked, RevisionConflict)
   }),
-  /** ValidationFailed: the entity is on the store already, or is a variant whose product is not. */
+  /** Adds an entity to a store. ValidationFailed: it is on the store already, or it is a variant whose product is not. */
   Rpc.make("addStoreVersion", {
     payload: { ...aboutDraft, store: Schema.String },
     success: DraftState,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
   }),
-  /** Newest first, at most 250. */
+  /** The history of an entity, newest first. `limit`: at most 250. */
   Rpc.make("showHistory", {
     payload: { ...aboutDraft, limit: Schema.Int },
     success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }),
@@ -295,7 +295,7 @@ export const DraftRpcs = RpcGroup.make(
 
 const Defined = Schema.Struct({
   definition: MetafieldDefinition,
-  /** Number of entities whose values got the definition's type. */
+  /** Number of entities whose values of this key got the definition's type. */
   retyped: Schema.Int
 })
 
@@ -310,7 +310,7 @@ export const DefinitionRpcs = RpcGroup.make(
     success: Defined,
     error: Schema.Union(Refusal, ValidationFailed, PimLocked)
   }),
-  /** Includes the stores' definitions; in the order of owner type, namespace and key. */
+  /** All definitions, including those of stores, sorted by owner type, namespace and key. */
   Rpc.make("listDefinitions", {
     payload: { account, owner: Schema.NullOr(OwnerType) },
     success: Schema.Array(MetafieldDefinition),
@@ -321,16 +321,16 @@ export const DefinitionRpcs = RpcGroup.make(
 const aboutDrop = { account, id: Schema.String }
 
 export const DropRpcs = RpcGroup.make(
-  /** `store_id` of a change: id or domain of a store. */
+  /** Creates a drop. `store_id` of a change can be the id or the domain of a store. */
   Rpc.make("createDrop", {
     payload: { account, drop: Schema.typeSchema(NewDrop) },
     success: Drop,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** In the order of their starts. */
+  /** All drops, sorted by their start times. */
   Rpc.make("listDrops", { payload: { account }, success: Schema.Array(Drop), error: Refusal }),
   Rpc.make("showDrop", { payload: aboutDrop, success: Drop, error: Schema.Union(Refusal, NotFound) }),
-  /** ValidationFailed: the drop has started, or is already cancelled. */
+  /** Cancels a drop. ValidationFailed: the drop has started, or is cancelled already. */
   Rpc.make("cancelDrop", {
     payload: aboutDrop,
     success: Drop,
@@ -338,7 +338,7 @@ export const DropRpcs = RpcGroup.make(
   })
 )
 
-/** Entities that are done, and at last the result. A dry run changes nothing. */
+/** Events of an undo: the number of entities that are done, then the result. A dry run changes nothing. */
 export const UndoEvent = Schema.Union(
   Schema.TaggedStruct("Progress", { done: Schema.Int, total: Schema.Int }),
   Schema.TaggedStruct("Done", {
@@ -346,22 +346,22 @@ export const UndoEvent = Schema.Union(
     since: Timestamp,
     until: Timestamp,
     dry_run: Schema.Boolean,
-    /** Number of entities and fields that went back, or would go back. */
+    /** Number of entities and fields that were undone or, in a dry run, would be undone. */
     entities: Schema.Int,
     fields: Schema.Int,
-    /** Number of fields that were left alone, except those that had their earlier values already. */
+    /** Number of fields that were not undone, except those that had their earlier values already. */
     left_alone: Schema.Int,
-    /** The first 1,000 of these fields; without a dry run, only those that were left alone. Values are cut at 200 characters. */
+    /** The first 1,000 of the fields counted here; without a dry run, only those of `left_alone`. Values are cut at 200 characters. */
     listed: Schema.Array(FieldUndo)
   })
 )
 export type UndoEvent = typeof UndoEvent.Type
 
-/** NotFound: the account has no such connection. */
+/** Commands about connections. NotFound: the account has no such connection. */
 export const ConnectionRpcs = RpcGroup.make(
-  /** Includes ended connections; newest first. */
+  /** All connections, including ended ones, newest first. */
   Rpc.make("listConnections", { payload: { account }, success: Schema.Array(Connection), error: Refusal }),
-  /** With its days of the last 30 and its newest 25 changes. */
+  /** A connection, with its activity on the last 30 days and its newest 25 changes. */
   Rpc.make("showConnection", {
     payload: { account, id: Schema.String },
     success: Schema.Struct({
@@ -371,7 +371,7 @@ export const ConnectionRpcs = RpcGroup.make(
     }),
     error: Schema.Union(Refusal, NotFound)
   }),
-  /** Takes back its writes to drafts since a time: see `parseSince`. ValidationFailed: the time is malformed. */
+  /** Undoes the connection's writes to drafts since a time (see `parseSince`). ValidationFailed: the time is malformed. */
   Rpc.make("undoConnection", {
     payload: { account, id: Schema.String, since: Schema.String, dryRun: Schema.Boolean },
     success: UndoEvent,
@@ -380,7 +380,7 @@ export const ConnectionRpcs = RpcGroup.make(
   })
 )
 
-/** The outcome of a publish on one store. `refused`: the request was not valid. `skipped`: the store has no platform. */
+/** The outcome on one store. `refused`: the publish request was refused. `skipped`: the store has no platform. */
 const PublishResult = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,
@@ -392,16 +392,16 @@ const PublishResult = Schema.Struct({
 })
 export type PublishResult = typeof PublishResult.Type
 
-/** The number of stores without an outcome yet, and at last all outcomes. */
+/** Events of a publish: the number of stores without an outcome (`open`), then all outcomes. */
 export const PublishEvent = Schema.Union(
   Schema.TaggedStruct("Progress", { open: Schema.Int, total: Schema.Int }),
   Schema.TaggedStruct("Done", { entity_id: EntityId, results: Schema.Array(PublishResult) })
 )
 export type PublishEvent = typeof PublishEvent.Type
 
-/** Refusal, NotFound: as for drafts. Refusal: also if the entity is on no store. */
+/** Refusal and NotFound as for `DraftRpcs`. Refusal also: the entity is on no store. */
 export const PublishRpcs = RpcGroup.make(
-  /** Publishes to one store, or to all stores of the entity, and waits. `again`: also if nothing changed since the last publish. */
+  /** Publishes to one store or to all stores of the entity, and waits. `again`: publishes even if nothing has changed. */
   Rpc.make("publish", {
     payload: { ...aboutDraft, store: onStore, again: Schema.Boolean },
     success: PublishEvent,
@@ -410,16 +410,16 @@ export const PublishRpcs = RpcGroup.make(
   })
 )
 
-/** Refusal: also if no such store is linked. */
+/** Commands about data health. Refusal: no such store is linked. */
 export const HealthRpcs = RpcGroup.make(
-  /** With `store`: that store's snapshots for per-store dimensions. */
+  /** Reads the newest snapshots. With `store`, per-store dimensions have that store's snapshots. */
   Rpc.make("showHealth", { payload: { account, store: onStore }, success: HealthOverview, error: Refusal }),
   Rpc.make("scanHealth", {
     payload: { account, dimension: HealthDimension, store: onStore },
     success: HealthSnapshot,
     error: Refusal
   }),
-  /** `page` from 1; `pageSize` from 1 to 100. ValidationFailed: a language that no store of the account has. */
+  /** Lists issues. `page`: from 1; `pageSize`: 1 to 100. ValidationFailed: no store of the account has the language. */
   Rpc.make("listHealthIssues", {
     payload: {
       account,
@@ -438,13 +438,13 @@ export const HealthRpcs = RpcGroup.make(
     success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** A missing level keeps its fields. */
+  /** Changes the fields to fill. An absent level keeps its fields. */
   Rpc.make("changeHealthRules", {
     payload: { account, kind: EntityKind, levels: FieldsToFill.pipe(Schema.partialWith({ exact: true })) },
     success: HealthRules,
     error: Schema.Union(Refusal, ValidationFailed)
   }),
-  /** A missing rule keeps its value. */
+  /** Changes checks. An absent rule keeps its value. */
   Rpc.make("changeHealthChecks", {
     payload: {
       account,
@@ -456,7 +456,7 @@ export const HealthRpcs = RpcGroup.make(
   })
 )
 
-/** The commands of the process that has the database open: this one, or another one reached over its socket. */
+/** All commands. The process that has the database open runs them: this one, or another one reached over its socket. */
 export const AdminRpcs = HelloRpcs.merge(
   AccountRpcs,
   KeyRpcs,

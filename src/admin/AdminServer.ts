@@ -11,7 +11,7 @@ import { AdminRpcs } from "./AdminRpcs.ts"
 /** The services that commands need. */
 export type Commanded = Layer.Layer.Context<typeof AdminHandlers>
 
-/** Node truncates a socket path silently after 107 bytes (fewer on systems other than Linux). */
+/** Maximum bytes of a socket path. Node silently truncates a path after 107 bytes (fewer on systems other than Linux). */
 const longestPathBytes = 100
 
 class PathTooLong extends Data.TaggedError("PathTooLong")<{ readonly path: string }> {
@@ -20,7 +20,7 @@ class PathTooLong extends Data.TaggedError("PathTooLong")<{ readonly path: strin
   }
 }
 
-/** In the data directory or, if that path is too long, in a temporary directory of this user only. */
+/** The path of the socket: in the data directory or, if that path is too long, in a private temporary directory. */
 const chooseSocketPath = (dataDirectory: string) =>
   Effect.gen(function* () {
     const beside = resolve(dataDirectory, "admin.sock")
@@ -30,7 +30,7 @@ const chooseSocketPath = (dataDirectory: string) =>
     return Buffer.byteLength(path) <= longestPathBytes ? path : yield* new PathTooLong({ path })
   })
 
-/** Bounded, because a client that neither reads nor disconnects must not keep the process alive. */
+/** Closes the server with a time limit, because a client that neither reads nor disconnects would keep the process alive. */
 const closeSoon = (scope: Scope.CloseableScope) =>
   Scope.close(scope, Exit.void).pipe(
     Effect.interruptible,
@@ -39,11 +39,11 @@ const closeSoon = (scope: Scope.CloseableScope) =>
     Effect.withClock(Clock.make())
   )
 
-/** The umask makes the socket private from its creation on. It applies to the whole process, so it is restored at once. */
+/** Listens on a private socket. The umask applies to the whole process, so it is restored as soon as the socket exists. */
 const listen = (path: string) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
-    // This process holds the lock, so a socket left here belongs to a process that died.
+    // This process holds the lock, so an existing socket file belongs to a process that died.
     yield* files.remove(path, { force: true })
     const scope = yield* Effect.acquireRelease(Scope.make(), closeSoon)
     const server = yield* Effect.acquireUseRelease(
@@ -58,7 +58,7 @@ const listen = (path: string) =>
 const Listening = (dataDirectory: string) =>
   Layer.scoped(SocketServer.SocketServer, Effect.flatMap(chooseSocketPath(dataDirectory), listen))
 
-/** Built last and released first, so the socket in the lock file always answers. */
+/** Writes the socket's path to the lock file. It is built last and released first, so that a socket named there always answers. */
 const Announced = (dataDirectory: string) =>
   Layer.scopedDiscard(
     Effect.flatMap(SocketServer.SocketServer, ({ address }) =>

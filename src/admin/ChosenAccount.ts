@@ -5,7 +5,7 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { Refusal } from "./AdminRpcs.ts"
 
-/** The account of a command: the named one, or the only one. */
+/** Finds the account of a command: the one with the typed id, or the only account. */
 export const makeChooseAccount = Effect.map(
   Accounts,
   (accounts) =>
@@ -32,7 +32,7 @@ export const makeChooseAccount = Effect.map(
       })
 )
 
-/** Runs the work of a command for its account, with the command line as actor. */
+/** Runs the work of a command for its account. The actor is the command line's. */
 export const makeForAccount = Effect.map(
   makeChooseAccount,
   (chooseAccount) =>

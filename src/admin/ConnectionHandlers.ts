@@ -14,7 +14,7 @@ import { type Report, reported } from "./Reported.ts"
 const connectionId = idOf(ConnectionId)
 
 const maxChanges = 25
-/** Entities per part of a dry run. */
+/** Maximum entities per part of a dry run. */
 const maxReviewed = 100
 const maxListed = 1_000
 const maxCharacters = 200

@@ -22,7 +22,7 @@ export const DropHandlers = DropRpcs.toLayer(
           const storeId = (text: string) =>
             linked.find(({ domain, id }) => [domain, id as string].includes(text.trim().toLowerCase()))?.id ?? nilUuid
           const typed = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
-          // An unknown entity stays as typed, so that `create` reports its place.
+          // The text of an unknown entity is passed on, so that `create` reports its path in the drop.
           const named = yield* Effect.forEach(typed, (text) =>
             Effect.map(
               Effect.catchTag(entityNamed(text), "NotFound", () => Effect.succeed(text)),

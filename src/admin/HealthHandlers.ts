@@ -20,7 +20,7 @@ export const HealthHandlers = HealthRpcs.toLayer(
     const storeId = (named: Option.Option<string>) =>
       Effect.map(Effect.transposeMapOption(named, storeNamed), (store) => Option.getOrUndefined(store)?.id)
 
-    /** The store may be unlinked between the look-up and the request. */
+    /** Runs a request for the typed store, if any. NotFound becomes a refusal, because the store was unlinked after the look-up. */
     const aboutStore = <A, E>(
       named: Option.Option<string>,
       ask: (id: StoreId | undefined) => Effect.Effect<A, NotFound | E, CurrentActor>

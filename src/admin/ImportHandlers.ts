@@ -8,10 +8,10 @@ import { makeForAccount } from "./ChosenAccount.ts"
 import { idOf, makeDomainNamed } from "./Named.ts"
 import { type Report, reported } from "./Reported.ts"
 
-/** Reports progress before the id of the import is known (null), or with it. */
+/** Makes a progress reporter for an import. Its id is null while it is not known yet. */
 type ReportOf = (id: ImportId | null) => ReportProgress
 
-/** A stream of progress events, then the import at its end. */
+/** Streams progress events, then the import at its end. */
 const importing = <E>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E>) =>
   reported((report: Report<ImportEvent>) =>
     Effect.map(
@@ -34,7 +34,7 @@ export const ImportHandlers = ImportRpcs.toLayer(
     const forAccount = yield* makeForAccount
     const domainNamed = yield* makeDomainNamed
     const imports = yield* Imports
-    /** Reports the id first: a client that is interrupted later must know which import continues. */
+    /** Reports the id before the work, so that a client that is interrupted later knows which import continues. */
     const accept = (id: ImportId, reportOf: ReportOf, choices: Choices) =>
       Effect.zipRight(
         reportOf(id)({ step: "applying", done: 0, total: 0 }),

@@ -15,7 +15,7 @@ export const idOf =
   (typed: string): Effect.Effect<Id, NotFound> =>
     Effect.mapError(Schema.decode(schema)(typed.trim().toLowerCase()), () => new NotFound())
 
-/** The only record found for a typed name. NotFound: none. Refusal: several, which its message lists. */
+/** Returns the only record that matches a typed name. NotFound: none matches. Refusal: several match, and its message lists them. */
 const onlyOne = <Id extends string>(
   typed: string,
   found: ReadonlyArray<{ readonly id: Id; readonly shown: string }>
@@ -32,7 +32,7 @@ const onlyOne = <Id extends string>(
 const entityId = idOf(EntityId)
 const keyId = idOf(ApiKeyId)
 
-/** The entity with a typed id, handle or SKU. */
+/** Finds an entity by a typed id, handle or SKU. */
 export const makeEntityNamed = Effect.map(
   Catalog,
   (catalog) =>
@@ -47,7 +47,7 @@ export const makeEntityNamed = Effect.map(
       )
 )
 
-/** The API key with a typed id or name. Active keys win over revoked ones with the same name. */
+/** Finds an API key by a typed id or name. Active keys win over revoked ones with the same name. */
 export const makeKeyNamed = Effect.map(
   ApiKeys,
   (keys) =>
@@ -75,7 +75,7 @@ const storeOf = (linked: ReadonlyArray<Store>, typed: string) => {
   return Option.fromNullable(linked.find(({ domain, id }) => domain === name || id === name))
 }
 
-/** The linked store with a typed domain or id. */
+/** Finds a linked store by a typed domain or id. */
 export const makeStoreNamed = Effect.map(
   Stores,
   (stores) => (typed: string) =>
@@ -86,7 +86,7 @@ export const makeStoreNamed = Effect.map(
     )
 )
 
-/** The domain of a linked store with a typed domain or id; other text unchanged. */
+/** Returns the domain of the linked store with a typed domain or id. Returns other text unchanged. */
 export const makeDomainNamed = Effect.map(
   Stores,
   (stores) => (typed: string) =>

@@ -28,7 +28,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
     const storeNamed = yield* makeStoreNamed
     const stores = yield* Stores
 
-    /** The named store, or all stores that have the entity. */
+    /** The typed store or, without one, all stores that have the entity. */
     const targets = (id: EntityId, named: Option.Option<string>) =>
       Effect.gen(function* () {
         if (named._tag === "Some") return [yield* storeNamed(named.value)]
@@ -49,7 +49,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
             const all = yield* targets(id, named)
             const isOnly = all.length === 1
             const asked = yield* Effect.forEach(all, (store) =>
-              // A store without a platform fails the command only if it is the only target.
+              // A store without a platform is skipped, unless it is the only target: then the command fails.
               store.platform === "none" && !isOnly
                 ? Effect.succeed(resultOn(store, "skipped"))
                 : publishing.ask(id, store.id, undefined, again).pipe(

@@ -20,7 +20,7 @@ import {
 import { optional } from "./Params.ts"
 import { inConnector, membersInConnector } from "./Tool.ts"
 
-// The domain's records as responses contain them, with the connector's names for their members.
+// Schemas of the domain's records in responses. Annotations give the names of their members in the connector.
 
 const row = { id: "master_id", type: "master_type", store_ids: "channel_ids" } as const
 
@@ -31,7 +31,7 @@ export const MediaRow = Entity.MediaRow.pipe(membersInConnector(row))
 
 const ofKind = (kind: string, what: string) => ({ description: `Of a ${kind}: ${what}` })
 
-/** A list row of any kind. Members that only some kinds have are optional. */
+/** A list row for an entity of any kind. Members that only some kinds have are optional. */
 export const MasterRow = Schema.Struct({
   ...Entity.ProductRow.fields,
   id: EntityId.pipe(inConnector("master_id")),
@@ -51,7 +51,7 @@ const stores = Schema.Array(StorePublishState).annotations({ description: "By do
 
 const ids = (description: string) => optional(Schema.Array(EntityId).annotations({ description }))
 
-/** The detail of any kind. Relationships that only some kinds have are optional. */
+/** The full record of an entity of any kind. Relationships that only some kinds have are optional. */
 export const Master = Schema.Struct({
   id: EntityId.pipe(inConnector("master_id")),
   type: EntityKind.pipe(inConnector("master_type")),
@@ -71,7 +71,7 @@ export const Master = Schema.Struct({
   updated_at: Entity.Product.fields.updated_at
 })
 
-/** The draft for one store beside what the store has. */
+/** The draft for one store, with the values that the store has now. */
 export const Projection = ProjectionRecord.pipe(
   membersInConnector({ store_id: "channel_id", attributes: { keyed: true } })
 )
@@ -91,7 +91,7 @@ export const DraftState = Schema.Struct({
     .pipe(inConnector("channels"))
 })
 
-/** The stores of a record, as channels. */
+/** The list of a record's stores, which the connector calls channels. */
 const asChannels = <A extends { readonly store_id: StoreId }, I>(store: Schema.Schema<A, I>) =>
   Schema.Array(store.pipe(membersInConnector({ store_id: "channel_id" })))
 
@@ -126,7 +126,7 @@ export const TranslatableField = Translation.KeyedTranslatableField.pipe(
   membersInConnector({ store_ids: "channel_ids" })
 )
 
-/** A snapshot in the output schema of tools, which does not describe `result`. */
+/** A snapshot for the output schema of tools, which does not describe the members of `result`. */
 export const SnapshotInConnector = Schema.Struct({
   dimension: Health.HealthDimension,
   scanned: Schema.Boolean,
@@ -142,10 +142,10 @@ export const HealthOverview = Health.HealthOverview.pipe(
 /** Maximum number of field names that a tool returns per issue. */
 const mostIssueFields = 40
 
-/** Length at which a tool cuts the values of an issue. */
+/** Maximum number of characters of a value that a tool returns in an issue. */
 const issueValueCharacters = 60
 
-/** Without titles and product: the variant has rows of its own with them. */
+/** The connector leaves titles and product out here, because the other variant has issues of its own that include them. */
 const DuplicateVariant = Health.DuplicateVariant.pipe(
   membersInConnector({
     entity_id: "master_id",
@@ -177,7 +177,7 @@ export const HealthIssuePage = Schema.Struct({
   data: Schema.Array(HealthIssue).annotations({ description: "By entity_id, store_id, locale, as of the last scan." })
 }).annotations({ identifier: "HealthIssuePage" })
 
-/** Maximum number of characters in a value that a tool accepts. Longer values are imported or set on the command line. */
+/** Maximum number of characters in a value that a tool accepts. Longer values must be imported or set on the command line. */
 export const longestArgument = 100_000
 
 /** A value in the arguments of a tool. */
@@ -188,7 +188,7 @@ export const ValueArgument = Schema.String.pipe(
   })
 )
 
-/** A key in the arguments of a tool. No metafield key is longer. */
+/** A key in the arguments of a tool. The maximum length is that of a metafield's key. */
 export const KeyArgument = Schema.String.pipe(
   Schema.maxLength(320, {
     message: () => "must have at most 320 characters",

@@ -7,7 +7,7 @@ import { UnauthorizedWire } from "./ErrorEnvelope.ts"
 /** The scope that an endpoint requires. Absent: any valid key is enough. */
 export class RequiredScope extends Context.Tag("catalog/RequiredScope")<RequiredScope, AnyScope>() {}
 
-/** Endpoints with it require a valid API key and act on behalf of its bearer. */
+/** Middleware of endpoints that require a valid API key. It provides the key's actor. */
 export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("catalog/Authentication", {
   failure: UnauthorizedWire,
   provides: CurrentActor,

@@ -64,7 +64,7 @@ const ProjectionArgument = Schema.Struct({
   )
 })
 
-/** Masters that one call publishes at most. */
+/** Maximum number of masters in one publish call. */
 const maxPublished = 50
 
 const publishForms =
@@ -104,7 +104,7 @@ const PublishArgument = Schema.Struct({
   })
 )
 
-/** Masters are entities of any kind: the caller does not need to know the kind. */
+/** Endpoints for masters. A master is an entity of any kind, so the caller does not need to know the kind. */
 class MastersGroup extends HttpApiGroup.make("masters")
   .add(
     HttpApiEndpoint.get("listMasters", "/masters")

@@ -28,7 +28,7 @@ import { membersInConnector, readOnly, Tool, type ToolHints } from "./Tool.ts"
 
 const remedy: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** 2 MiB, enough for 500 operations with a product description each. */
+/** Maximum bytes of a batch: 2 MiB, enough for 500 operations with a product description each. */
 const batchLimitBytes = 2_097_152
 
 export const HealthParams = Schema.Struct({
@@ -85,7 +85,7 @@ export const ReconcileOutcome = Schema.Struct({
 const batch =
   "A 200 means that the batch ran: `results` has the outcome of each operation. The batch is one transaction that checks each operation again before it writes. It writes drafts: nothing reaches a store before a publish. 423 while an import is under review."
 
-/** Data health: scan, read, repair. */
+/** Data health: endpoints to scan, to read scores and issues, and to repair. */
 export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
   .add(
     HttpApiEndpoint.get("getDataHealth", "/data-health")

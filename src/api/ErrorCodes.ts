@@ -5,7 +5,7 @@ import type { RequestError } from "./RequestErrors.ts"
 /** Every error that a response can report. */
 export type ApiError = DomainError | RequestError
 
-/** The only mapping from errors to statuses. */
+/** The only mapping from errors to HTTP statuses. */
 export const errorCodes = {
   ValidationFailed: { status: 400, code: errorCode.ValidationFailed },
   Unauthorized: { status: 401, code: errorCode.Unauthorized },
@@ -28,7 +28,7 @@ export const errorCodes = {
 
 export type ErrorTag = keyof typeof errorCodes
 
-/** Errors that only the connector has, before it reads a message. */
+/** Errors that only the connector has. They refuse a request before its message is parsed. */
 export const connectorCodes = {
   ForeignPage: { status: errorCodes.Forbidden.status, code: errorCodes.Forbidden.code },
   NotAcceptable: { status: 406, code: "not_acceptable" }

@@ -50,7 +50,7 @@ const onTheWire = <A>(tag: ErrorTag, description: string) =>
 
 const envelope = <Tag extends ErrorTag>(tag: Tag) => Schema.Struct({ error: Schema.Struct(fields(tag)) })
 
-/** The envelope of an error that handlers raise. Only clients decode it; the server writes errors with `envelopeOf`. */
+/** The schema of an error that handlers raise. Only clients decode with it; the server encodes errors with `envelopeOf`. */
 const decoded = <Envelope, I, Failure extends ApiError>(
   schema: Schema.Schema<Envelope, I>,
   failure: Schema.Schema<Failure>,
@@ -102,7 +102,7 @@ export const LiveReadFailedWire = decoded(
   "The commerce platform failed, did not answer within 5 s, sent an invalid response or refused; retry with exponential backoff."
 )
 
-/** An error raised before a handler runs. It is defined for documents and typed clients. */
+/** The schema of an error that is raised before a handler runs. Only the OpenAPI document and typed clients use it. */
 const refusal = <Tag extends ErrorTag>(tag: Tag, description: string) =>
   envelope(tag).annotations(onTheWire(tag, description))
 

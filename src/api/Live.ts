@@ -1,4 +1,4 @@
 import { Context } from "effect"
 
-/** Endpoints that read from a store's platform: the account's version does not tell whether a response is still current. */
+/** Annotates endpoints that read from a store's platform: their responses can change while the account's version does not. */
 export class Live extends Context.Tag("catalog/Live")<Live, true>() {}

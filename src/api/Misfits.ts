@@ -1,7 +1,7 @@
 import { Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { Issue } from "../model/Errors.ts"
 
-/** The expectation of a schema node in JSON's words, by kind. */
+/** Messages in JSON's terms, by the kind of schema node. */
 const expectations: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   TypeLiteral: "expected an object",
   ObjectKeyword: "expected an object",
@@ -14,7 +14,7 @@ const expectations: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
 
 const unfit = "does not fit its definition"
 
-/** The expectation of any node, without types of members or names of schemas. */
+/** The message for a value that does not match a node, without types of members or names of schemas. */
 const expectationOf = (ast: SchemaAST.AST): string => {
   switch (ast._tag) {
     case "Refinement":
@@ -33,7 +33,7 @@ const expectationOf = (ast: SchemaAST.AST): string => {
   }
 }
 
-/** The same failure, with these messages in place of the library's descriptions of schemas. */
+/** Replaces the library's messages in a parse failure, which describe schemas, by messages in JSON's terms. */
 const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
   switch (issue._tag) {
     case "Type":
@@ -41,7 +41,7 @@ const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
     case "Pointer":
       return new ParseResult.Pointer(issue.path, issue.actual, inWords(issue.issue))
     case "Composite": {
-      // One message for the union, not one for each alternative.
+      // A union gets one message, not one for each alternative.
       if (issue.ast._tag === "Union")
         return new ParseResult.Type(issue.ast, issue.actual, expectationOf(SchemaAST.encodedAST(issue.ast)))
       const issues = Array.isArray(issue.issues) ? issue.issues : [issue.issues as ParseResult.ParseIssue]
@@ -67,7 +67,7 @@ const inWords = (issue: ParseResult.ParseIssue): ParseResult.ParseIssue => {
 const describedRule = (ast: SchemaAST.AST) =>
   Option.match(SchemaAST.getDescriptionAnnotation(ast), { onNone: () => unfit, onSome: (rule) => `must be ${rule}` })
 
-/** The issues of a value under a schema: place and broken rule. */
+/** Makes a function that returns the issues of a value under a schema, each with its path and the rule that it breaks. */
 export const misfitsIn = (schema: Schema.Schema.AnyNoContext): ((value: unknown) => ReadonlyArray<Issue>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (value) =>

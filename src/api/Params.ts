@@ -5,19 +5,19 @@ import { PublishStatus } from "../model/PublishState.ts"
 import { Rfc3339Parameter } from "../model/Timestamp.ts"
 import { inConnector, maxRows, numberArgument } from "./Tool.ts"
 
-/** A whole number in decimal notation, the sign optional; digits without bound. */
+/** A whole number in decimal notation with an optional sign and any number of digits. */
 const wholeNumber = /^[+-]?\d+$/
 
-/** Larger than any real page number, and small enough that row offsets stay exact integers. */
+/** Maximum page number: larger than any real one, and small enough that row offsets are exact integers. */
 const lastPage = 10_000_000_000_000
 
-/** A JSON Schema written by hand, with its description, in place of the derived one. */
+/** Annotations with a handwritten JSON Schema and description, in place of the derived schema. */
 const described = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
   description,
   jsonSchema: { ...jsonSchema, description }
 })
 
-/** One message for a whole schema. A parameter that is given more than once arrives as a list. */
+/** The message of a whole schema. A parameter that is sent more than once arrives as a list, and has a message of its own. */
 const ruleMessage =
   (rule: string) =>
   ({ actual }: { readonly actual: unknown }) => ({
@@ -25,16 +25,16 @@ const ruleMessage =
     override: true
   })
 
-/** A parameter given at most once. */
+/** A parameter that may be sent only once. */
 const Once = Schema.String.annotations({ message: ruleMessage("must be text") })
 
 const uuidFormat = { type: "string", format: "uuid" }
 
-/** An id in the arguments of a tool. A malformed one is refused. */
+/** An id in the arguments of a tool. A malformed id is refused. */
 export const uuidArgument = <A extends string>(id: Schema.Schema<A, string>, description: string) =>
   Schema.compose(Schema.Lowercase, Schema.compose(Schema.String, id)).annotations(described(description, uuidFormat))
 
-/** A whole number. Never refused: other text becomes the default, and a number out of range the nearest bound. */
+/** A whole number. It is never refused: other text becomes the default, and a number out of range becomes the nearest bound. */
 const wholeNumberParam = (least: number, most: number, fallback: number) =>
   Schema.transform(Once, Schema.typeSchema(Schema.Number), {
     strict: true,
@@ -97,7 +97,7 @@ const search = (description: string) =>
 
 export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** True or false, in the arguments of a tool. It becomes text, because REST's schema decodes text. */
+/** A boolean in the arguments of a tool. It is converted to text, because REST's schema decodes text. */
 const booleanArgument = (description: string) =>
   Schema.transform(Schema.Boolean.annotations({ description }), Schema.String, {
     strict: true,
@@ -130,7 +130,7 @@ export const cursorParams = {
   cursor: optional(Cursor)
 }
 
-/** The parameters of the cursor lists. `searched` describes where `search` looks. */
+/** The parameters of the lists of entities. `searched`: describes the fields in which `search` looks. */
 export const listParams = (searched: string) => ({
   ...cursorParams,
   updated_since: optional(UpdatedSince),
@@ -187,7 +187,7 @@ export const pageParams = {
   page_size: Schema.optionalWith(PageSize, { default: () => 25, exact: true })
 }
 
-/** One of a list of names. The error lists them. */
+/** A parameter that must be one of `names`. The error message lists the names. */
 export const oneOf = <const Names extends readonly [string, ...ReadonlyArray<string>]>(
   names: Names,
   description: string
@@ -220,7 +220,7 @@ export const FieldParam = optional(
   )
 )
 
-/** A store in a query. A malformed id is refused. */
+/** A store's id as a query parameter. A malformed id is refused. */
 export const storeIdParam = (description: string) =>
   optional(
     Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId))
@@ -239,14 +239,14 @@ export const OwnerTypeParam = optional(
   })
 )
 
-/** A collection in a query. A malformed id is refused. */
+/** A collection's id as a query parameter. A malformed id is refused. */
 export const CollectionIdParam = optional(
   Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(EntityId)).annotations(
     described("Only members of this collection.", uuidFormat)
   )
 )
 
-/** The store of a live read. It is required. */
+/** The id of the store to read live, as a required query parameter. */
 export const StoreIdParam = Once.pipe(Schema.compose(Schema.Lowercase), Schema.compose(StoreId)).annotations(
   described("Id of the linked store to read from. An unknown id, or a store without the entity, is 404.", uuidFormat)
 )

@@ -10,7 +10,7 @@ export type EndpointNameOf<Api> = HttpApiEndpoint.HttpApiEndpoint.Name<Endpoints
 type Endpoint<Api, Name extends string> = HttpApiEndpoint.HttpApiEndpoint.WithName<EndpointsOf<Api>, Name>
 type Success<Api, Name extends string> = HttpApiEndpoint.HttpApiEndpoint.Success<Endpoint<Api, Name>>
 
-/** One program per endpoint of an API, by the endpoint's name. A program returns the success value, or its JSON text. */
+/** One program per endpoint of an API, by the endpoint's name. A program returns the success value, or that value as JSON text. */
 export type ProgramsOf<Api> = {
   readonly [Name in EndpointNameOf<Api>]: (
     request: Types.Simplify<HttpApiEndpoint.HttpApiEndpoint.Request<Endpoint<Api, Name>>>
@@ -21,7 +21,7 @@ export type ProgramsOf<Api> = {
 export type AnyProgram = (request: unknown) => Effect.Effect<unknown, ApiError, CurrentActor>
 
 /**
- * Programs for look-ups by an endpoint's name. The cast drops the types of their requests, which is safe because the
+ * Programs that are looked up by an endpoint's name. The cast drops the types of their requests. This is safe because the
  * endpoint's schema decodes each request first.
  */
 export const programsByName = (programs: object): Readonly<Record<string, AnyProgram>> =>

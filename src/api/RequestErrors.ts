@@ -1,6 +1,6 @@
 import { Data } from "effect"
 
-/** Errors that do not depend on the catalog. */
+/** Errors of HTTP requests, which do not depend on the catalog. */
 export type RequestError =
   | MethodNotAllowed
   | RequestTimeout

@@ -1,11 +1,11 @@
 import { Context, Schema, SchemaAST } from "effect"
 import type { Tier } from "../connections/Tier.ts"
 
-/** Rows per page of tools: default and maximum. */
+/** Rows per page of a tool: the default, and the maximum. */
 export const defaultRows = 50
 export const maxRows = 250
 
-/** A whole number in the arguments of a tool, clamped to its bounds. It becomes text, because REST's schema decodes text. */
+/** A whole number in the arguments of a tool, clamped to its bounds. It is converted to text, because REST's schema decodes text. */
 export const numberArgument = (
   least: number,
   most: number,
@@ -13,7 +13,7 @@ export const numberArgument = (
   fallback = defaultRows
 ): Schema.Schema<string, number> =>
   Schema.transform(
-    // Not `Int`, which refuses numbers that are not exact: every number beyond a bound becomes the bound.
+    // Not `Schema.Int`, which refuses numbers beyond 2^53. Here any number beyond a bound becomes the bound.
     Schema.Number.pipe(
       Schema.filter((value) => Number.isInteger(value), {
         jsonSchema: { type: "integer", description, minimum: least, default: fallback }
@@ -23,7 +23,7 @@ export const numberArgument = (
     { strict: true, decode: (value) => String(Math.min(Math.max(value, least), most)), encode: Number }
   )
 
-/** The protocol's hints, all required. */
+/** MCP's tool annotations, all required here. */
 export interface ToolHints {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -38,7 +38,7 @@ export const readOnly: ToolHints = {
   openWorldHint: false
 }
 
-/** A read from a store's platform. */
+/** Hints of a tool that reads from a store's platform. */
 export const liveRead: ToolHints = { ...readOnly, openWorldHint: true }
 
 export const draftWrite: ToolHints = {
@@ -48,7 +48,7 @@ export const draftWrite: ToolHints = {
   openWorldHint: false
 }
 
-/** How a result that does not fit is shortened, and which parts an agent can leave out. */
+/** How a result that is too long is shortened, and which parts an agent can select. */
 export interface ToolAnswer {
   /**
    * - `walk`: the endpoint itself pages by `limit` and `cursor`.
@@ -62,69 +62,69 @@ export interface ToolAnswer {
   readonly rows?: ReadonlyArray<string>
   /** Members of a row that are always included, whatever `fields` says. */
   readonly keys?: ReadonlyArray<string>
-  /** Only for `bounded`: whether the tool has `limit`. Without it, a page has as many rows as fit. */
+  /** Only for `bounded`: whether the tool has the argument `limit`. If not, a page has as many rows as fit. */
   readonly limited?: boolean
   /** The output schema, if the endpoint's own schema is a union. */
   readonly shape?: Schema.Schema.AnyNoContext
-  /** What can be selected: members of the rows (argument `fields`), or attributes by key (argument `attributes`). */
+  /** What agents can select: members of the rows (argument `fields`), or attributes by key (argument `attributes`). */
   readonly fields?: "members" | "attributes"
 }
 
-/** A tool as agents see it. */
+/** The definition of a tool, from which its entry in `tools/list` is made. */
 export interface ToolDefinition {
   readonly name: `${string}_v1`
   readonly title: string
   readonly tier: Tier
   readonly hints: ToolHints
-  /** The parts of the description, in their order. */
+  /** The parts of the tool's description. */
   readonly description: {
-    /** What it returns or changes. */
+    /** What the tool returns or changes. */
     readonly does: string
-    /** When to use it rather than a similar tool, with the tool's name. */
+    /** When to use the tool, and which similar tool to use otherwise. */
     readonly rather: string
-    /** The tools that return the ids of its arguments. */
+    /** The tools that return the ids for this tool's arguments. */
     readonly ids: string
-    /** What it never does. Explains channels as stores if the description mentions channels. */
+    /** What the tool never does. If the description mentions channels, also says that a channel is a store. */
     readonly never: string
   }
-  /** By argument, the tool to call if its record is not found. */
+  /** By argument: the tool that lists valid ids, to call if the argument's record is not found. */
   readonly idsFrom?: Readonly<Record<string, `${string}_v1`>>
   readonly answer: ToolAnswer
-  /** An argument with a list: a call costs one request per item. Absent: one. */
+  /** The argument whose list sets the cost: one request per item. Absent: a call costs one request. */
   readonly costsPerItemOf?: string
 }
 
-/** Makes an endpoint a tool. */
+/** The annotation that makes an endpoint a tool. */
 export class Tool extends Context.Tag("catalog/Tool")<Tool, ToolDefinition>() {}
 
-/** How the connector changes a position in a schema. */
+/** How the connector changes one place in a schema, usually a member of an object. */
 export interface InConnector {
   /** The member's name in the connector. Absent: unchanged. */
   readonly name?: string
   /** The schema of the argument. Absent: unchanged. */
   readonly schema?: Schema.Schema.AnyNoContext
-  /** Results leave the member out. */
+  /** Whether results leave the member out. */
   readonly omit?: boolean
   /** Maximum number of items of the list in results. */
   readonly most?: number
   /** Maximum number of characters of the text in results. */
   readonly maxCharacters?: number
-  /** A list of values by key, from which `attributes` selects. */
+  /** Whether the member is a list of values by key, from which the argument `attributes` selects. */
   readonly keyed?: boolean
 }
 
 const InConnectorId = Symbol.for("catalog/InConnector")
 
 /**
- * Annotates a position with its change in the connector. The annotation belongs to the position, not to the member's name:
- * `store_id` becomes `channel_id` only where a definition says so.
+ * Annotates one place in a schema with its change in the connector. The annotation does not apply to other members of the same
+ * name: each `store_id` that becomes `channel_id` is annotated.
  */
 export const inConnector =
   (what: InConnector | string) =>
   <A, I, R>(schema: Schema.Schema<A, I, R>): Schema.Schema<A, I, R> =>
     schema.annotations({ [InConnectorId]: typeof what === "string" ? { name: what } : what })
 
-/** Changes of members in the connector, by name. */
+/** Changes in the connector by member name. A text is a new name. */
 type Positions<Name extends string> = Readonly<Record<Name, InConnector | string>>
 
 const named = (ast: SchemaAST.AST, positions: Partial<Positions<string>>): SchemaAST.AST => {

@@ -4,7 +4,7 @@ import type { AccountId } from "../model/Ids.ts"
 import { type Moment, makeMoments } from "../runtime/MonotonicClock.ts"
 import { makeRedisWindows, type RedisOptions } from "./RedisWindows.ts"
 
-/** Requests per window. */
+/** Maximum requests per window. */
 export interface BudgetSizes {
   readonly perKey: number
   readonly perAccount: number
@@ -16,13 +16,13 @@ export interface Spender {
   readonly accountId: AccountId
 }
 
-/** `requests`: requests and tool calls. `messages`: all other messages of a connection. */
+/** What a window counts. `requests`: REST requests and tool calls. `messages`: all other messages of a connection. */
 export type WindowKind = "requests" | "messages"
 
-/** Messages other than tool calls that a connection may send per window. */
+/** Maximum number of messages other than tool calls that a connection may send per window. */
 export const messagesPerConnection = 600
 
-/** The account's window of messages has no effective limit: an account has few connections. */
+/** Messages are limited per connection only: the account's window has no effective limit, as an account has few connections. */
 const messageSizes: BudgetSizes = { perKey: messagesPerConnection, perAccount: 999_999_999 }
 
 /** The values of the rate headers. */
@@ -30,9 +30,9 @@ export interface Standing {
   readonly limit: number
   /** Requests left in the key's window. */
   readonly remaining: number
-  /** Unix seconds, rounded up: the end of the key's window, or of the window that refused. */
+  /** Unix seconds, rounded up: the end of the key's window or, after a refusal, of the window that refused. */
   readonly resetAtSeconds: number
-  /** The budget with fewer requests left. */
+  /** The budget that has fewer requests left, or that refused. */
   readonly scope: BudgetScope
 }
 
@@ -44,14 +44,14 @@ export interface Taken {
 
 const windowMillis = 60_000
 
-/** A window without requests has not begun: its end assumes that it begins now. */
+/** A window begins with its first request. Before that, `endsAt` is the end that it would have if it began now. */
 interface Window {
-  /** Milliseconds, by the clock that measures the window. */
+  /** End of the window in milliseconds, by the clock that measures it. */
   readonly endsAt: number
   readonly spent: number
 }
 
-/** Whether both windows admitted a request, and the windows after it. */
+/** Whether both windows admitted a request, and the state of the windows after it. */
 export interface Outcome {
   readonly now: Moment
   readonly admitted: boolean
@@ -59,7 +59,7 @@ export interface Outcome {
   readonly account: Window
 }
 
-/** Requests left in both windows. Processes can have different sizes while their settings change. */
+/** Requests left in both windows, at least 0: another process that still has a larger size can have spent more. */
 const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | "key">) => ({
   leftOfKey: Math.max(0, sizes.perKey - key.spent),
   leftOfAccount: Math.max(0, sizes.perAccount - account.spent)
@@ -67,7 +67,7 @@ const leftOf = (sizes: BudgetSizes, { account, key }: Pick<Outcome, "account" | 
 
 const unixSecondsOf = ({ endsAt }: Window, { toUnix }: Moment): number => Math.ceil((endsAt + toUnix) / 1000)
 
-/** Rate headers when nothing is refused. */
+/** The rate headers of a request that was not refused. */
 const standingOf = (sizes: BudgetSizes, windows: Pick<Outcome, "account" | "key" | "now">): Standing => {
   const { leftOfAccount, leftOfKey } = leftOf(sizes, windows)
   return {
@@ -82,7 +82,7 @@ const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, u
   if (admitted) return { standing: standingOf(sizes, { account, key, now }), refusal: null }
   const { leftOfAccount, leftOfKey } = leftOf(sizes, { account, key })
   const standing = { limit: sizes.perKey, remaining: leftOfKey }
-  // When both windows refuse, the client has to wait for the later end.
+  // If both windows refuse, the client must wait for the one that ends later.
   const isByKey = leftOfKey < units && (leftOfAccount >= units || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
   const window = isByKey ? key : account
@@ -93,8 +93,8 @@ const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, u
 }
 
 /**
- * Windows by owner. All have the same length, so they end in the order in which they began, and the ended ones come first in
- * the map.
+ * Windows by owner. All have the same length, so they end in the order of insertion, and windows that have ended are first in the
+ * map.
  */
 class Windows {
   private readonly open = new Map<string, Window>()
@@ -115,15 +115,15 @@ class Windows {
 }
 
 /**
- * Request budgets: fixed windows of 60 s that begin with their first request, one per credential and one per account. A
- * monotonic clock measures them; only the end in the headers is a time of day.
+ * Request budgets: fixed windows of 60 s, one per credential and one per account. A window begins with its first request. A
+ * monotonic clock measures windows; only the end in the headers is a time of day.
  */
 export class RateBudget extends Context.Tag("catalog/RateBudget")<
   RateBudget,
   {
     /**
-     * Takes `units` requests (default 1) from both windows in one step, or none if one of them has fewer left. A refused request
-     * spends from neither and begins neither.
+     * Takes `units` requests (default 1) from both windows in one step. If a window has fewer left, the request is refused: it
+     * takes nothing from either window, and begins neither.
      */
     readonly take: (spender: Spender, units?: number) => Effect.Effect<Taken>
     /** Takes one message other than a tool call from the connection's window. */
@@ -191,12 +191,12 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
     }
   }
 
-  /** Windows in this process. */
+  /** Counts in the memory of this process. */
   static readonly layerProcess = (sizes: BudgetSizes) => Layer.sync(RateBudget, () => RateBudget.makeProcess(sizes))
 
   /**
-   * Windows in Redis, for all processes that share it. While Redis does not answer, this process counts in windows of its
-   * own. The two are never merged.
+   * Counts in Redis, for all processes that share it. While Redis does not answer, this process counts in its own memory. These
+   * counts are never added to those in Redis.
    */
   static readonly layerRedis = ({ sizes, ...redis }: RedisOptions & { readonly sizes: BudgetSizes }) =>
     Layer.scoped(

@@ -1,13 +1,13 @@
 import { Clock, Data, Deferred, Effect, Exit, Option, Redacted, type Scope } from "effect"
 
-/** How long one call may take. Requests wait for it. */
+/** Time limit of one call. Requests wait for the call. */
 const callMillis = 250
 const checkMillis = callMillis / 5
 const connectMillis = 2_000
 const retryMillis = 1_000
 const warningMillis = 60_000
 
-/** Redis did not answer, or not in the expected form. */
+/** Redis did not answer, or its answer does not have the expected form. */
 export class NoRedis extends Data.TaggedError("NoRedis")<{ readonly reason: string }> {}
 
 export const noRedis = (cause: unknown): NoRedis => {
@@ -18,17 +18,17 @@ export const noRedis = (cause: unknown): NoRedis => {
 
 const tooSlow = new NoRedis({ reason: `no answer within ${callMillis} ms` })
 
-/** Opens a connection that fails at once: it queues no calls while it connects, and does not reconnect. */
+/** Opens a connection on which calls fail at once while it is down: it queues no calls, and does not reconnect. */
 const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) =>
   Effect.gen(function* () {
-    // Loading it takes longer than most commands run, and only a server with this setting needs it.
+    // Loaded only if Redis is configured: loading the library takes longer than most commands of the CLI.
     const { createClient } = yield* Effect.promise(() => import("redis"))
     const client = yield* Effect.acquireRelease(
       Effect.try({
         try: () =>
           createClient({
             url: Redacted.value(url),
-            // These commands read the same in RESP 2 and 3, and every proxy speaks 2.
+            // The replies to our commands are the same in RESP 2 and 3, and every proxy supports 2.
             RESP: 2,
             disableOfflineQueue: true,
             commandOptions: { timeout: 0 },
@@ -39,7 +39,7 @@ const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) 
       (client) =>
         Effect.sync(() => {
           client.destroy()
-          // A client that is destroyed while it connects would go on with the socket that it gets.
+          // A client that was destroyed while it was connecting would otherwise keep the socket that it gets.
           client.on("connect", () => client.destroy())
         })
     )
@@ -55,16 +55,16 @@ const openClient = (url: Redacted.Redacted, onBroken: (cause: unknown) => void) 
 
 export type RedisClient = Effect.Effect.Success<ReturnType<typeof openClient>>
 
-/** When each call that has no answer yet began, oldest first. */
+/** The start times of unanswered calls, oldest first. */
 type PendingCalls = Set<{ since: number }>
 
-/** Fails when a call takes too long. One timer for all calls: a timer for each would cost more than the call. */
+/** Fails when a call takes too long. All calls share one timer, because a timer per call would cost more than the call. */
 const watchCalls = (pending: PendingCalls): Effect.Effect<never, NoRedis> =>
   Effect.gen(function* () {
     const before = performance.now()
     yield* Effect.sleep(checkMillis)
     const now = performance.now()
-    // A process that was stalled could not read answers: that time does not count.
+    // Does not count time in which the process was stalled, because it could not read answers then.
     const stalledMillis = now - before - checkMillis
     if (stalledMillis > checkMillis) for (const call of pending) call.since = Math.min(call.since + stalledMillis, now)
     const [oldest] = pending
@@ -100,7 +100,7 @@ interface Connection {
   readonly breakOff: (cause: unknown) => void
 }
 
-/** Runs a command on the open connection. None: Redis does not answer; returned within about 300 ms. */
+/** Runs a command on the open connection. None, within about 300 ms: Redis does not answer. */
 export type RunOnRedis = <Answer>(
   command: (client: RedisClient) => Effect.Effect<Answer, NoRedis>
 ) => Effect.Effect<Option.Option<Answer>>
@@ -129,7 +129,7 @@ export const makeRedisConnection = (url: Redacted.Redacted): Effect.Effect<RunOn
       )
       current = { client, breakOff }
       yield* Deferred.succeed(firstAttempt, undefined)
-      // The scope closes next and destroys the client, which fails its pending calls.
+      // The scope closes next. It destroys the client, so that pending calls fail.
       return yield* Effect.raceFirst(Deferred.await(broken), watchCalls(pending)).pipe(
         Effect.ensuring(Effect.sync(() => breakOff(tooSlow)))
       )
@@ -140,7 +140,7 @@ export const makeRedisConnection = (url: Redacted.Redacted): Effect.Effect<RunOn
       Effect.zipRight(Deferred.succeed(firstAttempt, undefined)),
       Effect.zipRight(Effect.sleep(retryMillis)),
       Effect.forever,
-      // Redis takes real time, even when a test moves the clock.
+      // The real clock, because Redis takes real time even if a test replaced the clock.
       Effect.withClock(Clock.make()),
       Effect.forkScoped
     )

@@ -4,12 +4,12 @@ import type { BudgetSizes, Outcome, Spender, WindowKind } from "./RateBudget.ts"
 import { makeRedisConnection, NoRedis, noRedis, type RedisClient } from "./RedisConnection.ts"
 
 /**
- * Handles both windows in one atomic step. KEYS: the windows of the credential and of the account. ARGV: their sizes, their
- * length, the time (empty: Redis' own clock, which all processes share), and the number of requests to take (0: only read).
+ * Takes from both windows in one atomic step. KEYS: the windows of the credential and of the account. ARGV: their sizes, their
+ * length in ms, the time (empty: Redis' own clock, which all processes share), and the number of requests to take (0: only read).
  * Returns the fields of `Outcome`.
  *
- * The script ends a window; expiry, a second later, only deletes the key. A window that would last longer than its length
- * began before Redis' clock was set back: it then ends a full length from now.
+ * The script itself decides when a window has ended; Redis' expiry deletes the key a second later. If a window has more than its
+ * length left, Redis' clock was set back: the window then ends a full length from now.
  */
 const windowScript = `
 local length = tonumber(ARGV[3])
@@ -59,30 +59,28 @@ const isReply = Schema.is(
   Schema.Tuple(Schema.Number, Schema.Number, Schema.Number, Schema.Number, Schema.Number, Schema.Number)
 )
 
-/** The braces put both windows on one node of a cluster, as a script requires. */
+/** The braces are a hash tag: they put both windows on one node of a cluster, as a script requires. */
 const redisKeysOf = ({ accountId, credentialId }: Spender, kind: WindowKind): [key: string, account: string] =>
   kind === "requests"
     ? [`catalog:budget:{${accountId}}:key:${credentialId}`, `catalog:budget:{${accountId}}:account`]
     : [`catalog:budget:{${accountId}}:messages:${credentialId}`, `catalog:budget:{${accountId}}:messages`]
 
 export interface RedisOptions {
-  /** redis:// or rediss://, with user, password and database number if needed. */
+  /** A redis:// or rediss:// URL, with user, password and database number if needed. */
   readonly url: Redacted.Redacted
-  /** Unix milliseconds, for a test that moves the time. By default Redis' own clock. */
+  /** The time in Unix milliseconds, for tests. By default Redis' own clock. */
   readonly timeMillis?: Effect.Effect<number>
 }
 
-/** Windows that several processes share. */
+/** Windows in Redis, which several processes share. */
 export interface RedisWindows {
-  /**
-   * Takes so many requests from both windows in one step, or none. None: Redis does not answer; returned within about 300 ms.
-   */
+  /** Takes `units` requests from both windows, or from neither. None, within about 300 ms: Redis does not answer. */
   readonly take: (spender: Spender, kind: WindowKind, units: number) => Effect.Effect<Option.Option<Outcome>>
-  /** Reads both windows. None as for `take`. */
+  /** Reads both windows. None has the same meaning as for `take`. */
   readonly read: (spender: Spender, kind: WindowKind) => Effect.Effect<Option.Option<Outcome>>
 }
 
-/** Runs the window script. A Redis that does not know it yet gets its text. */
+/** Runs the window script by its hash. Sends the text if this Redis does not have the script. */
 const runScript = (client: RedisClient, keys: Array<string>, args: Array<string>) => {
   const command = { keys, arguments: args }
   return Effect.tryPromise({
@@ -105,7 +103,7 @@ const runScript = (client: RedisClient, keys: Array<string>, args: Array<string>
   )
 }
 
-/** Windows over a connection that is kept open in the background until the scope closes. */
+/** Connects to Redis in the background and keeps the connection open until the scope closes. */
 export const makeRedisWindows = (
   { timeMillis, url }: RedisOptions,
   sizesOf: (kind: WindowKind) => BudgetSizes,

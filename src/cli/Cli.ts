@@ -52,17 +52,17 @@ const command = Command.make("catalog").pipe(
   ])
 )
 
-/** Exit codes: success, refused (one line on stderr), wrong usage. */
+/** Exit codes. For `refused`, stderr has one line. */
 export const exitCodes = { done: 0, refused: 1, wrongUsage: 2 } as const
 
 const misuse = { code: errorCode.ValidationFailed }
 
-/** Runs the command line and returns the exit code; it never fails. `argv` is Node's. */
+/** Runs the command line and returns its exit code. It never fails. `argv`: Node's `process.argv`. */
 export const runCli = (argv: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const args = argv.slice(2)
     const page = helpOf(command, version, args)
-    // A group without a sub-command prints its help on stderr and counts as wrong usage.
+    // A command group without a sub-command prints its help on stderr and exits with `wrongUsage`.
     let misused = false
     const explained = Command.transformHandler(command, (handler) =>
       Effect.catchSomeCause(handler, (cause) => {
@@ -103,13 +103,13 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     return yield* Console.withConsole(unknown === undefined ? ran : refused(unknown), yield* tidyConsole)
   })
 
-/** Shells expect 128 plus the signal's number: 130 for SIGINT, 143 for SIGTERM. */
+/** The exit code after a signal: 128 plus its number, as shells expect. 130 for SIGINT, 143 for SIGTERM. */
 const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
   signal === undefined ? exitCodes.refused : 128 + constants.signals[signal]
 
 /**
- * Ends the process with the exit code of the command line. An interrupted `serve` counts as success; any other interrupted
- * command ends with the code of the `signal`.
+ * Ends the process with the exit code of the command. An interrupted `serve` counts as success; any other interrupted command
+ * ends with the code of the `signal`.
  */
 export const teardown =
   (argv: ReadonlyArray<string>, signal: () => NodeJS.Signals | undefined = () => undefined) =>

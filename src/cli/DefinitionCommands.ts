@@ -20,7 +20,7 @@ const key = argument("KEY", "Key of the metafield, as namespace.key.")
 const typeOf = ({ key, namespace, owner_type, type }: MetafieldDefinition) =>
   `${owner_type} ${namespace}.${key} (${type})`
 
-/** Reports issues by the argument or flag at fault. */
+/** Turns issues into a refusal that names the wrong argument or flag. */
 const refused = ({ issues }: ValidationFailed) =>
   new Refused({
     message: issues

@@ -19,7 +19,7 @@ const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store: use its values instead of the canonical ones.")
 )
 
-/** Refuses an entity that does not exist, or is not on the store. */
+/** The refusal for an entity that does not exist, or is not on the store. */
 export const missing = (
   account: Option.Option<string>,
   id: string,
@@ -42,7 +42,7 @@ export const assignment = Args.text({ name: "KEY=VALUE" }).pipe(
     const end = text.indexOf("=")
     if (end < 1)
       return Effect.fail(HelpDoc.p(`Expected KEY=VALUE, for example title="New title"; received ${quoted(text)}`))
-    // Node replaces bytes of an argument that are not UTF-8 with U+FFFD.
+    // Node replaces bytes that are not UTF-8 by U+FFFD in arguments.
     if (text.includes("\uFFFD")) return Effect.fail(HelpDoc.p(`${quoted(text)} is not valid UTF-8; use --from FILE`))
     return Effect.succeed({ key: text.slice(0, end), value: text.slice(end + 1) })
   }),
@@ -72,7 +72,7 @@ export const readJson = (path: string) =>
     return yield* Either.mapLeft(parsed(text), () => refused("is not JSON"))
   })
 
-/** The values in a file, in their order. Not decoded by a record schema, which would drop a key named __proto__. */
+/** Reads the values in a JSON file, in their order. Not decoded by a record schema, which would drop a key named __proto__. */
 const readEdits = (path: string) =>
   Effect.gen(function* () {
     const refused = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })

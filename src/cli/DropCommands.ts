@@ -24,7 +24,7 @@ const flags: Readonly<Record<string, string>> = {
   timezone: "--timezone"
 }
 
-/** Reports issues by their place in the file, or by the flag or key at fault. */
+/** Turns issues into a refusal that names the path in the file, or the wrong flag or key. */
 const refuseDrop =
   (isFromFile: boolean, keys: ReadonlyArray<string>) =>
   ({ issues }: ValidationFailed) => {
@@ -35,7 +35,7 @@ const refuseDrop =
       if (rest === ".entity_id") return "--entity"
       return rest === ".store_id" ? "--store" : (keys[Number(index)] ?? path)
     }
-    // A set, because an issue of the entity or the store is repeated for each field.
+    // A set removes duplicates: an issue of the entity or the store is repeated for each field.
     const lines = new Set(issues.map(({ message, path }) => `${place(path)}: ${message}`))
     return new Refused({ message: [...lines].join("; "), details: issues })
   }

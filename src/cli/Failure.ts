@@ -3,14 +3,14 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { Issue } from "../model/Errors.ts"
 import { Refused, reasonOf } from "./Output.ts"
 
-/** The failure of a command, in the form of REST. */
+/** The failure of a command, in the form of an error in REST. */
 export interface Failure {
   readonly code: string
   readonly message: string
   readonly details?: ReadonlyArray<Issue>
 }
 
-/** Codes of failures that only commands have: settings, files, the database at the start. */
+/** Codes of failures that only commands have, by tag: bad settings, bad files, and a database that cannot be opened. */
 const codes: Readonly<Record<string, string>> = {
   BadSetting: errorCode.ValidationFailed,
   ImportFileRejected: errorCode.ValidationFailed,

@@ -1,6 +1,6 @@
 import { Args, Options } from "@effect/cli"
 
-/** An option with a text. `value` names the text in the help. */
+/** An option with a text. `value`: the placeholder for the text in the help. */
 export const textOption = (name: string, value: string, description: string) =>
   Options.text(name).pipe(Options.withPseudoName(value), Options.withDescription(description))
 
@@ -11,7 +11,7 @@ export const integerOption = (name: string, value: string, description: string) 
 export const argument = (name: string, description: string) =>
   Args.text({ name }).pipe(Args.withDescription(description))
 
-/** An argument that is one of these values. */
+/** An argument that must be one of `values`. */
 export const choiceArgument = <const Value extends string>(
   name: string,
   values: ReadonlyArray<Value>,

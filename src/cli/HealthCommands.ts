@@ -26,13 +26,13 @@ const store = Options.optional(
 
 const barWidth = 20
 
-/** A bar of the score. It is full only at 100. */
+/** A bar that shows a score from 0 to 100. It is full only at 100. */
 const bar = (score: number) => {
   const filled = Math.floor((score * barWidth) / 100)
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
 }
 
-/** Colours of scores on terminals. */
+/** ANSI colour codes of scores on terminals. */
 const colours = { good: 32, fair: 33, poor: 31, unknown: 2 } as const
 const painted = (score: number | undefined, text: string) => {
   const colour = score === undefined ? "unknown" : score >= 90 ? "good" : score >= 60 ? "fair" : "poor"
@@ -41,7 +41,7 @@ const painted = (score: number | undefined, text: string) => {
 
 const nameWidth = Math.max(...HealthDimension.literals.map((name) => name.length))
 
-/** The share of recommended fields, which the score does not include. */
+/** The share of recommended fields that are filled. The score does not include them. */
 const recommendedOf = (result: HealthResult): string => {
   const [level] = "by_level" in result ? (result.by_level ?? []).filter(({ level }) => level === "recommended") : []
   return level === undefined || level.checked === 0
@@ -49,7 +49,7 @@ const recommendedOf = (result: HealthResult): string => {
     : `; recommended fields ${level.score}% (${level.affected} of ${level.checked} affected)`
 }
 
-/** One line per dimension: bar, score, and the sections with rows. */
+/** One line per dimension: bar, score, and the sections that have issues. */
 const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string> =>
   snapshots.map((snapshot) => {
     const name = snapshot.dimension.padEnd(nameWidth)
@@ -124,7 +124,7 @@ const scan = Command.make(
 const nameOf = ({ product_title, title }: Pick<HealthIssue, "product_title" | "title">) =>
   quoted(product_title === undefined ? title : `${product_title} / ${title}`)
 
-/** The other variants with the SKU of a row. */
+/** The other variants that have the SKU of an issue's variant. */
 const othersOf = ({ duplicates = [], duplicates_count = 0 }: HealthIssue): string => {
   const more = duplicates_count - duplicates.length
   const named = duplicates.map((other) => `${other.entity_id} ${nameOf(other)}`)

@@ -2,7 +2,7 @@ import { CliConfig, type Command, CommandDescriptor, type HelpDoc, type Span, Us
 import { Effect } from "effect"
 import { editsBetween } from "../model/EditDistance.ts"
 
-/** The commands of the first page, by purpose. */
+/** The commands on the first help page, grouped by purpose. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
   ["Run the service", ["serve", "migrate", "demo"]],
   ["Accounts", ["account", "user", "key", "connection"]],
@@ -12,7 +12,7 @@ const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string
 
 const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
 
-/** The library would list these options in full on every page. */
+/** One line for options of every command. The library would list them in full on every page. */
 const everywhere =
   "Every command has --help. Others: --version, --completions SHELL (sh, bash, fish or zsh), --log-level LEVEL, --wizard."
 
@@ -36,7 +36,7 @@ const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Exclude<HelpDoc.HelpDoc, H
 const paragraphsOf = (doc: HelpDoc.HelpDoc) =>
   partsOf(doc).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value).trim()] : []))
 
-/** Texts that the library adds to descriptions, and that the usage already shows. */
+/** Texts that the library adds to descriptions. They are removed, because the usage shows the same. */
 const saidAlready =
   /^(?:A user-defined piece of text\.|An integer\.|A true or false value\.|One of the following: .*|This (?:option|argument) (?:may|must) be repeated .*|This setting is optional\.\s*)/
 
@@ -56,7 +56,7 @@ const entriesOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> =>
     )
   })
 
-/** The commands one level below. The library lists all levels at once, each with its whole usage before its description. */
+/** The commands one level below. The library's list has all levels, with the whole usage before each description. */
 const commandsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> => {
   const found = new Map<string, string>()
   for (const part of partsOf(doc))
@@ -69,7 +69,7 @@ const commandsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Entry> => {
   return [...found]
 }
 
-/** Wraps text at `width` characters and indents all lines but the first. A longer word has a line of its own. */
+/** Wraps text at `width` characters and indents all lines except the first. A longer word gets a line of its own. */
 const wrapped = (text: string, width: number, indent: string): string => {
   const lines: Array<string> = []
   let line = ""
@@ -106,11 +106,11 @@ const under = (doc: HelpDoc.HelpDoc, title: string) => {
   return start === -1 ? [] : parts.slice(start + 1, end === -1 ? undefined : end)
 }
 
-/** The width of the terminal, at most 100 for readable lines. 80 without a terminal, or if its width is unknown. */
+/** The width of the help: the terminal's, from 40 to 100 characters. 80 if there is no terminal or its width is unknown. */
 const widthOf = ({ columns = 0, isTTY }: { readonly isTTY?: boolean; readonly columns?: number }) =>
   isTTY === true && columns > 0 ? Math.min(100, Math.max(40, columns)) : 80
 
-/** The library's description of the command at the end of a path. */
+/** The library's help document of the command at the end of a path. */
 const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray<string>) =>
   Effect.flatMap(CommandDescriptor.parse(root, ["catalog", ...path, "--help"], config), (directive) =>
     directive._tag === "BuiltIn" && directive.option._tag === "ShowHelp"
@@ -119,8 +119,8 @@ const described = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray
   )
 
 /**
- * The error message if these arguments name a command that does not exist. The library would list the first level, whatever
- * was misspelled.
+ * The error message if the arguments name a command that does not exist. The library's own message would list the first level
+ * of commands, even if a deeper one was misspelled.
  */
 export const unknownCommand = (
   { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
@@ -174,7 +174,7 @@ export const helpOf = (
     const { helpDoc, usage } = found
     const width = widthOf(process.stdout)
     const isRoot = path.length === 0
-    // A group without options does nothing by itself.
+    // A group without options needs a sub-command; a group with options also works without one.
     const more = commands.length === 0 ? [] : under(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
     const usages = Usage.enumerate(usage, config).map((span) => {
       const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]

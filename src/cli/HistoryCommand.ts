@@ -17,7 +17,7 @@ const actorOf = ({ actor, drop, import_id, undo_of }: HistoryEntry) => {
   ].join(" ")
 }
 
-/** Changes without values, in words. */
+/** Descriptions of changes that have no values. */
 export const actions: Readonly<Record<HistoryEntry["action"], string>> = {
   created: "created",
   attributes: "",

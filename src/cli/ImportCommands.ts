@@ -44,7 +44,7 @@ const interruptionTexts = {
     `Interrupted while the import was applied: a running server finishes it, or \`${hint(`import accept ${id}`, account)}\` does. See \`${hint("import list", account)}\`.`
 }
 
-/** Draws the progress and returns the import at its end. Explains how to continue if interrupted. */
+/** Draws the progress and returns the import at its end. If interrupted, it explains how to continue. */
 const followImport = <E, R>(
   events: Stream.Stream<ImportEvent, E, R>,
   begun: keyof typeof interruptionTexts,
@@ -83,7 +83,7 @@ const acceptFlags = {
   )
 }
 
-/** The decisions of an acceptance. Refused: both flags at once. */
+/** Parses the decisions about an import's conflicts and removals. Refused: `--keep-drafts` together with `--take-store`. */
 const parseChoices = ({
   keepDrafts,
   remove,
@@ -111,7 +111,7 @@ const readConflicts = (run: ImportRun, named: Option.Option<string>) =>
     return all
   })
 
-/** The directory of the caller. npm runs scripts in the directory of the package and passes the original one. */
+/** The directory of the caller. npm runs scripts in the package's directory, and passes the caller's in a variable. */
 export const calledFrom = Effect.gen(function* () {
   const name = (variable: string) => Effect.orDie(Config.string(variable).pipe(Config.withDefault("")))
   const manifest = yield* name("npm_package_json")

@@ -71,7 +71,7 @@ export const toImportJson = (run: ImportRun) => ({
   error: run.error
 })
 
-/** Maximum number of columns that one line names. */
+/** Maximum number of columns in a line of output. */
 const maxColumns = 10
 
 const sourceText = ({ fileName, storeDomain }: ImportRun) =>
@@ -172,7 +172,7 @@ const maxConflicts = 50
 /** Width of a value column. */
 const columnWidth = 36
 
-/** Draft and store values side by side. */
+/** A table of conflicts, with draft and store values side by side. */
 export const conflictLines = (conflicts: ReadonlyArray<ImportConflict>): ReadonlyArray<string> => {
   const shown = conflicts.slice(0, maxConflicts)
   const cell = (value: string) => quoted(value, columnWidth - 4).padEnd(columnWidth)
@@ -201,7 +201,7 @@ export const removalLines = (run: ImportRun, removals: ReadonlyArray<PendingEnti
         ...(run.summary.unlinked > removals.length ? [`    and ${run.summary.unlinked - removals.length} more`] : [])
       ]
 
-/** One line per problem, if the file has several. */
+/** One line per problem, if a file has several. A single problem is in the message. */
 const problemLines = (problems: ReadonlyArray<ImportProblem>, count: number): ReadonlyArray<string> =>
   count < 2
     ? []

@@ -4,7 +4,7 @@ import { holderOf, whyLocked } from "../imports/Import.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
-/** Explains which import locks the account. The lock may have ended meanwhile. */
+/** The refusal that names the import that locks the account. The lock may have ended by now. */
 export const lockedBy = (account: Option.Option<string>) =>
   Effect.flatMap(
     Effect.flatMap(AdminClient, (client) => client.listImports({ account })),

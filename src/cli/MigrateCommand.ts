@@ -4,12 +4,12 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
 
-/** Loads the SQL client: for the commands that migrate only. */
+/** Imported when it is needed, because it loads the SQL client, which few commands use. */
 const loaded = Effect.promise(() => import("../database/Migrations.ts"))
 
 /**
- * The process that holds the embedded database migrated it at its start. It may run an older version without the newest
- * migrations.
+ * Reports the migrations if another process holds the embedded database. That process migrated it at its start, but may be an
+ * older version without the newest migrations.
  */
 const migratedByHolder = Effect.gen(function* () {
   const Migrations = yield* loaded

@@ -13,15 +13,15 @@ export const reasonOf = (error: unknown): string =>
     : String(error)
   ).replaceAll(/\s*\n\s*/g, " ")
 
-/** A refused command. `message` is one line for people. */
+/** The failure of a command with a message for people, in one line. */
 export class Refused extends Data.TaggedError("Refused")<{
   readonly message: string
-  /** The error code of REST. */
+  /** The error's code, as in REST. */
   readonly code: string
   readonly details?: ReadonlyArray<Issue> | undefined
-  /** Whether the command already printed its result, which includes the failure, on stdout. */
+  /** Whether the command has printed its result, including the failure, on stdout already. */
   readonly isAnswered?: boolean
-  /** Lines for people in place of the message. */
+  /** Lines for people, printed instead of the message. */
   readonly lines?: ReadonlyArray<string>
   /** Additional members of the JSON output. */
   readonly members?: Readonly<Record<string, unknown>>
@@ -41,10 +41,10 @@ export class Refused extends Data.TaggedError("Refused")<{
   }
 }
 
-/** A time in whole seconds. */
+/** Removes the fraction of a second from a timestamp. */
 export const seconds = (time: string): string => time.replace(/\.\d+(?=Z$)/, "")
 
-/** Reports issues with their places: flags, keys or paths. */
+/** Turns issues into a refusal. `place`: translates an issue's path to a flag or key. */
 export const byPlace =
   (place: (path: string) => string) =>
   ({ issues }: ValidationFailed) =>
@@ -55,11 +55,11 @@ export const byPlace =
 
 export const byFlag = byPlace((path) => `--${path}`)
 
-/** Reports a failed read from a store's platform. */
+/** The refusal for a failed read from a store's platform. */
 export const unread = (error: PlatformReadError) =>
   new Refused({ message: whyUnread(error), code: errorCode.LiveReadFailed })
 
-/** Maximum number of characters of a value in a line. */
+/** Maximum number of characters of a value in a line of output. */
 const maxShown = 100
 
 /** A value on one line: shortened if it is long, and with control characters escaped. */
@@ -82,7 +82,7 @@ export const account = Options.optional(
   textOption("account", "ACCOUNT_ID", "Id of the account. Needed only if there are several.")
 )
 
-/** A suggested next command. It names the account if this command had to. */
+/** A suggested next command. It has --account if the current command has it. */
 export const hint = (words: string, account: Option.Option<string> = Option.none()): string =>
   Option.match(account, { onNone: () => `catalog ${words}`, onSome: (id) => `catalog ${words} --account ${id}` })
 

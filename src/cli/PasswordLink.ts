@@ -4,8 +4,8 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 
 /**
- * The one-time link of a user. It begins with this command's BASE_URL, or the address of the service's last start, or, if there
- * was none, the address that the settings imply; then stderr warns.
+ * The one-time link of a user. It begins with BASE_URL if that is set, else with the URL of the service's last start. If the
+ * service was never started, it begins with the URL that HOST and PORT imply, and stderr has a warning.
  */
 export const passwordLink = (token: Redacted.Redacted) =>
   Effect.gen(function* () {

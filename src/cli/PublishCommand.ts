@@ -53,7 +53,7 @@ const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {
   }
 }
 
-/** The platform's reason for a failed publish. */
+/** The line with the reason of a failed or refused publish on one store. */
 const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
   outcome === "failed" || outcome === "refused"
     ? [`${store_domain}: ${error === null ? outcome : `${reasonOf(error)} (${error.code})`}`]

@@ -5,10 +5,10 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
-/** The code of the service. Most of a command's time went into loading it, so only commands that open the database load it. */
+/** The service's code. Loading it takes most of a command's time, so only commands that open the database import it. */
 export const app = Effect.promise(() => import("../App.ts"))
 
-/** Logs go to stderr: stdout belongs to what a command answers. */
+/** Logs go to stderr, because stdout is for the results of commands. */
 const loggerOf = ({ logFormat }: AppConfig) => {
   switch (logFormat) {
     case "pretty":
@@ -20,7 +20,7 @@ const loggerOf = ({ logFormat }: AppConfig) => {
   }
 }
 
-/** Provides the database and the logger of the settings. */
+/** Reads the settings, and provides the database and the logger that they configure. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const config = yield* readAppConfig
@@ -31,7 +31,7 @@ export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E,
     )
   })
 
-/** The operator's commands: in this process, or in the one that holds the embedded database. */
+/** Runs the operator's commands in this process, or in the process that holds the embedded database. */
 const adminOf = (config: AppConfig) => {
   const inProcess = Layer.unwrapEffect(Effect.map(app, ({ adminInProcessOf }) => adminInProcessOf(config)))
   return AdminClient.layer(
@@ -39,7 +39,7 @@ const adminOf = (config: AppConfig) => {
   )
 }
 
-/** Whether the process that runs the command stopped or died. */
+/** Whether a command failed because the process that ran it stopped or died. */
 const isCutOff = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   return Cause.isInterruptedOnly(cause) || Predicate.isTagged(error, "RpcClientError") || Socket.isSocketError(error)

@@ -18,7 +18,7 @@ import { layerWorkers } from "../publishing/Publishing.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
-/** Creates the demo in an empty embedded database. In a server's database only `catalog demo` creates it. */
+/** Creates the demo if the embedded database is empty. With DATABASE_URL, only the command `catalog demo` creates one. */
 const firstStart = (config: AppConfig, accounts: number) =>
   Effect.gen(function* () {
     if (accounts > 0 || Option.isSome(config.databaseUrl)) return Option.none()
@@ -26,14 +26,14 @@ const firstStart = (config: AppConfig, accounts: number) =>
     return Option.some(yield* yield* makeDemoWithUser)
   })
 
-/** The secrets of the demo that are shown only once. */
+/** The demo's secrets, which are shown only once. */
 interface DemoAccess {
   readonly key: string
   readonly email: string
   readonly link: string
 }
 
-/** Commands for access on later starts, when the secrets of the first start cannot be shown again. */
+/** Commands that give access on later starts, because the secrets of the first start cannot be shown again. */
 const waysIn = (accounts: number): ReadonlyArray<string> => {
   const command = (words: string) => `npm run catalog -- ${words}`
   if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
@@ -57,8 +57,8 @@ const secretsOf = (baseUrl: string, { email, key, link }: DemoAccess): ReadonlyA
 ]
 
 /**
- * Writes the secrets of a first start to a file that only this user can read, and returns its path. Output that does not go to a
- * terminal usually ends up in logs, where a key must not be.
+ * Writes the secrets of a first start to a file that only this user can read, and returns its path. Used if stdout is not a
+ * terminal: such output usually ends up in logs, which must not contain a key.
  */
 const keepSecrets = (dataDirectory: string, lines: ReadonlyArray<string>) =>
   Effect.sync(() => {
@@ -77,7 +77,7 @@ const greeting = (baseUrl: string, ways: ReadonlyArray<string>) =>
     ...ways
   ].join("\n")
 
-/** Runs after the address is bound: a start that fails must not show, and thus lose, the only key. */
+/** Creates and shows the demo's key after the server listens: a start that fails would lose a key that is shown only once. */
 const Greeting = (config: AppConfig) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -108,15 +108,15 @@ const Greeting = (config: AppConfig) =>
 
 const inUse: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"])
 
-/** Names the setting at fault if the address cannot be bound. */
+/** The refusal if the server cannot listen. It names the wrong setting. */
 const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
   const isPort = Predicate.hasProperty(cause, "code") && inUse.has(cause.code)
   return new Refused({ message: `${isPort ? "PORT" : "HOST"}: cannot listen on ${host}:${port}: ${reasonOf(cause)}` })
 }
 
 /**
- * Binds the address and releases it, before an embedded database is created, which takes some seconds. Opening an existing
- * database is fast, and its lock names another process that runs.
+ * Tests that the server can listen, before it creates an embedded database, which takes some seconds. An existing database needs
+ * no test: opening it is fast, and its lock names a process that uses it.
  */
 const tryAddress = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) || existsSync(config.dataDirectory)
@@ -127,7 +127,7 @@ const tryAddress = (config: AppConfig) =>
         server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
       })
 
-/** Ends the process even if finalizers are stuck. */
+/** Time after a failed watch until the process exits even if finalizers hang. */
 const endsAtLatest = Duration.seconds(20)
 
 const watching = (config: AppConfig) =>
@@ -138,12 +138,12 @@ const watching = (config: AppConfig) =>
     )
   )
 
-/** Watches within the scope of the server: a race outside would close the database while requests are still answered. */
+/** Runs the server and its watch in one scope. A race outside would close the database while requests are still answered. */
 const serve = (config: AppConfig) =>
   Layer.build(
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
-      // Stopped after the server: readiness goes red first.
+      // The workers stop after the server, which has reported "not ready" by then.
       Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker))
     )
   ).pipe(

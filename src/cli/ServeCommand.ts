@@ -1,7 +1,7 @@
 import { Command } from "@effect/cli"
 import { Effect } from "effect"
 
-/** Loaded by this command only. */
+/** Imported only when the command runs, so that other commands do not load the server. */
 const run = Effect.flatten(Effect.promise(async () => (await import("./Serve.ts")).run))
 
 export const serveCommand = Command.make("serve", {}, () => run).pipe(

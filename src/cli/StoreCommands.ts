@@ -11,7 +11,7 @@ import { withAdmin } from "./Running.ts"
 
 const domain = argument("DOMAIN", "Host name of the store, for example shop.example.com.")
 
-/** Maximum size of a token. A larger file is some other file. */
+/** Maximum bytes of a token file. A larger file cannot be a token. */
 const maxTokenBytes = 16_384
 
 const readToken = (open: () => NodeJS.ReadableStream) => async () => {
@@ -26,7 +26,7 @@ const readToken = (open: () => NodeJS.ReadableStream) => async () => {
   return Redacted.make(Buffer.concat(chunks).toString("utf8").trim())
 }
 
-/** Reads a token from a file or stdin. It is not an argument, because every user of the machine can see arguments. */
+/** Reads a token from a file or stdin. Not from an argument, because every user of the machine can see arguments. */
 const tokenIn = (path: string) =>
   Effect.gen(function* () {
     const isPiped = path === "-"

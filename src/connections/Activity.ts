@@ -3,16 +3,16 @@ import type { AccountId, ConnectionId } from "../model/Ids.ts"
 import type { ActivityDay, ChangePlace, ConnectionChange } from "./ActivityRecord.ts"
 import { ActivityRepo, type CallCount } from "./ActivityRepo.ts"
 
-/** How often the calls that a process counted are written. A process that is killed loses the calls of this time. */
+/** How often a process writes its call counts. A killed process loses the counts since its last write. */
 const betweenWrites = Schedule.spaced("5 seconds")
 
-/** Days that pages and commands show. */
+/** Number of days that pages and commands show. */
 export const shownDays = 30
 
 /**
- * What connections did. Writes and publishes are counted from the history, so they are exact. Calls are counted in memory and
- * written every few seconds and at a stop: a process that is killed loses some seconds of them, and a call counts on the day
- * on which it is written.
+ * The activity of connections. Writes and publishes are counted from the history, so they are exact. Calls are counted in memory
+ * and written every few seconds and at shutdown, so a killed process loses its last seconds. A call belongs to the day on which
+ * its count is written.
  */
 export class Activity extends Context.Tag("catalog/Activity")<
   Activity,
@@ -59,13 +59,13 @@ export class Activity extends Context.Tag("catalog/Activity")<
             )
       })
 
-      // After the loop has ended: finalizers run in reverse order.
+      // Writes the last counts after the loop below has ended, because finalizers run in reverse order.
       yield* Effect.addFinalizer(() => writeCalls)
       yield* Effect.forkScoped(Effect.schedule(writeCalls, betweenWrites))
 
       return {
         countCall: (call) => Effect.sync(() => add({ ...call, calls: 1 })),
-        // The calls of this process first, so that its own page shows them.
+        // Writes the counts of this process first, so that the answer includes them.
         days: (accountId, id) => Effect.zipRight(writeCalls, repo.days(accountId, id, shownDays)),
         changes: repo.changes,
         writeCalls,

@@ -6,12 +6,12 @@ import { Timestamp } from "../model/Timestamp.ts"
 
 /** The activity of a connection on one UTC day. */
 export const ActivityDay = Schema.Struct({
-  /** `YYYY-MM-DD`. */
+  /** The day, as `YYYY-MM-DD`. */
   day: Schema.String,
   calls: Schema.Int,
-  /** Revisions of drafts. */
+  /** Number of draft revisions. */
   writes: Schema.Int,
-  /** Publish requests, one per entity and store. */
+  /** Number of publish requests, one per entity and store. */
   publishes: Schema.Int
 })
 export type ActivityDay = typeof ActivityDay.Type
@@ -19,13 +19,13 @@ export type ActivityDay = typeof ActivityDay.Type
 /** The position of a change in the list of a connection's changes. */
 export const ChangePlace = Schema.Struct({
   at: Timestamp,
-  /** Changes of one entity have different numbers. */
+  /** The number of the change. It is unique among the changes of one entity. */
   sequence: Schema.NumberFromString.pipe(Schema.int()),
   entityId: EntityId
 })
 export type ChangePlace = typeof ChangePlace.Type
 
-/** A change of one layer of an entity by a connection. */
+/** A change by a connection of one layer of an entity: its canonical record or its values on one store. */
 export const ConnectionChange = Schema.Struct({
   at: Timestamp,
   sequence: Schema.Int,
@@ -36,9 +36,9 @@ export const ConnectionChange = Schema.Struct({
   storeId: Schema.NullOr(StoreId),
   storeDomain: Schema.NullOr(Schema.String),
   action: HistoryAction,
-  /** Of `attributes` only. */
+  /** The changed keys. Empty unless `action` is `attributes`. */
   keys: Schema.Array(Schema.String),
-  /** The stores that the change was published to since, by domain. */
+  /** Domains of the stores to which the change has been published since. */
   publishedOn: Schema.Array(Schema.String)
 })
 export type ConnectionChange = typeof ConnectionChange.Type

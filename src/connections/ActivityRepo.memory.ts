@@ -9,7 +9,7 @@ import { ActivityRepo, keptDays } from "./ActivityRepo.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Calls by connection and day, which are the key: `ID YYYY-MM-DD`. */
+    /** Number of calls. The key is connection and day: `ID YYYY-MM-DD`. */
     readonly connectionCalls: ReadonlyMap<string, number>
   }
 }
@@ -18,14 +18,14 @@ export const emptyActivity: Pick<MemorySlices, "connectionCalls"> = { connection
 
 const dayOf = (at: Timestamp) => at.slice(0, 10)
 
-/** The UTC day some days before now. */
+/** The UTC day that is `days` days ago. */
 const dayBefore = (days: number) =>
   Effect.map(Clock.currentTimeMillis, (now) => dayOf(fromMillis(now - days * 86_400_000)))
 
 const isPublish = ({ action }: Pick<MemoryHistory, "action">) =>
   action === "publish_asked" || action === "published" || action === "publish_failed"
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory implementation. It passes the contract suite of the SQL implementation. */
 export const layerActivityRepoMemory = Layer.effect(
   ActivityRepo,
   Effect.gen(function* () {

@@ -12,10 +12,10 @@ export interface CallCount {
   readonly calls: number
 }
 
-/** Days that call counts are kept. */
+/** Number of days for which call counts are kept. */
 export const keptDays = 90
 
-/** What connections did. */
+/** The activity of connections. */
 export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
   ActivityRepo,
   {
@@ -106,7 +106,7 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
       const forget = makeForget(sql)
 
       return {
-        // In the order of the key, so that two processes that add at once cannot deadlock.
+        // Upserts in the order of the primary key, so that two processes that add at once cannot deadlock.
         addCalls: (counts) =>
           counts.length === 0
             ? Effect.void

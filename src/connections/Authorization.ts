@@ -6,25 +6,25 @@ import type { NotForwarded, OAuthRefused } from "./OAuthErrors.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
 import { makeTokenExchange, type TokenAnswer } from "./TokenExchange.ts"
 
-/** Consents, codes and tokens of OAuth 2.1. */
+/** The authorization server of OAuth 2.1: consents, codes and tokens. */
 export class Authorization extends Context.Tag("catalog/Authorization")<
   Authorization,
   {
     /**
-     * Checks a client's request before the merchant signs in. `baseUrl`: the service's own address. NotForwarded: the client
-     * or the redirect is unknown, so the answer must not be sent there.
+     * Checks a client's request before the merchant signs in. `baseUrl`: the service's own URL. NotForwarded: the client or
+     * its redirect URI is unknown, so the answer must not be sent to that URI.
      */
     readonly check: (parameters: Parameters, baseUrl: string) => Effect.Effect<Checked | SentBack, NotForwarded>
-    /** Stores the consent that the page asks for. It can be decided within ten minutes. */
+    /** Stores the consent for which the page asks. The merchant has ten minutes to decide. */
     readonly ask: (signedIn: SignedIn, request: Checked) => Effect.Effect<Consent>
     /**
-     * Carries out the decision about a consent, once. ForgedDecision: the form is not from the page that this browser was
-     * shown. NotForwarded: the page was used already, or has expired.
+     * Carries out the merchant's decision about a consent, once. ForgedDecision: the form did not come from the page that
+     * this browser was shown. NotForwarded: the consent was decided already, or has expired.
      */
     readonly decide: (signedIn: SignedIn, decision: Decision) => Effect.Effect<Decided, NotForwarded>
     /** The token endpoint: exchanges a code or a refresh token for tokens. */
     readonly exchange: (parameters: Parameters, baseUrl: string) => Effect.Effect<TokenAnswer, OAuthRefused>
-    /** The revocation endpoint (RFC 7009). A refresh token ends its connection, an access token only itself. */
+    /** The revocation endpoint (RFC 7009). Revoking a refresh token ends its connection; revoking an access token ends only that. */
     readonly revoke: (parameters: Parameters) => Effect.Effect<void>
     /** Deletes expired consents, codes and tokens, and unused clients. Returns the number of rows. */
     readonly forget: Effect.Effect<number>

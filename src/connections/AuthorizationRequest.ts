@@ -14,7 +14,7 @@ export interface Parameters {
 
 export const parametersOf = (text: string): Parameters => {
   const given = new URLSearchParams(text)
-  // Linear time: a form can have a hundred thousand parameters.
+  // Sets keep this linear: a form can have a hundred thousand parameters.
   const names = new Set<string>()
   const repeated = new Set<string>()
   for (const name of given.keys()) (names.has(name) ? repeated : names).add(name)
@@ -27,34 +27,34 @@ export const parametersOf = (text: string): Parameters => {
   }
 }
 
-/** The valid parameters of a request, beside client and redirect URI. */
+/** The valid parameters of a request, except client and redirect URI. */
 export interface AuthorizationRequest {
-  /** The highest requested tier; undefined: the request names none, so all are offered. */
+  /** The highest requested tier. Undefined: the request has no tier, so the page offers all. */
   readonly asked: Tier | undefined
   readonly state: string | undefined
   readonly codeChallenge: string
-  /** The address of the service that the tokens are valid for. */
+  /** The URL of the service for which the tokens are valid. */
   readonly resource: string
 }
 
-/** Maximum characters of a state. It is stored until the decision. */
+/** Maximum characters of `state`, which is stored until the decision. */
 const maxStateCharacters = 4_096
 
-/** BASE64URL(SHA256(verifier)): RFC 7636, section 4.2. */
+/** The code challenge, BASE64URL(SHA256(verifier)): RFC 7636, section 4.2. */
 const challengePattern = /^[A-Za-z0-9_-]{43}$/
 
 const withoutSlashes = (path: string) => path.replace(/\/{1,64}$/, "")
 
-/** The address of the MCP server. */
+/** The URL of the MCP server. */
 export const resourceOf = (baseUrl: string): string => `${baseUrl}/mcp`
 
-/** An address of the MCP server that allows this tier at most. */
+/** The URL of the MCP server for connections of at most this tier. */
 export const resourceUpTo = (baseUrl: string, tier: Tier): string =>
   tier === "pim:publish" ? resourceOf(baseUrl) : `${resourceOf(baseUrl)}?tier=${shortName(tier)}`
 
 /**
- * The requested resource (RFC 8707). The service's address with and without `/mcp`, also with a tier in its query, and no
- * resource at all, mean the same; trailing slashes and the case of the host do not matter.
+ * Reads the requested resource (RFC 8707). These mean the same: the service's URL with or without `/mcp`, with or without a tier
+ * in its query, and no resource. Trailing slashes and the case of the host do not matter.
  */
 export const readResource = (requested: string | undefined, baseUrl: string): Either.Either<string, OAuthRefused> => {
   const resource = resourceOf(baseUrl)
@@ -73,7 +73,7 @@ export const readResource = (requested: string | undefined, baseUrl: string): Ei
 
 const invalid = (description: string) => Either.left(OAuthRefused.because("invalid_request", description))
 
-/** Reads the parameters beside client and redirect URI. The refusal is sent to the client. */
+/** Reads the parameters, except client and redirect URI. A refusal is sent to the client. */
 export const readAuthorizationRequest = (
   parameters: Parameters,
   baseUrl: string

@@ -1,15 +1,12 @@
 import { Either } from "effect"
 
-/** Maximum characters of a client id that is an address. */
+/** Maximum characters of a client id that is a URL. */
 const maxCharacters = 2_048
 
-/** Whether a client id claims to be the address of a document about the client, and not the id of a registration. */
+/** Whether a client id is the URL of a client metadata document, and not the id of a registered client. */
 export const isClientAddress = (clientId: string): boolean => /^https:/i.test(clientId)
 
-/**
- * The address of a document about a client (draft-ietf-oauth-client-id-metadata-document, section 3), or why a client id is
- * none.
- */
+/** The URL of a client metadata document (draft-ietf-oauth-client-id-metadata-document, section 3). Left: why it is not valid. */
 export const readClientAddress = (clientId: string): Either.Either<URL, string> => {
   if (clientId.length > maxCharacters) return Either.left(`Its address has more than ${maxCharacters} characters.`)
   if (!URL.canParse(clientId)) return Either.left("Its address is not readable.")

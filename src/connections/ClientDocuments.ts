@@ -8,16 +8,16 @@ import { DocumentUnread, fetchDocument, OutsideNetwork } from "./DocumentFetch.t
 import { NotForwarded } from "./OAuthErrors.ts"
 import { OAuthRepo } from "./OAuthRepo.ts"
 
-/** How long a document is kept, in seconds: by the answer's max-age within these bounds. */
+/** How long a document is cached, in seconds: the max-age of its response, clamped to these bounds. */
 const keptSeconds = { least: 300, most: 86_400 }
 const maxKept = 256
 
-/** Documents that are fetched at once, each of another address. Further ones are refused. */
+/** Maximum number of concurrent fetches. Further ones are refused. Requests for the same URL share a fetch. */
 const maxFetches = 8
 
 const wrong = (message: string) => Either.left(new DocumentUnread({ message }))
 
-/** Reads a document: that of this client, and valid as a registration. Grant types that are not served are ignored. */
+/** Decodes a document. It must name this client and be valid as a registration. Unsupported grant types are ignored. */
 const readDocument = (clientId: string, text: string): Either.Either<ClientMetadata, DocumentUnread> =>
   Either.gen(function* () {
     const document = yield* Either.try({
@@ -44,15 +44,15 @@ interface KeptDocument {
   readonly maxAge: number
 }
 
-/** Clients that are known by the address of a document about them (draft-ietf-oauth-client-id-metadata-document). */
+/** Clients whose id is the URL of a document about them (draft-ietf-oauth-client-id-metadata-document). */
 export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
   ClientDocuments,
   {
-    /** Whether any host is accepted. */
+    /** Whether documents of at least one host are accepted. */
     readonly isSupported: boolean
     /**
-     * Reads the document of a request whose client id is an address, and stores the client as if it had registered. Other
-     * requests are left alone. NotForwarded: the host is not accepted, or the document is not valid.
+     * If the client id of a request is a URL, reads the document there and stores the client as if it had registered. Ignores
+     * other requests. NotForwarded: the host is not accepted, or the document cannot be read or is not valid.
      */
     readonly admit: (parameters: Parameters) => Effect.Effect<void, NotForwarded>
   }
@@ -101,7 +101,7 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
           })
         })
 
-        // Requests for one address share a fetch. In a fiber of its own, it goes on for the others when one goes away.
+        // Requests for one URL share a fetch. It has its own fiber, so that it continues when one of the requests is aborted.
         const read = (clientId: string) => Effect.flatMap(Effect.forkIn(documents.get(clientId), scope), Fiber.join)
 
         const admit = Effect.fn("ClientDocuments.admit")(function* ({ get, repeated }: Parameters) {

@@ -14,10 +14,10 @@ const maxNameCharacters = 100
 
 const grantTypes = ["authorization_code", "refresh_token"]
 
-/** Control and format characters, and invisible letters: they could make a name look like another one, or like a part of the page. */
+/** Control, format and invisible characters, which could make a name look like another name or like a part of the page. */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]+/gu
 
-/** Stacked marks would cover the lines around them. No language needs more than four. */
+/** More than four combining marks on a character. They would cover the lines around, and no language needs them. */
 const stacked = /(\p{M}{4})\p{M}+/gu
 
 const isTexts = (value: unknown): value is ReadonlyArray<string> =>
@@ -26,7 +26,7 @@ const isTexts = (value: unknown): value is ReadonlyArray<string> =>
 const metadata = (description: string) => Either.left(OAuthRefused.because("invalid_client_metadata", description))
 const redirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
 
-/** The name as pages show it, on one line. An empty name is replaced by the host of the redirect URI. */
+/** The client's name as pages show it, on one line. An empty name is replaced by the host of the redirect URI. */
 const nameOf = (given: string | undefined, redirectUri: string): string => {
   const visible = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
   const shown = visible.replaceAll(/\s+/g, " ").trim()
@@ -34,13 +34,13 @@ const nameOf = (given: string | undefined, redirectUri: string): string => {
   return cut === "" ? destinationOf(redirectUri) : cut
 }
 
-/** Whether the list has only these values. Without a list, RFC 7591 has defaults. */
+/** Whether a list contains only values of `known`. An absent list is fine, because RFC 7591 defines a default. */
 const isWithin = (value: unknown, known: ReadonlyArray<string>) =>
   value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => known.includes(each)))
 
 /**
- * Reads a registration (RFC 7591). Unknown members are ignored, also those about secrets and authentication: all clients are
- * public.
+ * Reads a registration (RFC 7591). Unknown members are ignored, and so are members about secrets and authentication, because
+ * all clients are public.
  */
 export const readClientMetadata = (body: unknown): Either.Either<ClientMetadata, OAuthRefused> => {
   if (!Predicate.isRecord(body)) return metadata("The body must be a JSON object.")

@@ -27,13 +27,13 @@ export const Connection = Schema.Struct({
   /** The host that received the code, or the scheme of a program on the user's machine. */
   redirectHost: Schema.String,
   tier: Tier,
-  /** Domains of the only stores that it can use, in order. Null: all stores, also those that are linked later. */
+  /** Sorted domains of the stores to which it is limited. Null: all stores, also those that are linked later. */
   storeDomains: Schema.NullOr(Schema.Array(Schema.String)),
   confirmPublish: ConnectionBounds.fields.confirmPublish,
   /** E-mail of the user who consented. */
   userEmail: Schema.String,
   createdAt: Timestamp,
-  /** To the minute; null: never. */
+  /** Time of the last use, to the minute. Null: never used. */
   lastUsedAt: Schema.NullOr(Timestamp),
   endedAt: Schema.NullOr(Timestamp),
   endReason: Schema.NullOr(EndReason)
@@ -52,7 +52,7 @@ export const ConnectionCredential = Schema.Struct({
   ...ConnectionBounds.fields,
   /** The account's version when the token was looked up. */
   accountVersion: Schema.Number,
-  /** Whether no use of the connection is recorded in this minute yet. */
+  /** Whether a use in this minute must still be recorded. */
   useUnrecorded: Schema.Boolean
 })
 export type ConnectionCredential = typeof ConnectionCredential.Type

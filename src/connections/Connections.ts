@@ -8,19 +8,19 @@ import type { AccountId, ConnectionId } from "../model/Ids.ts"
 import type { Connection, ConnectionCredential } from "./Connection.ts"
 import { ConnectionsRepo } from "./ConnectionsRepo.ts"
 
-/** Connections of agents: access tokens are looked up, and merchants list and end connections. */
+/** Connections of agents: authenticates access tokens, and lists and ends connections for merchants. */
 export class Connections extends Context.Tag("catalog/Connections")<
   Connections,
   {
     /**
      * The bearer of an access token for this resource (`{base}/mcp`). None: the token is malformed, unknown, expired or for
-     * another resource, or its connection has ended, or its user is disabled. The query starts after the call, so that every
-     * process sees connections that ended before.
+     * another resource, or its connection has ended, or its user is disabled. Every call queries the database and starts no
+     * earlier than the call, so a connection that ended before it is refused in every process.
      */
     readonly authenticate: (token: string, resource: string) => Effect.Effect<Option.Option<ConnectionCredential>>
     /** All connections, also ended ones, newest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
-    /** One of them. NotFound: the account has no such connection. */
+    /** One connection. NotFound: the account has no such connection. */
     readonly find: (accountId: AccountId, id: ConnectionId) => Effect.Effect<Connection, NotFound>
     /** Ends a connection. Its tokens are refused from now on. Ending it twice succeeds. */
     readonly disconnect: (accountId: AccountId, id: ConnectionId) => Effect.Effect<void, NotFound>
@@ -35,7 +35,7 @@ export class Connections extends Context.Tag("catalog/Connections")<
       const transaction = yield* Transaction
       const findCredential = yield* makeCoalesced(connections.findCredentials)
       const inBackground = yield* FiberSet.makeRuntime<never>()
-      // Concurrent calls of a connection record its use once.
+      // Connections whose use is being recorded: concurrent calls record it once.
       const recording = new Set<ConnectionId>()
 
       const recordUse = ({ accountId, connectionId, useUnrecorded }: ConnectionCredential) =>

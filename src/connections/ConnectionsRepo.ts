@@ -5,7 +5,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, type ConnectionId, type StoreId } from "../model/Ids.ts"
 import { Connection, ConnectionCredential, type EndReason } from "./Connection.ts"
 
-/** Connections as merchants see them, and the look-up of access tokens. Only in a database: there is no in-memory layer. */
+/** Connections as merchants see them, and the look-up of access tokens. There is no in-memory implementation. */
 export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
   ConnectionsRepo,
   {
@@ -21,19 +21,19 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
     /** All connections, also ended ones, newest first. */
     readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Connection>>
     /**
-     * The stores that a connection limited to `stores` cannot use, and those of `candidates` that are entities on such stores
-     * alone.
+     * Ids that a connection limited to `stores` must not see: all other stores, and those entities among `candidates` that are
+     * only on other stores.
      */
     readonly outside: (
       accountId: AccountId,
       stores: ReadonlyArray<StoreId>,
       candidates: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlySet<string>>
-    /** Ends a connection. An ended one keeps its first end. False: the account has no such connection. */
+    /** Ends a connection. A connection that has ended keeps its time and reason. False: the account has no such connection. */
     readonly end: (accountId: AccountId, id: ConnectionId, reason: EndReason) => Effect.Effect<boolean>
     /**
-     * Uses up all codes that are not redeemed yet. It waits for a code that is being redeemed, so that the next statement sees
-     * the new connection.
+     * Invalidates all codes that are not redeemed yet. It waits for a code that is being redeemed, so that the next statement
+     * sees the new connection.
      */
     readonly withdrawCodes: (accountId: AccountId) => Effect.Effect<void>
     /** Ends all connections of the account. Returns their number. */

@@ -20,38 +20,38 @@ export interface Destination {
   readonly state: string | undefined
 }
 
-/** A valid request: the merchant can be asked. */
+/** A valid request: the consent page can be shown. */
 export interface Checked extends AuthorizationRequest {
   readonly _tag: "Checked"
   readonly client: Client
   readonly redirectUri: string
 }
 
-/** An invalid request: the client is answered at once. */
+/** An invalid request: the client gets the refusal without a consent page. */
 export interface SentBack extends Destination {
   readonly _tag: "SentBack"
   readonly refused: OAuthRefused
 }
 
-/** A consent that a page asks for. */
+/** A consent for which a page asks. */
 export interface Consent {
   readonly id: ConsentId
   /** Valid for one decision about this consent. */
   readonly formToken: string
-  /** The highest tier that can be chosen. */
+  /** The highest tier that the merchant can choose. */
   readonly highest: Tier
   /** The stores that the connection can be limited to. */
   readonly stores: ReadonlyArray<Store>
 }
 
-/** What the merchant allows. `stores`: ids of the only ones that the connection can use; empty: all. */
+/** What the merchant allows. `stores`: ids of the stores to which the connection is limited; empty: all stores. */
 export interface Allowed {
   readonly tier: Tier
   readonly stores: ReadonlyArray<string>
   readonly confirmPublish: boolean
 }
 
-/** The merchant's decision. `allowed`, none: Deny. */
+/** The merchant's decision. `allowed` is none if the merchant denies. */
 export interface Decision {
   readonly consent: string
   readonly formToken: string
@@ -67,7 +67,7 @@ export interface Decided extends Destination {
 export class ForgedDecision extends NotForwarded {}
 
 const forged = new ForgedDecision({
-  // Also the answer for a consent that was deleted after it expired.
+  // A consent that was deleted after its expiry has the same answer.
   message:
     "This decision did not come from the page in this browser, or the page expired long ago. Start again from the program that sent you."
 })
@@ -83,20 +83,20 @@ const unknownStore = new NotForwarded({
 const isClientId = Schema.is(ClientId)
 const isConsentId = Schema.is(ConsentId)
 
-/** The client of a client id: of a registration, or of a document that the authorization endpoint has read. */
+/** Finds a client by its id: a registered client, or one whose document the authorization endpoint has read. */
 export const findClient = (oauth: OAuthRepo["Type"], id: string | undefined) => {
   if (id === undefined) return Effect.succeedNone
   if (isClientId(id)) return oauth.findClient(id)
   return isClientAddress(id) && Either.isRight(readClientAddress(id)) ? oauth.findClientAt(id) : Effect.succeedNone
 }
 
-/** From the client's request to the merchant's decision. */
+/** The steps from the client's request to the merchant's decision. */
 export const makeConsents = Effect.gen(function* () {
   const oauth = yield* OAuthRepo
   const linked = yield* StoresRepo
   const transaction = yield* Transaction
 
-  /** The limits that the merchant chose. A store that is not linked is refused: left out, it could mean all stores. */
+  /** The limits that the merchant chose. An unlinked store is refused, because an empty list would mean all stores. */
   const boundsOf = Effect.fnUntraced(function* (accountId: AccountId, allowed: Decision["allowed"]) {
     const given = Option.match(allowed, { onNone: (): ReadonlyArray<string> => [], onSome: ({ stores }) => stores })
     const confirmPublish = Option.exists(allowed, (each) => each.confirmPublish)

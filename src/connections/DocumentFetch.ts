@@ -4,17 +4,17 @@ import { isIPv6, type LookupFunction } from "node:net"
 import { Context, Data, Duration, Effect } from "effect"
 import { isPublicAddress } from "./PublicAddress.ts"
 
-/** A document that was not read. `message`: a sentence for people that says nothing about the network of this service. */
+/** A document cannot be read. `message`: a sentence for people, which tells nothing about this service's network. */
 export class DocumentUnread extends Data.TaggedError("DocumentUnread")<{ readonly message: string }> {}
 
-/** An address that was checked, as a request reaches it. */
+/** A checked IP address, with options to connect to it. */
 export interface Dialled extends Pick<RequestOptions, "ca" | "port"> {
   readonly address: string
 }
 
-/** The network, as a fetch needs it. */
+/** The network access of a fetch. */
 export interface Network {
-  /** All addresses of a host. */
+  /** Resolves a host name to all its IP addresses. */
   readonly resolve: (host: string) => Promise<ReadonlyArray<string>>
   readonly dial: (address: string) => Dialled
 }
@@ -24,7 +24,7 @@ const internet: Network = {
   dial: (address) => ({ address })
 }
 
-/** The internet. Tests provide another network. */
+/** The network of fetches, by default the internet. Tests provide another one. */
 export class OutsideNetwork extends Context.Reference<OutsideNetwork>()("catalog/OutsideNetwork", {
   defaultValue: () => internet
 }) {}
@@ -32,7 +32,7 @@ export class OutsideNetwork extends Context.Reference<OutsideNetwork>()("catalog
 /** A fetched document. */
 export interface FetchedDocument {
   readonly text: string
-  /** Seconds for which it can be kept; undefined: the answer does not say. */
+  /** The max-age of the response in seconds. Undefined: it has none. */
   readonly maxAge: number | undefined
 }
 
@@ -50,7 +50,7 @@ const maxAgeOf = (header: string | undefined) => {
   return /(?:^|[\s,])no-(?:store|cache)\b/i.test(header ?? "") ? 0 : seconds === undefined ? undefined : Number(seconds)
 }
 
-/** Sends one request to a checked address, whatever the host resolves to by then, and follows no redirect. */
+/** Sends one request to a checked IP address without resolving the host again. Follows no redirect. */
 const get = (url: URL, { address, ...dialled }: Dialled) =>
   Effect.async<FetchedDocument, DocumentUnread>((resume) => {
     const fail = (error: DocumentUnread) => {
@@ -92,8 +92,8 @@ const get = (url: URL, { address, ...dialled }: Dialled) =>
   })
 
 /**
- * Fetches a JSON document of at most 64 KiB from a host whose addresses are all public, within five seconds in all. The
- * caller has checked that the URL is https and that its host is trusted.
+ * Fetches a JSON document of at most 64 KiB within five seconds. All IP addresses of the host must be public. The caller must
+ * check that the URL is https and that the host is trusted.
  */
 export const fetchDocument = (url: URL): Effect.Effect<FetchedDocument, DocumentUnread> =>
   Effect.gen(function* () {

@@ -21,7 +21,7 @@ type Consents = Pick<
   | "spendCode"
 >
 
-/** Statements of clients, consents and codes. */
+/** SQL statements for clients, consents and codes. */
 export const makeConsentStatements = (sql: SqlClient): Consents => {
   const findClient = SqlSchema.findOne({
     Request: ClientId,
@@ -72,7 +72,7 @@ export const makeConsentStatements = (sql: SqlClient): Consents => {
         Effect.asVoid,
         orDie
       ),
-    // Its age begins anew, so that the sweep does not delete it before the consent that follows.
+    // Resets created_at, so that the sweep does not delete the client before its next consent.
     keepDocument: (id, metadataUrl, { name, redirectUris }) =>
       sql`
         INSERT INTO oauth_client (id, name, redirect_uris, metadata_url)

@@ -13,7 +13,7 @@ export type OAuthErrorCode =
   | "invalid_redirect_uri"
   | "invalid_client_metadata"
 
-/** A refused request of a client. `description`: one sentence for its developer, without secrets. */
+/** A refused request of a client. `description`: one sentence for the client's developer, without secrets. */
 export class OAuthRefused extends Data.TaggedError("OAuthRefused")<{
   readonly code: OAuthErrorCode
   readonly description: string
@@ -25,7 +25,7 @@ export class OAuthRefused extends Data.TaggedError("OAuthRefused")<{
   }
 }
 
-/** Too many registrations from one address within an hour. */
+/** Too many registrations from one IP address within an hour. */
 export class TooManyRegistrations extends Data.TaggedError("TooManyRegistrations")<{
   readonly retryAfterSeconds: number
 }> {

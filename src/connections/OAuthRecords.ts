@@ -3,17 +3,17 @@ import { ConnectionBounds } from "../model/ConnectionBounds.ts"
 import { AccountId, ClientId, ConnectionId, UserId } from "../model/Ids.ts"
 import { Tier } from "./Tier.ts"
 
-/** A program that registered itself, or that publishes a document about itself. */
+/** A client: it has registered itself, or publishes a document about itself. */
 export const Client = Schema.Struct({
   id: ClientId,
-  /** The address of the document, which is its client id. Null: it registered. */
+  /** The URL of the document, which is its client id. Null: the client has registered itself. */
   metadataUrl: Schema.NullOr(Schema.String),
   name: Schema.String,
   redirectUris: Schema.Array(Schema.String)
 })
 export type Client = typeof Client.Type
 
-/** The terms that pass from a consent to its code, and from there to the connection. */
+/** The fields that are copied from a consent to its code, and from the code to the connection. */
 const terms = {
   userId: UserId,
   clientId: ClientId,
@@ -23,7 +23,7 @@ const terms = {
   resource: Schema.String
 }
 
-/** A question that a consent page asks. `tier`: the highest that can be chosen. */
+/** A consent that awaits its decision. `tier`: the highest that the merchant can choose. */
 export const PendingConsent = Schema.Struct({
   ...terms,
   sessionHash: Schema.String,
@@ -48,7 +48,7 @@ export const StoredCode = Schema.Struct({
   accountId: AccountId,
   clientName: Schema.String,
   used: Schema.Boolean,
-  /** Expired, or its user was disabled. */
+  /** Whether the code has expired or its user is disabled. */
   dead: Schema.Boolean,
   grantId: Schema.NullOr(ConnectionId)
 })
@@ -92,7 +92,7 @@ export const NewTokens = Schema.Struct({
   accessTier: Tier,
   refreshHash: Schema.String,
   refreshTier: Tier,
-  /** The refresh token that was exchanged for them; null: a code was. */
+  /** The refresh token that was exchanged for these tokens. Null: a code was exchanged. */
   parentHash: Schema.NullOr(Schema.String)
 })
 export type NewTokens = typeof NewTokens.Type

@@ -17,14 +17,14 @@ import type {
 import { makeForgetOAuth, makeTokenStatements } from "./OAuthTokens.sql.ts"
 
 /**
- * Clients, consents, codes, connections (grants) and tokens. ConnectionsRepo has what merchants see of them. Only in a
- * database: there is no in-memory layer. Secrets are stored as SHA-256; hashes are hexadecimal here.
+ * Clients, consents, codes, connections (grants) and tokens. ConnectionsRepo reads connections as merchants see them. There is
+ * no in-memory implementation. Secrets are stored as SHA-256; hashes are hexadecimal here.
  */
 export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
   OAuthRepo,
   {
     readonly addClient: (id: ClientId, client: Pick<ClientMetadata, "name" | "redirectUris">) => Effect.Effect<void>
-    /** Stores a client by the address of a document about it, or what the document says now. `id`: of a new client. */
+    /** Adds the client of a document, or updates it from the document. `id`: the id of the client if it is new. */
     readonly keepDocument: (
       id: ClientId,
       metadataUrl: string,
@@ -33,20 +33,20 @@ export class OAuthRepo extends Context.Tag("catalog/OAuthRepo")<
     readonly findClient: (id: ClientId) => Effect.Effect<Option.Option<Client>>
     readonly findClientAt: (metadataUrl: string) => Effect.Effect<Option.Option<Client>>
     readonly addConsent: (accountId: AccountId, id: ConsentId, consent: PendingConsent) => Effect.Effect<void>
-    /** Locks the row until the transaction ends. */
+    /** Reads a consent and locks its row until the transaction ends. */
     readonly lockConsent: (accountId: AccountId, id: ConsentId) => Effect.Effect<Option.Option<StoredConsent>>
     readonly decide: (accountId: AccountId, id: ConsentId) => Effect.Effect<void>
     readonly addCode: (accountId: AccountId, hash: string, code: Code) => Effect.Effect<void>
-    /** Locks the row until the transaction ends. */
+    /** Reads a code and locks its row until the transaction ends. */
     readonly lockCode: (hash: string) => Effect.Effect<Option.Option<StoredCode>>
-    /** Uses up the code. `grantId`: the connection that it begins; null: none. */
+    /** Marks the code as used. `grantId`: the connection that it began; null: none. */
     readonly spendCode: (accountId: AccountId, hash: string, grantId: ConnectionId | null) => Effect.Effect<void>
     readonly addGrant: (accountId: AccountId, grant: NewGrant) => Effect.Effect<void>
     /** Returns the seconds until the access token expires. The connection expires with the refresh token. */
     readonly addTokens: (accountId: AccountId, tokens: NewTokens) => Effect.Effect<number>
     /** Locks the token's connection until the transaction ends, and reads the token under that lock. */
     readonly lockRefresh: (hash: string) => Effect.Effect<Option.Option<StoredRefreshToken>>
-    /** Marks the refresh token as used. The time of the first use stays. */
+    /** Marks the refresh token as used. A later use does not change the time of the first. */
     readonly useRefresh: (accountId: AccountId, hash: string) => Effect.Effect<void>
     readonly findToken: (hash: string) => Effect.Effect<Option.Option<StoredToken>>
     readonly dropToken: (accountId: AccountId, hash: string) => Effect.Effect<void>

@@ -10,7 +10,7 @@ import { lifeSeconds } from "./TokenLife.ts"
 
 type Repo = Context.Tag.Service<OAuthRepo>
 
-/** Statements of connections (grants) and tokens. */
+/** SQL statements for connections (grants) and tokens. */
 export const makeTokenStatements = (
   sql: SqlClient
 ): Pick<Repo, "addGrant" | "addTokens" | "dropToken" | "findToken" | "lockRefresh" | "useRefresh"> => {
@@ -45,7 +45,7 @@ export const makeTokenStatements = (
     WHERE t.hash = decode(${hash}, 'hex') AND t.kind = 'refresh'
     FOR UPDATE OF g`
 
-  // Separate from the lock: a statement that waited for a lock reads other rows as of before the wait.
+  // A statement after the lock: the one that waits for the lock sees all other rows as they were before the wait.
   const readRefresh = SqlSchema.findOne({
     Request: Schema.String,
     Result: StoredRefreshToken,
@@ -89,7 +89,7 @@ export const makeTokenStatements = (
     addTokens: (accountId, tokens) =>
       addTokens({ accountId, ...tokens }).pipe(
         Effect.map(({ lifeSeconds }) => lifeSeconds),
-        // The caller holds the lock of the connection or has just inserted it, so it exists.
+        // The connection exists, because the caller holds its lock or has just inserted it.
         Effect.catchTag("NoSuchElementException", Effect.die),
         orDie
       ),
@@ -116,7 +116,7 @@ export const makeForgetOAuth = (sql: SqlClient): Repo["forget"] =>
       oauth_token: sql`t.expires_at <= app_now()`,
       oauth_request: sql`t.expires_at <= app_now()`,
       oauth_code: sql`t.expires_at <= app_now() - interval '1 day'`,
-      // Last: the other tables reference clients.
+      // Clients are deleted last, because the other tables reference them.
       oauth_client: sql`t.created_at <= app_now() - interval '1 day'
         AND NOT EXISTS (SELECT FROM oauth_grant g WHERE g.client_id = t.id)
         AND NOT EXISTS (SELECT FROM oauth_code o WHERE o.client_id = t.id)

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 
-/** IPv4 ranges that are not public: the special-purpose registry of IANA, multicast and reserved addresses. */
+/** IPv4 ranges that are not public: IANA's special-purpose registry, multicast and reserved addresses. */
 const reservedV4 = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -19,7 +19,7 @@ const reservedV4 = [
   ["240.0.0.0", 4]
 ] as const
 
-/** Ranges within the global unicast addresses of IPv6 that are not public, or contain an IPv4 address (6to4, Teredo). */
+/** Ranges of global unicast IPv6 addresses that are not public, or embed an IPv4 address (6to4, Teredo). */
 const reservedV6 = [
   ["2001::", 23],
   ["2001:db8::", 32],
@@ -31,7 +31,7 @@ const reserved = new BlockList()
 for (const [network, prefix] of reservedV4) reserved.addSubnet(network, prefix, "ipv4")
 for (const [network, prefix] of reservedV6) reserved.addSubnet(network, prefix, "ipv6")
 
-/** The global unicast addresses. Outside are loopback, link-local, unique local and IPv4-mapped addresses, and NAT64. */
+/** Global unicast IPv6. It excludes loopback, link-local, unique local and IPv4-mapped addresses, and NAT64. */
 const globalV6 = new BlockList()
 globalV6.addSubnet("2000::", 3, "ipv6")
 

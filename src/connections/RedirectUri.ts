@@ -1,23 +1,23 @@
 /** Maximum characters of a redirect URI. */
 const maxCharacters = 2_048
 
-/** Programs on the merchant's own machine listen here. Only they can use plain http. */
+/** Hosts of programs on the merchant's own machine. Plain http is allowed only for them. */
 const loopbackHosts = new Set(["localhost", "127.0.0.1", "[::1]"])
 
-/** Schemes that run code, show local files, or cannot receive a code. */
+/** Schemes that run code, open local files, or cannot receive an authorization code. */
 const forbiddenSchemes = new Set([
   ...["javascript:", "data:", "vbscript:", "file:", "blob:", "about:", "filesystem:", "view-source:"],
   ...["ftp:", "ws:", "wss:", "mailto:", "tel:", "sms:", "intent:", "chrome:", "resource:"]
 ])
 
-/** Browsers read addresses of these characters as they are written: no blanks, no backslashes, nothing to escape. */
+/** Visible ASCII. With `needsEscaping`, allows only characters that browsers do not change or escape in a URL. */
 const plain = /^[!-~]+$/
 const needsEscaping = /[\\"<>^`{|}]/
 
-/** User information before the host, even an empty one, which the parsed address does not show. */
+/** User information before the host, even if it is empty, which a parsed `URL` would not show. */
 const userInfo = /^[^/?]*\/\/[^/?]*@/
 
-/** The problem of a redirect URI; undefined: it is valid. */
+/** The rule that a redirect URI breaks. Undefined: it is valid. */
 export const misfitOfRedirectUri = (uri: string): string | undefined => {
   if (uri.length > maxCharacters) return `must have at most ${maxCharacters} characters`
   if (!plain.test(uri) || needsEscaping.test(uri) || !URL.canParse(uri)) return "must be an absolute URI"
@@ -40,13 +40,13 @@ export const misfitOfRedirectUri = (uri: string): string | undefined => {
 
 const loopback = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?([/?].*)?$/
 
-/** A loopback address without its port: programs use any free port (RFC 8252, section 7.3). */
+/** A loopback URI without its port, because programs use any free port (RFC 8252, section 7.3). Undefined: not loopback. */
 const withoutPort = (uri: string): string | undefined => {
   const parts = loopback.exec(uri)
   return parts === null ? undefined : `${parts[1]}${parts[2] ?? ""}`
 }
 
-/** Whether a URI is registered: as the same text, except for the port of a loopback address. */
+/** Whether a URI is registered. The texts must be equal, except for the port of a loopback URI. */
 export const isRegistered = (registered: ReadonlyArray<string>, uri: string): boolean => {
   if (registered.includes(uri)) return true
   const portless = withoutPort(uri)
@@ -57,7 +57,7 @@ export const isRegistered = (registered: ReadonlyArray<string>, uri: string): bo
   )
 }
 
-/** The destination of a redirect for people: a host, or the scheme of a program on their machine. */
+/** The destination of a redirect, as pages show it: a host, or the scheme of a program on the user's machine. */
 export const destinationOf = (uri: string): string => {
   const { host, protocol } = new URL(uri)
   return protocol === "https:" || protocol === "http:" ? host : protocol

@@ -10,15 +10,15 @@ import { OAuthRepo } from "./OAuthRepo.ts"
 
 const windowSeconds = 3_600
 
-/** Registration of clients, without sign-in. */
+/** Registration of clients, which needs no sign-in. */
 export class Registrations extends Context.Tag("catalog/Registrations")<
   Registrations,
   {
-    /** `address`: the network address of the client. TooManyRegistrations: it has reached its limit of this hour. */
+    /** `address`: the client's IP address. TooManyRegistrations: this address has reached its limit for the hour. */
     readonly register: (client: ClientMetadata, address: string) => Effect.Effect<Client, TooManyRegistrations>
   }
 >() {
-  /** `perHour`: maximum number of registrations from one address. */
+  /** `perHour`: maximum number of registrations from one IP address in an hour. */
   static readonly layer = ({ perHour }: { readonly perHour: number }) =>
     Layer.effect(
       Registrations,

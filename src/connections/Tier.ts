@@ -14,12 +14,12 @@ export const upTo = (tier: Tier): ReadonlyArray<Tier> => Tier.literals.slice(0, 
 
 export const lower = (one: Tier, other: Tier): Tier => (covers(one, other) ? other : one)
 
-/** A tier in one word, as addresses and tool descriptions name it. */
+/** A tier in one word, as in URLs and descriptions of tools: `read`, `write` or `publish`. */
 export const shortName = (tier: Tier): string => tier.slice("pim:".length)
 
 /**
- * The highest tier that an address of the connector allows: its query may have `tier=read`, `tier=write` or `tier=publish`.
- * Without a query: all tiers. None: any other query.
+ * The highest tier that the query of the connector's URL allows: `tier=read`, `tier=write` or `tier=publish`. An empty query
+ * allows all tiers. None: any other query.
  */
 export const tierOfQuery = (query: string): Option.Option<Tier> => {
   const given = [...new URLSearchParams(query)]
@@ -38,7 +38,7 @@ export const tierOfScope = (scope: string): Tier | undefined => {
   return Tier.literals.filter((tier) => named.includes(tier)).at(-1)
 }
 
-/** Names and descriptions of the tiers. Agents read the same names. */
+/** Names and descriptions of the tiers, for pages and for agents. */
 export const tierWords: Readonly<Record<Tier, { readonly name: string; readonly meaning: string }>> = {
   "pim:read": {
     name: "Read",

@@ -16,7 +16,7 @@ import { destinationOf } from "./RedirectUri.ts"
 import { scopeOf } from "./Tier.ts"
 import { judgeRefresh, refreshedTier } from "./TokenLife.ts"
 
-/** RFC 6749, section 5.1. */
+/** A successful token response: RFC 6749, section 5.1. */
 export interface TokenAnswer {
   readonly access_token: string
   readonly token_type: "Bearer"
@@ -25,10 +25,10 @@ export interface TokenAnswer {
   readonly scope: string
 }
 
-/** The result of a transaction. Left: a refusal after which the transaction commits; a failure rolls it back. */
+/** A transaction's result. A refusal as Left commits the transaction; a refusal as failure rolls it back. */
 type Committed = Effect.Effect<Either.Either<TokenAnswer, OAuthRefused>, OAuthRefused>
 
-/** RFC 7636, section 4.1. */
+/** The code verifier: RFC 7636, section 4.1. */
 const verifierPattern = /^[A-Za-z0-9\-._~]{43,128}$/
 
 const invalidGrant = (description: string) => OAuthRefused.because("invalid_grant", description)
@@ -40,7 +40,7 @@ const required = (parameters: Parameters, name: string) => {
     : Either.right(value)
 }
 
-/** Refuses a request that names another resource than this one. */
+/** Refuses a request for another resource than `resource`. */
 const requireResource = (parameters: Parameters, baseUrl: string, resource: string, refusal: string) => {
   const requested = parameters.get("resource")
   return requested === undefined
@@ -116,7 +116,7 @@ const makeIssue = (oauth: OAuthRepo["Type"]) =>
 
 type Issue = ReturnType<typeof makeIssue>
 
-/** Ends a connection whose secret was used twice: somebody else may have a copy. */
+/** Ends a connection whose code or refresh token was used twice, because somebody else may have a copy. */
 const endReplayed = (
   connections: ConnectionsRepo["Type"],
   accountId: AccountId,

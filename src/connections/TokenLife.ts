@@ -8,30 +8,30 @@ export const lifeSeconds = {
   access: 3_600,
   /** Each refresh issues a new refresh token with this lifetime. */
   refresh: 30 * 86_400,
-  /** The maximum of a connection, however often its tokens are refreshed. */
+  /** The maximum lifetime of a connection, however often its tokens are refreshed. */
   connection: 180 * 86_400,
-  /** After its first use, a refresh token can be used again by a client that did not receive or wait for the answer. */
+  /** Time after the first use of a refresh token in which a client that did not receive the answer can use it again. */
   refreshGrace: 30
 } as const
 
-/** Maximum number of further tokens from one refresh token within its grace. */
+/** Maximum number of repeated exchanges of one refresh token within `refreshGrace`. */
 const maxSiblings = 3
 
 /** A refresh token, read under the lock of its connection. */
 export interface RefreshFacts {
-  /** It has expired, its connection has ended, or its user is disabled. */
+  /** Whether the token has expired, its connection has ended, or its user is disabled. */
   readonly dead: boolean
   readonly usedAgoSeconds: number | null
-  /** Number of refresh tokens that were issued for it. */
+  /** Number of refresh tokens that were issued in exchange for this one. */
   readonly successors: number
-  /** Whether one of those was used. */
+  /** Whether one of these successors was used. */
   readonly successorUsed: boolean
 }
 
 /**
- * Decides about a refresh token. Its first use issues new tokens. A second use within the grace, while none of its successors
- * was used, issues tokens again, at most a few times: so concurrent refreshes and lost answers do not end the connection. A
- * later use means that somebody else may have a copy: the connection ends.
+ * Decides about the use of a refresh token. The first use issues new tokens. While no successor was used, further uses within the
+ * grace issue tokens again, at most `maxSiblings` times: so concurrent refreshes and lost answers do not end the connection. A
+ * use after that (`replayed`) ends the connection, because somebody else may have a copy of the token.
  */
 export const judgeRefresh = ({
   dead,
@@ -45,7 +45,7 @@ export const judgeRefresh = ({
   return successors <= maxSiblings ? "issue" : "refuse"
 }
 
-/** The tier of a refreshed access token: the connection's, or a lower one from the scope. */
+/** The tier of a refreshed access token: the connection's tier, or a lower one if `scope` asks for it. */
 export const refreshedTier = (granted: Tier, scope: string | undefined): Tier | OAuthRefused => {
   if (scope === undefined) return granted
   const asked = tierOfScope(scope)

@@ -10,22 +10,22 @@ import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UndoRepo } from "./UndoRepo.ts"
 import { decideField, type FieldUndo, type UndoWindow, undoChanges } from "./UndoRules.ts"
 
-/** A part of a review, by entity id. */
+/** One part of a review, which is read in parts by entity id. */
 export interface ReviewPart {
   readonly fields: ReadonlyArray<FieldUndo>
-  /** The place after which the next part starts; null: this was the last. */
+  /** The entity after which the next part starts. Null: this was the last part. */
   readonly next: EntityId | null
 }
 
-/** The result of a part of an undo, by entity id. */
+/** The result of one part of an undo, which runs in parts by entity id. */
 export interface UndonePart {
-  /** Number of entities that were written. */
+  /** Number of entities that the undo changed. */
   readonly entities: number
-  /** Number of fields that were taken back. */
+  /** Number of fields that were undone. */
   readonly fields: number
-  /** The fields that were left alone, except those that had their earlier values already. Without values, which may be long. */
+  /** The fields that were not undone, except those that had their earlier values already. The values are left out: they can be long. */
   readonly left: ReadonlyArray<FieldUndo>
-  /** As in `ReviewPart`. */
+  /** As `next` of `ReviewPart`. */
   readonly next: EntityId | null
 }
 
@@ -33,25 +33,25 @@ const isBack = ({ left }: FieldUndo) => left === null
 
 const isLeftAlone = ({ left }: FieldUndo) => left !== null && left !== "already_back"
 
-/** Where the first part starts. */
+/** The position before the first entity, to start the first part. */
 export const firstPart = EntityId.make(nilUuid)
 
-/** Entities per transaction, and transactions per part. A page waits for a whole part. */
+/** Maximum entities per transaction, and transactions per part. A page of the console waits for a whole part. */
 const maxBatch = 50
 const maxBatches = 20
 
 /**
- * Takes back what a connection wrote to drafts: each value whose last writer is the connection returns to the value before it.
- * An edit by somebody else is kept, also one between two writes of the connection. An undo is a draft write: what is published
- * stays published until the next publish. Its changes are decided under the locks of its entities, so no concurrent edit is
- * lost, and it can be repeated: what was taken back has another last writer.
+ * Undoes the writes of a connection to drafts: each value that the connection wrote last returns to the value before. An edit by
+ * somebody else is kept, also one between two writes of the connection. An undo is a draft write, so stores keep the published
+ * values until the next publish. Changes are decided under the locks of their entities, so no concurrent edit is lost. An undo
+ * can be repeated, because an undone value is no longer last written by the connection.
  */
 export class Undo extends Context.Tag("catalog/Undo")<
   Undo,
   {
-    /** The time to use as `until` of a window. */
+    /** The current time, to use as `until` of a window. */
     readonly now: Effect.Effect<Timestamp>
-    /** Number of entities after this place whose drafts the connection changed in the window. */
+    /** Number of entities whose drafts the connection changed in the window, after this entity by id. */
     readonly count: (
       id: ConnectionId,
       window: UndoWindow,
@@ -94,7 +94,7 @@ export class Undo extends Context.Tag("catalog/Undo")<
       const select = (id: ConnectionId, window: UndoWindow, after: EntityId, limit: number) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
-          // One more, to see whether more follow.
+          // Reads one entity more, to know whether another part follows.
           const found = yield* repo.written(accountId, id, window, after, limit + 1)
           const ids = found.slice(0, limit)
           return { ids, next: found.length > limit ? (ids.at(-1) ?? null) : null }
@@ -107,7 +107,7 @@ export class Undo extends Context.Tag("catalog/Undo")<
             ids,
             (locked) =>
               Effect.map(Effect.provideService(decide(id, window, ids), CurrentActor, actor), ({ fields, rules }) => {
-                // The lists of stores are two reads: a store may be unlinked between them.
+                // `fields` and `locked` are two reads, and a store may be unlinked between them.
                 const decided = fields.map((field) =>
                   hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
                 )

@@ -13,7 +13,7 @@ export const AboutWrites = Schema.Struct({ accountId: AccountId, id: ConnectionI
 
 const draftChanges = "h.action NOT IN ('publish_asked', 'published', 'publish_failed')"
 
-/** The condition for a change `h` of drafts by the connection in the window. */
+/** The SQL condition that a history row `h` is a change of a draft by the connection in the window. */
 export const makeOfConnection =
   (sql: SqlClient) =>
   ({ accountId, id, since, until }: typeof AboutWrites.Encoded) =>
@@ -21,14 +21,14 @@ export const makeOfConnection =
     h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
     AND h.at >= ${since}::timestamptz AND h.at <= ${until}::timestamptz AND ${sql.literal(draftChanges)}`
 
-/** Reads the fields that a connection wrote, with their values now and before. */
+/** Reads the fields that a connection wrote, with their current and earlier values. */
 export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
   const ofConnection = makeOfConnection(sql)
   const isDraftChange = sql.literal(draftChanges)
 
-  // `edge`: the last time that somebody else changed the field, or that the entity was added to or removed from the store,
-  // which clears its overrides. The connection's writes after it can be undone. Only keys are compared in the steps before
-  // the last, because values may be long.
+  // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
+  // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone. The early
+  // steps of the query read keys and not values, because values may be long.
   const fields = SqlSchema.findAll({
     Request: Schema.Struct({ ...AboutWrites.fields, ids: Schema.Array(EntityId) }),
     Result: Schema.Struct({

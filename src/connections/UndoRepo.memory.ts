@@ -22,7 +22,7 @@ const compare = (left: string, right: string) => (left < right ? -1 : left > rig
 const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
   storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
 
-/** The changed fields of one entity. `events`: all its changes from the first one of the connection in the window. */
+/** The changed fields of one entity. `events`: the entity's changes from the connection's first one in the window on. */
 const fieldsOf = (
   account: MemoryAccount,
   entityId: EntityId,
@@ -90,7 +90,7 @@ const fieldsOf = (
   })
 }
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory implementation. It passes the contract suite of the SQL implementation. */
 export const layerUndoRepoMemory = Layer.effect(
   UndoRepo,
   Effect.gen(function* () {

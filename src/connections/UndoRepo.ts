@@ -7,12 +7,12 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { AboutWrites, makeOfConnection, makeUndoFields } from "./UndoFields.sql.ts"
 import type { UndoWindow, WrittenField } from "./UndoRules.ts"
 
-/** The writes of a connection, as an undo reads them. */
+/** Reads the writes of a connection for an undo. */
 export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
   UndoRepo,
   {
     readonly now: Effect.Effect<Timestamp>
-    /** Entities with drafts that the connection changed in the window, after `after` by id. */
+    /** Entities whose drafts the connection changed in the window, in the order of their ids, starting after `after`. */
     readonly written: (
       accountId: AccountId,
       id: ConnectionId,
@@ -20,7 +20,7 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
       after: EntityId,
       limit: number
     ) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** Number of entities that `written` lists without a limit. */
+    /** Number of entities that `written` would list without a limit. */
     readonly countWritten: (
       accountId: AccountId,
       id: ConnectionId,
@@ -28,8 +28,8 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
       after: EntityId
     ) => Effect.Effect<number>
     /**
-     * The fields of these entities that the connection wrote in the window, by entity, domain (canonical values first), store,
-     * action and key.
+     * The fields of these entities that the connection wrote in the window, sorted by entity, domain (canonical values first),
+     * store, action and key.
      */
     readonly fields: (
       accountId: AccountId,

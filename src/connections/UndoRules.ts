@@ -23,31 +23,31 @@ export const WrittenField = Schema.Struct({
   /** null: the canonical record. */
   storeId: Schema.NullOr(StoreId),
   storeDomain: Schema.NullOr(Schema.String),
-  /** Whether the layer exists: the store is linked and has the entity. */
+  /** Whether the field's layer exists. A store's layer exists if the store is linked and has the entity. */
   isThere: Schema.Boolean,
-  /** `attributes`: a value of `key`. Others: a change of the whole layer, without key and values. */
+  /** `attributes`: the value of `key` was changed. Other actions change the whole layer and have no key and values. */
   action: HistoryAction,
   key: Schema.String,
-  /** null: no value; for an override, the canonical value is inherited. */
+  /** The current value. Null: no value; an override then inherits the canonical value. */
   now: Schema.NullOr(Schema.String),
-  /** The value before the first of the connection's last writes that nobody else wrote between or after. */
+  /** The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. */
   before: Schema.NullOr(Schema.String),
-  /** Who changed the field after the connection; null: nobody. */
+  /** Who changed the field after the connection. Null: nobody. */
   laterActor: Schema.NullOr(HistoryActor),
-  /** The connection whose writes that later change undid. */
+  /** If the later change is an undo: the connection whose writes it undid. */
   laterUndoOf: Schema.NullOr(ConnectionId)
 })
 export type WrittenField = typeof WrittenField.Type
 
 /**
- * Why a field is left alone. `edited_since`: somebody else changed it after the connection. `already_back`: it has its earlier
+ * Why a field is not undone. `edited_since`: somebody else changed it after the connection. `already_back`: it has its earlier
  * value. `not_on_store`: the entity is no longer on the store, or the store is not linked. `misfit`: the earlier value no longer
  * fits the rule of its key. `not_a_value`: an addition to a store, or a change of media, members or the order of variants.
  */
 export const LeftReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "not_a_value")
 export type LeftReason = typeof LeftReason.Type
 
-/** What an undo does to a field. `left` null: it goes back from `now` to `before`. */
+/** What an undo does to a field. If `left` is null, the value changes from `now` back to `before`. */
 export const FieldUndo = Schema.Struct({
   ...WrittenField.omit("isThere", "laterUndoOf").fields,
   left: Schema.NullOr(LeftReason)
@@ -69,7 +69,7 @@ export const decideField = (id: ConnectionId, field: WrittenField, rules: KeyRul
   return { ...shown, left: reasonOf(id, field, rules) }
 }
 
-/** The changes that take fields back: at most one for each layer of an entity. */
+/** The catalog changes that undo fields: at most one per layer of an entity. */
 export const undoChanges = (fields: ReadonlyArray<FieldUndo>, rules: KeyRules): ReadonlyArray<CatalogChange> => {
   const layers = new Map<string, Array<FieldUndo>>()
   for (const field of fields) {
@@ -91,7 +91,7 @@ export const undoChanges = (fields: ReadonlyArray<FieldUndo>, rules: KeyRules): 
 
 const day = 86_400_000
 
-/** Starts of a window by name, in milliseconds since 1970. */
+/** Named starts of a window, in milliseconds since 1970. */
 const starts: Readonly<Record<string, (now: number) => number>> = {
   hour: (now) => now - 3_600_000,
   today: (now) => now - (now % day),

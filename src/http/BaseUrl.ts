@@ -1,7 +1,7 @@
 import { HttpServer } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
 
-/** The host part of a URL: localhost for every interface, brackets around IPv6. */
+/** The host part of a URL: `localhost` if the server listens on every interface, brackets around IPv6. */
 const hostOf = (hostname: string) =>
   hostname === "0.0.0.0" || hostname === "::" ? "localhost" : hostname.includes(":") ? `[${hostname}]` : hostname
 
@@ -10,11 +10,11 @@ export const listeningOn = (address: HttpServer.Address): string =>
   address._tag === "TcpAddress" ? `http://${hostOf(address.hostname)}:${address.port}` : address.path
 
 /**
- * The public address of the service, without a trailing slash. It is the issuer of tokens, and links to the service begin with
- * it. It comes from the settings, never from the headers of a request.
+ * The public URL of the service, without a trailing slash. It is the issuer of tokens, and links to the service begin with it.
+ * It comes from the settings, never from the headers of a request.
  */
 export class BaseUrl extends Context.Tag("catalog/BaseUrl")<BaseUrl, string>() {
-  /** As configured. Default: the address that the server listens on. */
+  /** `configured`: the setting. Default: the address on which the server listens. */
   static readonly layer = (configured: Option.Option<string>) =>
     Layer.effect(
       BaseUrl,
@@ -24,7 +24,7 @@ export class BaseUrl extends Context.Tag("catalog/BaseUrl")<BaseUrl, string>() {
 
 const loopback = ["localhost", "127.0.0.1", "[::1]"]
 
-/** The origins of this service: that of its address and, on a loopback address, each name of the loopback. */
+/** The origins of this service: the origin of its URL and, if that is a loopback address, of every loopback name. */
 export const ownOrigins = (baseUrl: string): ReadonlySet<string> => {
   const { hostname, origin, port, protocol } = new URL(baseUrl)
   return new Set([

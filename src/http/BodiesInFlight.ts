@@ -1,35 +1,35 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 
-/** How many bytes of request bodies are held at once. */
+/** Maximum bytes of request bodies that are in memory at the same time. */
 export interface BodyBounds {
-  /** In the process. */
+  /** Maximum for all requests in the process. */
   readonly bytes: number
-  /** For one credential; for requests without one: for one address. */
+  /** Maximum per credential. For requests without a credential, maximum per IP address. */
   readonly bytesPerCredential: number
 }
 
 interface Body {
   owner: string
-  /** Counts more bytes of this body. False: they exceed a bound, and none of the body is counted any more. */
+  /** Counts more bytes of this body. False: a bound is exceeded, and the bytes of this body are no longer counted. */
   readonly hold: (bytes: number) => boolean
 }
 
 /** The bodies that are being read or processed, by request. */
 const bodies = new WeakMap<IncomingMessage, Body>()
 
-/** Counts a body for a credential. Called before the body is read. */
+/** Counts a body for a credential. Must be called before the body is read. */
 export const chargeTo = (request: IncomingMessage, credentialId: string): void => {
   const body = bodies.get(request)
   if (body !== undefined) body.owner = credentialId
 }
 
-/** Counts bytes of a body. False: they exceed a bound. */
+/** Counts bytes of a request's body. False: they exceed a limit, so the request must be refused. */
 export const holdBytes = (request: IncomingMessage, bytes: number): boolean => bodies.get(request)?.hold(bytes) ?? true
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-/** Bounds the bodies of a server's requests. The bytes of a body count until its request is answered. */
+/** Limits the bodies of a server's requests. The bytes of a body count until its request is answered. */
 export const boundBodies = (server: Server, { bytes: most, bytesPerCredential }: BodyBounds): void => {
   let held = 0
   const heldByOwner = new Map<string, number>()

@@ -7,25 +7,25 @@ import { Unavailable, ValidationFailed } from "../model/Errors.ts"
 import { JsonScan } from "../model/JsonScan.ts"
 import { holdBytes } from "./BodiesInFlight.ts"
 
-/** How deep arrays and objects in a body may be nested. */
+/** Maximum nesting of arrays and objects in a body. */
 export const depthLimit = 32
 
-/** How many members one object may have. The largest object of a definition has 20. */
+/** Maximum members of one object. The largest object of an endpoint definition has 20. */
 export const memberLimit = 500
 
-/** How many arrays, objects and members a body may have. The largest valid body, 500 operations, has about 3,000. */
+/** Maximum number of arrays, objects and members in a body. The largest valid body, 500 operations, has about 3,000. */
 export const partLimit = 10_000
 
 const refuse = (message: string) => ValidationFailed.at("body", message)
 
-/** Why JSON of this shape is refused before it is parsed: parsing and describing it would delay all other requests. */
+/** Refuses JSON by its shape before it is parsed, because parsing and validating it would delay all other requests. */
 export const shapeMisfit = ({ deepest, parts, widest }: JsonScan): string | undefined => {
   if (deepest > depthLimit) return `is nested deeper than ${depthLimit} levels`
   if (widest > memberLimit) return `has an object of more than ${memberLimit} members`
   return parts > partLimit ? `has more than ${partLimit} arrays, objects and members` : undefined
 }
 
-/** Why a value has text that PostgreSQL refuses or UTF-8 cannot encode. Looks at the parsed value, where escapes are resolved. */
+/** Why a text in a value is refused by PostgreSQL or cannot be UTF-8. Checks the parsed value, in which escapes are resolved. */
 const findBadText = (value: unknown): string | undefined => {
   if (typeof value === "string") {
     if (value.includes("\u0000")) return "text must not contain U+0000"
@@ -40,7 +40,7 @@ const findBadText = (value: unknown): string | undefined => {
   return undefined
 }
 
-/** Removes members that are null from a value: null means absent. */
+/** Removes null members from a value, because null means absent. */
 const dropNulls = (value: unknown): void => {
   if (typeof value !== "object" || value === null) return
   if (Array.isArray(value)) {
@@ -53,7 +53,7 @@ const dropNulls = (value: unknown): void => {
   }
 }
 
-/** Whether the headers name this type, in UTF-8 and without a content encoding. */
+/** Whether Content-Type is `expected`, the charset is UTF-8 (or absent), and there is no Content-Encoding. */
 export const isOfType = (headers: Headers.Headers, expected: string) => {
   const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";")
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="))
@@ -77,16 +77,16 @@ export const decodeUtf8 = (bytes: Uint8Array) =>
 /** Bodies up to this size are read without pauses. */
 const pacedFrom = 65_536
 
-/** Lets other connections take turns. Node would read up to 2 MiB of one connection before the next one. */
+/** Pauses a body for one turn of the event loop. Otherwise Node reads up to 2 MiB of it before any other connection. */
 const takeTurns = (source: IncomingMessage) => {
   source.pause()
   setImmediate(() => source.resume())
 }
 
 /**
- * The bytes of a body. Bytes beyond the limit are read and dropped, because a client that is still sending does not read the
- * answer. (A stream of the library would end the connection without an answer.) `inspect` gets each chunk and the length so
- * far; if it returns an error, reading ends with that.
+ * Reads the bytes of a body. Bytes beyond the limit are read and dropped, because a client that is still sending does not read
+ * the answer. (A stream of the library would end the connection without an answer.) `inspect` gets each chunk and the length so
+ * far; if it returns an error, reading fails with it.
  */
 export const readBytes = <E = never>(
   source: IncomingMessage,
@@ -121,7 +121,7 @@ export const readBytes = <E = never>(
 
 type Unreadable = PayloadTooLarge | Unavailable | UnsupportedMediaType | ValidationFailed
 
-/** The bytes of a body of this type. Checks the declared size, the size while reading and the type, in this order. */
+/** Reads a body of this content type. Checks in this order: declared size, size while reading, content type. */
 const readOfType = (
   request: HttpServerRequest.HttpServerRequest,
   type: string,
@@ -135,8 +135,8 @@ const readOfType = (
   })
 
 /**
- * A request's body as a JSON value without members that are null. Checks size, type, UTF-8, shape, syntax and text in this
- * order, and fails with the first problem.
+ * Reads a request's body as a JSON value, without members that are null. Checks size, content type, UTF-8, shape, syntax and text
+ * in this order, and fails with the first problem.
  */
 export const readJson = (
   request: HttpServerRequest.HttpServerRequest,
@@ -158,10 +158,10 @@ export const readJson = (
     return value
   })
 
-/** Whether every percent sign begins an escape, and the escapes are UTF-8. Other text would be read as something else. */
+/** Whether all percent escapes are complete and UTF-8. A parser would silently change any other text. */
 const isDecodable = (text: string) => Option.isSome(Option.liftThrowable(decodeURIComponent)(text.replaceAll("+", " ")))
 
-/** A request's body as the text of a form, in the same order. */
+/** Reads a request's body as the text of a URL-encoded form, with the checks of `readJson` that apply, in the same order. */
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number
@@ -171,7 +171,7 @@ export const readForm = (
     return isDecodable(text) ? text : yield* refuse("is not percent-encoded UTF-8")
   })
 
-/** A request's body as a form with files, in the same order. All of it is held in memory. */
+/** Reads a request's body as a form with files, with the same order of checks. The whole body is held in memory. */
 export const readFormData = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number
@@ -183,7 +183,7 @@ export const readFormData = (
     })
   )
 
-/** A request whose `json` is the value that was already read. */
+/** A request whose `json` is a value that was read before. */
 export const withJson = (
   request: HttpServerRequest.HttpServerRequest,
   value: unknown

@@ -1,7 +1,7 @@
 import type { BodyBounds } from "./BodiesInFlight.ts"
 import type { ConnectionBounds } from "./OpenConnections.ts"
 
-/** How much a server takes on at once. */
+/** Limits of a server's open connections, and of the request bodies in its memory. */
 export type Bounds = BodyBounds & ConnectionBounds
 
 export const defaultBounds: Bounds = {

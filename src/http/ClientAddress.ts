@@ -2,13 +2,13 @@ import { isIPv6 } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 
-/** An address without its port: some proxies add the port, and then every connection would have another address. */
+/** Removes the port from an IP address. Some proxies add the port, which is different for every connection. */
 const withoutPort = (address: string): string => {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/.exec(address) ?? []
   return bracketed ?? plain ?? address
 }
 
-/** An IPv6 host has its own network of 64 bits and may choose any address in it. */
+/** The network of an IPv6 address (its first 64 bits), because a host can use any address in it. IPv4 addresses are unchanged. */
 export const networkOf = (address: string): string => {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
@@ -24,12 +24,12 @@ export const networkOf = (address: string): string => {
 }
 
 /**
- * Where a request came from: the address of the connection or, behind trusted proxies, the address that the outermost of them
- * saw. An IPv6 address counts as its network of 64 bits.
+ * The client's IP address: the remote address of the connection or, behind trusted proxies, the address that the outermost
+ * trusted proxy saw. For IPv6, the 64-bit network.
  */
 export const addressOf = (request: HttpServerRequest.HttpServerRequest, trustedProxies: number): string => {
   const socket = toIncomingMessage(request).socket.remoteAddress ?? "unknown"
-  // Each proxy appends the address of its client. Anybody may have written the entries before those.
+  // Each proxy appends the address of its client. Earlier entries are not trusted, because the client can write any.
   const forwarded = (request.headers["x-forwarded-for"] ?? "")
     .split(",")
     .map((each) => withoutPort(each.trim()))

@@ -5,11 +5,11 @@ export const etagOf = (body: Uint8Array): string => `"${hash("sha1", body, "base
 
 const tags = /(?:W\/)?("[^"]*")/g
 
-/** Whether an `If-None-Match` header names the tag: a list, weak tags and `*` are read as RFC 9110 (13.1.2) says. */
+/** Whether an `If-None-Match` header matches the tag. It can be a list, with weak tags, or `*`: RFC 9110 (13.1.2). */
 const names = (header: string, tag: string) =>
   header.trim() === "*" || [...header.matchAll(tags)].some(([, named]) => named === tag)
 
-/** Whether a GET or HEAD already has the body with this tag. */
+/** Whether the client of a GET or HEAD has the body with this tag already, so that 304 is enough. */
 export const isKnown = (
   { headers, method }: { readonly method: string; readonly headers: { readonly [name: string]: string | undefined } },
   etag: string

@@ -3,7 +3,7 @@ import { HttpApiScalar, HttpLayerRouter, HttpServerRequest, HttpServerResponse }
 import { Effect } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 
-/** The page asks no host of its vendor: no fonts, no analytics, no sharing. */
+/** Options of Scalar's page that turn off all requests to its vendor: fonts, telemetry, sharing. */
 const scalar = {
   withDefaultFonts: false,
   telemetry: false,
@@ -14,14 +14,14 @@ const scalar = {
 
 const scripts = /<script>([\s\S]*?)<\/script>/g
 
-/** The Content-Security-Policy of the page: only its own scripts run, and they ask only this service. */
+/** The page's Content-Security-Policy: only its own scripts run, and they can send requests to this service only. */
 const policyOf = (html: string) => {
   const own = [...html.matchAll(scripts)].map(([, script = ""]) => `'sha256-${hash("sha256", script, "base64")}'`)
   return [
     "default-src 'none'",
-    // The page compiles the validators of the document.
+    // The page's script compiles validators of the document's schemas with `eval`.
     `script-src ${own.join(" ")} 'unsafe-eval'`,
-    // The script adds its styles to the page.
+    // The page's script adds style elements.
     "style-src 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self' data:",
@@ -32,7 +32,7 @@ const policyOf = (html: string) => {
   ].join("; ")
 }
 
-/** The page that shows the OpenAPI document. Its script (3.5 MB) and the document are inside it. */
+/** The page that shows the OpenAPI document. The page contains the document and the script (3.5 MB). */
 export const documentationPage = Effect.scoped(
   Effect.gen(function* () {
     const path = "/"

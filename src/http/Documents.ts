@@ -8,11 +8,11 @@ export const documentationPath = "/docs"
 
 export const documentRoutes = [openRoute(openApiPath), openRoute(documentationPath)]
 
-/** Makes a response once, for the first request. A client that goes away must not leave an interruption to all others. */
+/** Caches a response from its first request on. Uninterruptible: if that client disconnects, the cache must not keep the interruption. */
 const once = (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) =>
   Effect.cached(Effect.uninterruptible(response))
 
-/** The OpenAPI document and the page that shows it. They are made for their first request, to keep the start short. */
+/** Serves the OpenAPI document and the page that shows it. They are made at their first request, to keep the start short. */
 export const Documents = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
     const openApi = Effect.sync(() => HttpServerResponse.unsafeJson(OpenApi.fromApi(RestApi)))

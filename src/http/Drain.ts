@@ -2,27 +2,27 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Server as NetServer, type Socket } from "node:net"
 import { Clock, type Duration, Effect, Schedule } from "effect"
 
-/** How a server stops. */
+/** The phases of a server's stop. */
 export interface DrainPatience {
-  /** How long it still accepts connections, so that a balancer can see that it is not ready. */
+  /** How long it still accepts connections, so that a load balancer can notice that it is not ready. */
   readonly delay: Duration.Duration
-  /** How long connections may stay idle after that, so that requests on their way are answered. */
+  /** How long idle connections stay open after that, so that requests already on their way are answered. */
   readonly grace: Duration.Duration
-  /** For the answers to requests in flight. */
+  /** How long running requests may take after `grace`. */
   readonly drain: Duration.Duration
 }
 
 /**
- * The newest response of a connection. A property, because a listener or a WeakMap entry for each request shows in the
- * processor time of a request (docs/benchmarks.md).
+ * The newest response of a connection. It is a property of the socket, because a listener or a WeakMap entry for each request
+ * costs measurable processor time (docs/benchmarks.md).
  */
 const newestResponse = Symbol("newest response")
 
 type Connection = Socket & { [newestResponse]?: ServerResponse }
 
 /**
- * Watches a server's requests. The effect stops the server and fails no request: every answer from then on closes its
- * connection, and idle connections are closed last.
+ * Watches a server's requests. The returned effect stops the server without failing a request: from then on, every answer closes
+ * its connection, and idle connections are closed last.
  */
 export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience): Effect.Effect<void> => {
   const connections = new Set<Connection>()
@@ -40,7 +40,7 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
     const before = connection[newestResponse]
     connection[newestResponse] = response
     if (!isStopping) return
-    // Only the answer to the newest request of a connection may close it.
+    // With pipelined requests, only the answer to the newest request may close the connection.
     if (before !== undefined && isUnanswered(before)) before.shouldKeepAlive = true
     response.shouldKeepAlive = false
   })
@@ -51,19 +51,19 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
       if (response !== undefined && isUnanswered(response)) response.shouldKeepAlive = false
   })
 
-  /** Done when the last connection is closed. Node's own `close` would close idle connections at once. */
+  /** Stops listening and waits until the last connection is closed. Node's own `close` would also close idle connections at once. */
   const closeListener = Effect.async<void>((resume) => {
     server.once("close", () => resume(Effect.void))
     NetServer.prototype.close.call(server)
   })
 
-  /** Done when no request waits for its answer. */
+  /** Waits until no request is unanswered, and closes idle connections meanwhile. */
   const answered = Effect.sync(() => {
     server.closeIdleConnections()
     return [...connections].some(({ [newestResponse]: response }) => isUnanswered(response))
   }).pipe(Effect.repeat({ while: (isWaiting) => isWaiting, schedule: Schedule.spaced("10 millis") }), Effect.asVoid)
 
-  // Finalizers are not interruptible: without this a timeout would wait for the effect.
+  // Finalizers are not interruptible. Without `interruptible`, the timeout would wait for the effect to end.
   const within = (bound: Duration.Duration) => (effect: Effect.Effect<void>) =>
     Effect.timeoutOption(Effect.interruptible(effect), bound)
 
@@ -77,7 +77,7 @@ export const makeDrain = (server: Server, { delay, drain, grace }: DrainPatience
         server.close()
       })
     ),
-    // In real time, even if a test replaced the clock.
+    // The real clock, even if a test replaced the clock.
     Effect.withClock(Clock.make()),
     Effect.asVoid
   )

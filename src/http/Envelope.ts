@@ -7,7 +7,7 @@ import { classify, isSqlError } from "../database/SqlErrors.ts"
 import { type Issue, NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
 import type { Refuse } from "./Passage.ts"
 
-/** Headers that only this error has. */
+/** The response headers that an error adds to the usual ones. */
 export const headersOf = (error: ApiError): Record<string, string> => {
   switch (error._tag) {
     case "Unauthorized":
@@ -17,14 +17,14 @@ export const headersOf = (error: ApiError): Record<string, string> => {
     case "RateLimited":
       return { "retry-after": String(error.retryAfterSeconds) }
     case "PayloadTooLarge":
-      // The rest of the body is not read.
+      // Closes the connection, because the rest of the body is not read.
       return { connection: "close" }
     default:
       return {}
   }
 }
 
-/** The answer to an error. The only place where an error becomes a status. */
+/** The response for an error. The API's errors get their HTTP status only here. */
 export const errorResponse = (error: ApiError, requestId: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.unsafeJson(envelopeOf(error, requestId), {
     status: errorCodes[error._tag].status,
@@ -34,14 +34,14 @@ export const errorResponse = (error: ApiError, requestId: string): HttpServerRes
 const isApiError = (error: unknown): error is ApiError =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(errorCodes, error._tag)
 
-/** Lists the parts of a request that do not fit its definition. */
+/** Lists the invalid parts of a request. */
 type Misfits = () => ReadonlyArray<Issue>
 
 const noMisfits: Misfits = () => []
 
 /**
- * The error of a typed failure, declared or raised by the router. The router fails in the same way for a request and for an
- * answer that does not fit its definition: the latter is a defect.
+ * The API error of a typed failure, which a handler declares or the router raises. The router has the same failure for a request
+ * and for a response that does not match its schema; the latter is a defect.
  */
 const failureOf = (error: unknown, misfits: Misfits): ApiError => {
   if (isApiError(error)) return error
@@ -53,8 +53,8 @@ const failureOf = (error: unknown, misfits: Misfits): ApiError => {
 }
 
 /**
- * The error of a defect. Errors of the database become defects (`SqlErrors.orDie`): it is unreachable, or cannot store a text.
- * Every other defect is a fault of the service, even if it has the tag of an error of the API.
+ * The API error of a defect. Database errors become defects (`SqlErrors.orDie`): the database is unreachable, or cannot store a
+ * text. Every other defect is an internal error, even if it has the tag of an API error.
  */
 const defectOf = (defect: unknown): Unavailable | ValidationFailed | InternalError => {
   if (defect instanceof Unavailable) return defect
@@ -70,7 +70,7 @@ const defectOf = (defect: unknown): Unavailable | ValidationFailed | InternalErr
   }
 }
 
-/** The error that a request ended with. A defect comes before a failure beside it. */
+/** The API error of a failed request. If the cause has both a defect and a failure, the defect wins. */
 export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): ApiError => {
   const defects = Arr.map(Chunk.toReadonlyArray(Cause.defects(cause)), defectOf)
   return (
@@ -83,8 +83,8 @@ export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): Ap
 }
 
 /**
- * The answer to a request that failed. Logs a defect once, with its cause and the request's id. `refuse`: how a surface beside
- * the API words it. `misfits`: called if the request could not be decoded.
+ * The response to a failed request. Logs a defect once, with its cause and the request's id. `refuse`: renders the error for a
+ * surface other than the API. `misfits`: lists the issues if the request could not be decoded.
  */
 export const answerFailure =
   (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits) =>

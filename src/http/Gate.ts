@@ -22,26 +22,26 @@ import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
 import { makeTimeLimit } from "./TimeLimit.ts"
 
-/** The scheme in any case, then exactly one token. */
+/** An Authorization header: the scheme in upper or lower case, then exactly one token. */
 const bearer = /^bearer +([^\s,]+)$/i
 
 const tokenOf = (header: string | undefined) => (header === undefined ? undefined : bearer.exec(header)?.[1])
 
-/** What only the gate knows of a request. */
+/** A passage with the fields that only the gate uses. */
 interface GatePassage extends Passage {
-  /** What the route decodes: the body, or the target with its parameters. Undefined until it is read. */
+  /** The route and the input that it decodes: the body, or the target with its parameters. Undefined until then. */
   decoding: { readonly route: Route; readonly input: unknown } | undefined
-  /** Set if the answer may be remembered: its account, its target, and the account's version before it was read. */
+  /** Set if the answer may be cached: its account, its target, and the account's version before it was read. */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number } | undefined
-  /** The answer, if it is a 200 whose body is in memory. */
+  /** The answer, if it is a 200 with its whole body in memory. */
   known: KnownAnswer | undefined
 }
 
-/** The parameters of a target, as the router reads them. */
+/** The query parameters of a target, as the router decodes them. */
 const parametersOf = (target: string) =>
   UrlParams.toRecord(UrlParams.fromInput(new URLSearchParams(splitTarget(target).query)))
 
-/** What is wrong with the body or the parameters of a request. */
+/** The issues of a request's body or parameters. */
 const misfitsOf = ({ decoding }: GatePassage): ReadonlyArray<Issue> => {
   if (decoding === undefined) return []
   const { input, route } = decoding
@@ -50,25 +50,24 @@ const misfitsOf = ({ decoding }: GatePassage): ReadonlyArray<Issue> => {
     : (route.misfits?.(input) ?? []).map(({ message, path }) => ({ message, path: path || "body" }))
 }
 
-/** Any route of a path, for what all its methods share. */
+/** Any route of a path, to read what is the same for all its methods. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
 
-/** Whether a person opened an address or followed a link. Programs that use the API get its envelope. */
+/** Whether a browser requests a page, which then gets an error page. Programs that use the API get the envelope. */
 const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest) =>
   (method === "GET" || method === "HEAD") &&
   headers.accept?.includes("text/html") === true &&
   !/^\/(?:api|mcp)(?:[/?]|$)/.test(originalUrl)
 
-/** An answer of the API with its common headers. */
 const withHeaders = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
   HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
 
-/** Tells the library that the gate has sent or will send the answer. */
+/** The response for the library when the gate itself writes the answer to Node's response. */
 const sent = HttpServerResponse.empty({ status: 200 })
 
-/** The steps of every answer on its way out. */
+/** Makes the last step of every request: caches the answer if that is allowed, adds the headers and sends it. */
 const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
-  /** Remembers a 200: for this request's own way out and, if allowed, for later requests. */
+  /** Keeps a 200 in the passage, to send it, and in the cache for later requests if that is allowed. */
   const note = (passage: GatePassage, response: HttpServerResponse.HttpServerResponse) => {
     const { reading } = passage
     if (passage.known !== undefined) return
@@ -99,7 +98,7 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
 /**
  * Checks every request, in this order: its head, the credential (if one is sent), the budget of the credential, route and
  * method, the credential (if one is required), scope, body. A refusal is an error envelope. Every answer has the rate headers,
- * its request id and, if it is a 200, its ETag. A surface beside the API words its own refusals.
+ * its request id and, if it is a 200, its ETag. Surfaces other than the API render refusals themselves.
  *
  * Written as a few flat steps: it runs for every request, and each step of a generator costs about a microsecond.
  */
@@ -162,7 +161,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
             return Effect.provideService(app, HttpServerRequest.HttpServerRequest, withJson(request, value))
           })
         }
-        // Not a closure: with one, twice as many bytes of a request outlive two collections (docs/benchmarks.md).
+        // Data and not a closure: a closure doubles the bytes of a request that survive two garbage collections (docs/benchmarks.md).
         passage.decoding = { route, input: target }
         return target === request.originalUrl
           ? app

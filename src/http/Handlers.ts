@@ -11,7 +11,7 @@ interface AnyHandlers {
   readonly handle: (name: string, handler: AnyProgram) => AnyHandlers
 }
 
-/** JSON text is encoded once: the tag, the length and the socket all need its bytes. */
+/** Encodes JSON text to bytes once, because the ETag, the length and the socket all need them. */
 const send = (answer: unknown) =>
   answer instanceof JsonText
     ? HttpServerResponse.raw(Buffer.from(answer.text), { contentType: "application/json" })
@@ -28,7 +28,7 @@ const layerOf = <Name extends HttpApiGroup.HttpApiGroup.Name<GroupsOf<typeof Res
         return added.handle(endpoint, (request) => Effect.map(program(request), send))
       }, handlers)
     })
-  // The types of the library follow each call of `handle`. `ProgramsOf` checked all programs at once.
+  // A cast: the library's types track each call of `handle`. `ProgramsOf` has checked all programs already.
   return HttpApiBuilder.group(RestApi, name, build as never) as Layer.Layer<
     HttpApiGroup.ApiGroup<"catalog", Name>,
     never,

@@ -5,17 +5,17 @@ import { openRoute } from "./RouteTable.ts"
 
 export const healthRoutes = [openRoute("/healthz"), openRoute("/readyz")]
 
-/** Whether the service can take requests. */
+/** Tells whether the service can serve requests. */
 export class Readiness extends Context.Tag("catalog/Readiness")<
   Readiness,
   {
     /** Unavailable: the database does not answer, its schema is not current, or the service is shutting down. */
     readonly check: Effect.Effect<void, Unavailable>
-    /** Makes the service not ready for good: it is shutting down. */
+    /** Marks the service as not ready for good, at shutdown. */
     readonly close: Effect.Effect<void>
   }
 >() {
-  /** `dependencies`: what must hold for the service to serve. */
+  /** `dependencies`: fails while the service cannot serve requests. */
   static readonly layer = <R>(dependencies: Effect.Effect<void, Unavailable, R>) =>
     Layer.effect(
       Readiness,
@@ -23,7 +23,7 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
         const closing = yield* Ref.make(false)
         const last = yield* Ref.make<string | undefined>(undefined)
         const context = yield* Effect.context<R>()
-        /** Logs each change once. */
+        /** Logs each change of readiness once. `reason`: why it is not ready. */
         const note = (reason: string | undefined) =>
           Effect.flatMap(Ref.getAndSet(last, reason), (before) => {
             if (before === reason) return Effect.void

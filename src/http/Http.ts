@@ -29,11 +29,11 @@ const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 
 const Api = HttpApiBuilder.api(RestApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))
 
-/** A middleware of the whole API: only there the gate sees unknown routes and defects. */
+/** The gate as middleware of the whole API. A group's middleware would not see unknown routes and defects. */
 const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>
   HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress))
 
-/** Services that the gate and the routes beside the API need when they are made, but not for each request. */
+/** Services that the gate and the open routes need when they are built, but not for each request. */
 type GateServices = ApiKeys | RateBudget | Readiness
 
 const serve = <R>(
@@ -53,7 +53,7 @@ const serve = <R>(
     )
   )
 
-/** Services that the router and the handlers need. The router copies them at each request. */
+/** Keeps only the services that the router and the handlers need, because the router copies them for each request. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve<never>>>>) => typeof context =
   Context.pick(
     Workload,
@@ -65,7 +65,7 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
     Path.Path
   )
 
-/** The API and a surface beside it, on whatever HttpServer is provided. */
+/** Serves the API and a surface on the HttpServer that is provided. */
 export const serveWith = <R>(surface: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -74,23 +74,23 @@ export const serveWith = <R>(surface: Surface<R>) =>
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
         Effect.provideService(Workload, "request"),
         Effect.provideServiceEffect(HttpServer.HttpServer, Effect.map(HttpServer.HttpServer, withLeanFibers)),
-        // Made here, so that the handlers use a service that a test replaces.
+        // Built here and not in a layer of its own, so that the programs use services that a test replaces.
         Effect.provideServiceEffect(Programs, Programs.make),
         sampleSpans(spanPercent)
       )
     })
   )
 
-/** The API alone, on whatever HttpServer is provided. */
+/** Serves only the API, on the HttpServer that is provided. */
 export const HttpLive = serveWith(nothingBeside)
 
 /** How long a server waits for its clients. */
 export interface Patience extends DrainPatience {
-  /** For the whole head of a request. */
+  /** Time for the whole head of a request to arrive. */
   readonly head: Duration.Duration
-  /** For a whole request. */
+  /** Time for a whole request to arrive. */
   readonly request: Duration.Duration
-  /** Time between two checks of the connections: how late a missed time may be noticed. */
+  /** Interval of checks for connections that are too slow: the time by which such a check can be late. */
   readonly check: Duration.Duration
 }
 
@@ -105,7 +105,7 @@ export const defaultPatience: Patience = {
 
 const makeServer = (patience: Patience) => {
   const server = createServer({
-    // The gate answers a missing Host, with the envelope.
+    // The gate refuses a missing Host header itself, with the envelope.
     requireHostHeader: false,
     // Node would keep only the first of two Authorization headers.
     joinDuplicateHeaders: true,
@@ -115,12 +115,12 @@ const makeServer = (patience: Patience) => {
     connectionsCheckingInterval: Duration.toMillis(patience.check),
     keepAliveTimeout: 65_000
   })
-  // The size of a head is limited, not the number of headers: Node would drop headers beyond 2,000.
+  // No limit: by default, Node would silently drop headers beyond 2,000. The size of a head is limited instead.
   server.maxHeadersCount = 0
   return server
 }
 
-/** Holds requests that come in before the handlers are there: the server listens a moment earlier. */
+/** Holds early requests until the handlers are installed, because the server starts to listen a moment before. */
 const holdUntilServed = (server: Server) => {
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   const hold = (request: IncomingMessage, response: ServerResponse) => early.push([request, response])
@@ -134,7 +134,7 @@ const holdUntilServed = (server: Server) => {
 
 const tooManyConnections = "Too many connections are open; retry with exponential backoff."
 
-/** Serves the API, and a surface beside it, on a Node server that is drained before it is closed. */
+/** Serves the API and a surface on a Node server. Running requests are answered before the server closes. */
 export const layer = <R = never>({
   bounds = defaultBounds,
   patience = defaultPatience,
@@ -168,7 +168,7 @@ export const layer = <R = never>({
       holdUntilServed(server)
       const draining = Layer.scopedDiscard(
         Effect.zipRight(
-          // With a listener, Node would not handle a request that offers an upgrade (for example to h2c) as HTTP.
+          // Without an upgrade listener, Node handles a request that offers an upgrade (for example to h2c) as plain HTTP.
           Effect.sync(() => server.removeAllListeners("upgrade")),
           Effect.addFinalizer(() => Effect.zipRight(readiness.close, drain))
         )

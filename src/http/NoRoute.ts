@@ -2,7 +2,7 @@ import { Data } from "effect"
 import { distance, editsBetween } from "../model/EditDistance.ts"
 import { NotFound } from "../model/Errors.ts"
 
-/** How many characters of a path are repeated in an answer. A longer path is not compared with the routes. */
+/** Maximum characters of a path that an answer repeats. Longer paths are not compared with the routes. */
 const longestPath = 200
 
 /** No route has this method and path. An absent record of an existing route is a plain `NotFound`. */
@@ -27,18 +27,18 @@ const editsToRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>
     (segment, other) => (isParameter(other) ? (segment === "" ? 4 : 0) : editsBetween(segment, other))
   )
 
-/** Whether a path is that of a route with any text as its parameters. */
+/** Whether a path matches a route. A parameter of the route matches any text. */
 const isOfRoute = (asked: ReadonlyArray<string>, route: ReadonlyArray<string>) =>
   asked.length === route.length &&
   route.every((segment, index) => (isParameter(segment) ? asked[index] !== "" : asked[index] === segment))
 
-/** Why no route answers a method on a path. Names the nearest path of a route, if one is near. */
+/** Makes the error for a method and path without a route. It suggests the nearest route if its path is similar. */
 export const makeNoRoute = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) => {
   const known = routes.map(({ method, path }) => ({
     method,
     segments: path.split("/"),
     shown: path.replaceAll(/:(\w+)/g, "{$1}"),
-    // A path farther away was hardly meant.
+    // With more edits, the client probably did not mean this path.
     mostEdits: Math.max(2, path.length / 8)
   }))
   return (method: string, path: string): NotFound => {

@@ -9,18 +9,18 @@ import { ValidationFailed } from "../model/Errors.ts"
 import { rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
 
-/** The head limit of Node's parser. It is above our own limit, so that the gate answers most heads that are too large. */
+/** The head limit of Node's parser. It is above our own limit, so that the gate itself refuses most heads that are too large. */
 export const nodeHeaderLimit = 8 * headLimit
 
-/** How long a connection that we end stays open, so that its client can read the answer. Closing with unread input resets it. */
+/** How long a refused connection stays open so that its client can read the answer. Closing it with unread input would reset it. */
 const lingerMillis = 1_000
 
 const notHttp = ValidationFailed.at("", "the request is not well-formed HTTP/1.1")
 
-/** What follows a target. A header contains it only on purpose. */
+/** The text after a request's target. A header does not contain it by accident. */
 const endOfTarget = " HTTP/1.1\r\n"
 
-/** What made a head too large, judged by the bytes after the long word. Text: not known yet; prepend it to the next bytes. */
+/** Tells from the bytes after the long word whether target or headers are too large. Text: undecided; prepend it to the next bytes. */
 const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
   const end = text.search(/[ \r\n]/)
   if (end === -1) return ""
@@ -32,9 +32,9 @@ const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
 }
 
 interface ClientError extends NodeJS.ErrnoException {
-  /** The last bytes that came in, at most 64 KiB. */
+  /** The last packet, at most 64 KiB. */
   readonly rawPacket?: Uint8Array
-  /** How many of them were read before the error. */
+  /** Number of its bytes that were parsed before the error. */
   readonly bytesParsed?: number
 }
 
@@ -65,15 +65,15 @@ const answerOf = (error: ApiError, standing: Standing) => {
   }
 }
 
-/** A request whose head was read, and its answer. */
+/** A request whose head was parsed, and its response. */
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
 
 /**
- * The exchanges of a connection that may be pending, oldest first. A property without a listener for each response: a Set
- * per connection keeps answered requests alive in its old tables (docs/benchmarks.md).
+ * The exchanges of a connection that may be pending, oldest first. An array without a listener per response, because a Set keeps
+ * answered requests alive in its old tables (docs/benchmarks.md).
  */
 const exchanges = Symbol("exchanges")
 
@@ -82,7 +82,7 @@ type Connection = Socket & { [exchanges]?: Array<Exchange> }
 /** Whether an exchange is unanswered or its body is still coming in. */
 const isPending = ({ request, response }: Exchange) => !response.closed || !(request.complete || request.closed)
 
-/** Ends a connection, with a last answer or none. */
+/** Ends a connection, after a last answer if one is given. */
 const hangUp = (socket: Socket, answer = "") => {
   socket.end(answer)
   const linger = setTimeout(() => socket.destroy(), lingerMillis)
@@ -90,25 +90,25 @@ const hangUp = (socket: Socket, answer = "") => {
 }
 
 /**
- * Answers what Node would answer itself: a head that is not HTTP, too large or too late, and an expectation. Such an answer gets
- * the envelope and the headers of every other answer. Returns a function that refuses a connection before it is read.
+ * Handles errors that Node would otherwise answer itself: a head that is not HTTP, too large or too late, and an `Expect` header.
+ * The answers have the usual envelope and headers. Returns a function that refuses a connection before it is read.
  */
 export const answerNodeErrors = (
   server: Server,
   untouched: () => Standing
 ): ((socket: Socket, error: ApiError) => void) => {
   const refused = new WeakSet<Socket>()
-  /** For each connection whose head is too large for a reason not known yet: the text to prepend to its next bytes. */
+  /** Connections whose head is too large for a cause that is unknown so far. Value: the text to prepend to the next bytes. */
   const overflowing = new WeakMap<Socket, string>()
 
   /**
-   * What made a head too large. Undefined until more of it has come in. Node tells neither what it was reading nor what came
-   * before the packet, and packets may end anywhere: so the bytes after the long word decide.
+   * Finds whether the target or the headers made a head too large. Undefined: more bytes are needed. Node reports neither what it
+   * was parsing nor the earlier packets, and packets may end anywhere, so the bytes after the long word decide.
    */
   const overflow = (socket: Socket, { bytesParsed = 0, rawPacket }: ClientError) => {
     const packet = Buffer.from(rawPacket ?? []).toString("latin1")
     const before = overflowing.get(socket)
-    // The head began in an earlier packet. A target contains neither blanks nor line ends.
+    // A target contains no spaces and line ends, so bytes after one of them belong to a header.
     const isHeader = before === undefined && /[ \r\n]/.test(packet.slice(0, bytesParsed))
     const found = isHeader
       ? new HeadersTooLarge({ limitBytes: headLimit })
@@ -131,7 +131,7 @@ export const answerNodeErrors = (
     hangUp(socket, `${head.join("\r\n")}\r\n\r\n${body}`)
   }
 
-  /** Answers in turn, after all earlier requests of the connection. Sends nothing if the request has its answer already. */
+  /** Answers after all earlier requests of the connection. Sends nothing if the answer to this request has begun. */
   const refuse = (socket: Connection, error: ApiError): void => {
     const oldest = socket[exchanges]?.find(isPending)
     if (oldest === undefined) endWith(socket, error)
@@ -140,7 +140,7 @@ export const answerNodeErrors = (
     else endWith(socket, error)
   }
 
-  // Node calls this after an answer that ends the connection, and would close it without waiting for the client.
+  // Node calls `destroySoon` after the last answer of a connection. Its own version does not wait until the client has read it.
   server.on("connection", (socket: Connection) => {
     socket.destroySoon = () => hangUp(socket)
     socket[exchanges] = []
@@ -152,7 +152,7 @@ export const answerNodeErrors = (
   })
   server.on("clientError", (error: ClientError, socket: Socket) => {
     if (error.code === "ECONNRESET") socket.destroy()
-    // All later input of a refused connection is an error again.
+    // Any later input of a refused connection causes this event again.
     if (refused.has(socket)) return
     const found = error.code === "HPE_HEADER_OVERFLOW" ? overflow(socket, error) : errorOf(error)
     if (found === undefined) return
@@ -163,7 +163,7 @@ export const answerNodeErrors = (
     const { body, headers, status } = answerOf(new ExpectationFailed(), untouched())
     response.writeHead(status, headers).end(body)
   })
-  // Without a listener, Node closes the connection of a CONNECT without an answer.
+  // Answers CONNECT. Without this listener, Node would close the connection without an answer.
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     socket.on("error", () => socket.destroy()).resume()
     refuse(socket, notOriginForm)

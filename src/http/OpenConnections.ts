@@ -2,35 +2,35 @@ import type { Server } from "node:http"
 import type { Socket } from "node:net"
 import { networkOf } from "./ClientAddress.ts"
 
-/** How many connections are open at once, and how long one may leave an answer unread. */
+/** Limits of open connections, and of the time for which a client may leave an answer unread. */
 export interface ConnectionBounds {
-  /** In the process. */
+  /** Maximum open connections of the process. */
   readonly connections: number
-  /** From one address. Infinite behind proxies, because all connections come from theirs. */
+  /** Maximum from one IP address. Infinite behind proxies, because all connections come from their addresses. */
   readonly connectionsPerAddress: number
-  /** A connection whose client reads nothing of an answer for this long is closed. */
+  /** A connection is closed if its client reads nothing of an answer for this time. */
   readonly writeStallMillis: number
 }
 
-/** How many refused connections may stay open to read why. Further ones are closed without an answer. */
+/** Maximum refused connections that stay open so that their clients can read the refusal. Others are closed without an answer. */
 const maxRefused = 256
 
-/** How often refusals are logged at most: there may be as many as packets. */
+/** Minimum interval between logs of refusals, because there may be very many. */
 const noteMillis = 60_000
 
-/** What happens to a connection over a bound. */
+/** Callbacks for connections over a limit. */
 export interface Refusing {
-  /** Answers why, and ends it. */
+  /** Answers with the reason and ends the connection. */
   readonly refuse: (socket: Socket) => void
-  /** Called for the first refusal, then at most once a minute, with the setting and the number refused so far. */
+  /** Called for the first refusal, then at most once a minute. `setting`: the limit that was reached; `total`: refusals so far. */
   readonly note: (setting: "MAX_CONNECTIONS" | "MAX_CONNECTIONS_PER_ADDRESS", total: number) => void
 }
 
-/** Counters of Node's handle, which `Socket` uses but does not publish: how far a single large write has come. */
+/** Counters of Node's internal handle, which show the progress of a single large write. `Socket` does not expose them. */
 interface Handle {
-  /** Bytes handed to the system's queue so far. */
+  /** Bytes that were written to the handle so far. */
   readonly bytesWritten?: number
-  /** Those of them that the system has not taken yet. */
+  /** Bytes of these that the operating system has not accepted yet. */
   readonly writeQueueSize?: number
 }
 
@@ -40,8 +40,8 @@ const sentBy = (socket: Socket) => {
 }
 
 /**
- * Bounds a server's connections. Connections over a bound are refused before they are read; connections that leave an answer
- * unread are closed. Must be called before anything else listens for connections.
+ * Limits a server's connections. Connections over a limit are refused before they are read; connections whose client leaves an
+ * answer unread are closed. Must be called before any other listener for connections is added.
  */
 export const boundConnections = (
   server: Server,
@@ -49,7 +49,7 @@ export const boundConnections = (
   { note, refuse }: Refusing
 ): void => {
   const byAddress = new Map<string, number>()
-  /** The open connections. For those with something to send: how much was sent, and since when nothing more. */
+  /** The open connections. If one has unsent data: the bytes sent so far, and the time since which that number is unchanged. */
   const open = new Map<Socket, { sent: number; since: number } | undefined>()
   let refused = 0
   let total = 0
@@ -81,7 +81,7 @@ export const boundConnections = (
     refuse(socket.resume())
   }
 
-  // Node's own listener begins to read requests.
+  // Node's own listener reads requests, so it is called only for connections that are not refused.
   const serve = server.listeners("connection")
   server.removeAllListeners("connection")
   server.on("connection", (socket: Socket) => {

@@ -1,4 +1,4 @@
-/** Paths of the pages that other surfaces link to. The console serves them. */
+/** Paths of the console's pages to which other surfaces link. */
 export const pagePaths = {
   stores: "/stores",
   import: "/import",
@@ -7,6 +7,6 @@ export const pagePaths = {
   connections: "/settings/connections"
 } as const
 
-/** The page of one import or one entity. */
+/** The path of the page of one import or entity. */
 export const pageOf = (path: typeof pagePaths.import | typeof pagePaths.entity, id: string): string =>
   `${path}?${new URLSearchParams({ id })}`

@@ -8,26 +8,26 @@ import { rewatch, type Watch } from "../database/Deadlines.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { RequestBounds } from "./RequestDeadlines.ts"
 
-/** How a surface says that something failed. */
+/** Renders an error as the response of a surface. */
 export type Refuse = (error: ApiError, requestId: string) => HttpServerResponse.HttpServerResponse
 
-/** Everything that a request carries from the gate to whatever answers it. */
+/** The state of a request on its way from the gate to its handler and back. */
 export interface Passage {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly id: string
   readonly bounds: RequestBounds
-  /** Its time limit, and the watch that ends it then. */
+  /** The request's time limit, and (`watching`) the timer that ends it. */
   bound: BoundName
   watching: Watch | undefined
-  /** How its surface says that something failed; undefined: in the envelope of the API. */
+  /** How the request's surface renders errors. Undefined: in the envelope of the API. */
   refuse: Refuse | undefined
-  /** Who acts by an API key; undefined: nobody, or the surface looks for its own credential. */
+  /** The actor of the API key. Undefined: no key, or the surface has credentials of its own. */
   actor: Actor | undefined
-  /** The window of the API key, once it is known. */
+  /** The rate window of the API key. Undefined until it is known. */
   standing: Standing | undefined
 }
 
-/** A property: an entry in a WeakMap costs more, and a context for each request much more. */
+/** The passage is a property of Node's request: a WeakMap entry costs more, and a context for each request much more. */
 const passage = Symbol("passage")
 
 type Carrier = IncomingMessage & { [passage]?: Passage }
@@ -37,14 +37,14 @@ export const carry = (passing: Passage): void => {
   carrier[passage] = passing
 }
 
-/** What a request carries. It must have passed the gate. */
+/** The passage of a request. Throws if the request did not pass the gate. */
 export const passageOf = (request: HttpServerRequest.HttpServerRequest): Passage => {
   const { [passage]: carried }: Carrier = toIncomingMessage(request)
   if (carried === undefined) throw new Error("a handler ran for a request that did not pass the gate")
   return carried
 }
 
-/** Gives a request the time of another bound, from now on. */
+/** Changes the time limit of a request, counted from now on. */
 export const extendTime = (passing: Passage, bound: BoundName): void => {
   passing.bound = bound
   if (passing.watching !== undefined) rewatch(passing.watching, passing.bounds[bound])

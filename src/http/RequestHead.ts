@@ -4,11 +4,11 @@ import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { HeadersTooLarge, UriTooLong } from "../api/RequestErrors.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 
-/** In bytes. */
+/** Maximum bytes of a request's target, and of its whole head. */
 export const targetLimit = 8_192
 export const headLimit = 16_384
 
-/** Whether a percent sign begins no escape, or escapes are not UTF-8. */
+/** Whether all percent escapes of a text are complete and UTF-8. */
 const isDecodable = (text: string) => {
   if (!text.includes("%")) return true
   try {
@@ -19,13 +19,13 @@ const isDecodable = (text: string) => {
   }
 }
 
-/** The raw path and query of a target. */
+/** Splits a target into its path and its query, without decoding them. */
 export const splitTarget = (target: string): { readonly path: string; readonly query: string } => {
   const mark = target.indexOf("?")
   return mark === -1 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
-/** Whether a parameter of a decodable query has no value, or only white space. */
+/** Whether a query parameter has no value, or only white space. Its escapes must be valid. */
 const isBlank = (parameter: string) => {
   const mark = parameter.indexOf("=")
   if (mark === -1 || mark === parameter.length - 1) return true
@@ -33,7 +33,7 @@ const isBlank = (parameter: string) => {
   return /^[+%]/.test(value) && decodeURIComponent(value.replaceAll("+", " ")).trim() === ""
 }
 
-/** A target without its blank parameters: blank means absent. */
+/** Removes the blank parameters of a target, because blank means absent. */
 export const withoutBlanks = (target: string): string => {
   const { path, query } = splitTarget(target)
   if (query === "") return target
@@ -44,7 +44,7 @@ export const withoutBlanks = (target: string): string => {
 
 const absoluteForm = /^https?:\/\/([^\s/?#@]+)([/?].*)?$/i
 
-/** Replaces an absolute target by its path, and Host by its authority (RFC 9112, 3.2.2). */
+/** Replaces an absolute request target by its path, and the Host header by the target's authority (RFC 9112, 3.2.2). */
 export const toOriginForm = (request: IncomingMessage): void => {
   if (request.url?.startsWith("/") !== false) return
   const [, authority, rest = "/"] = absoluteForm.exec(request.url) ?? []
@@ -74,7 +74,7 @@ export const misfitOf = (
   }
   if (headBytes > headLimit) return new HeadersTooLarge({ limitBytes: headLimit })
   if (!target.startsWith("/")) return notOriginForm
-  // HTTP/1.0 has no Host.
+  // HTTP/1.0 requests need no Host header.
   if (hosts === 0 && httpVersion !== "1.0") return ValidationFailed.at("Host", "is missing")
   if (hosts > 1) return ValidationFailed.at("Host", "is given more than once")
   if (!isDecodable(splitTarget(target).query))

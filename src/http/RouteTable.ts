@@ -10,24 +10,24 @@ import type { Issue, NotFound } from "../model/Errors.ts"
 import { makeNoRoute } from "./NoRoute.ts"
 import type { Refuse } from "./Passage.ts"
 
-/** What is known of a route before its handler runs. */
+/** A route with everything that the gate checks before the handler runs. */
 export interface Route {
   readonly method: string
   /** Path pattern: a segment that starts with `:` stands for any one segment. */
   readonly path: string
-  /** Whether a credential is required, looked up and charged. */
+  /** Whether a credential is required. If so, the gate looks it up and charges the request to its budget. */
   readonly authenticated: boolean
-  /** The scope that a credential must have. Undefined: any. */
+  /** The scope that a credential must have. Undefined: none is required. */
   readonly scope: AnyScope | undefined
-  /** Largest body that the route takes, in bytes. Undefined: it reads none. */
+  /** Maximum body size of the route, in bytes. Undefined: the route reads no body. */
   readonly bodyLimitBytes: number | undefined
-  /** How a surface beside the API words its refusals, the same for all methods of a path. Undefined: the envelope. */
+  /** How a surface other than the API renders refusals, the same for all methods of a path. Undefined: in the envelope. */
   readonly refuse?: Refuse
-  /** Whether its answers may change while the account's version stays the same. They are never given from memory. */
+  /** Whether answers of the route can change while the account's version stays the same. They are never cached. */
   readonly isLive: boolean
-  /** What is wrong with the body, or with the parameters if the route reads no body. Undefined: it takes neither. */
+  /** Lists the issues of the body, or of the parameters if the route reads no body. Undefined: it takes neither. */
   readonly misfits?: ((given: unknown) => ReadonlyArray<Issue>) | undefined
-  /** How long its requests may take; undefined: the usual time. */
+  /** The time limit of the route's requests. Undefined: the usual one. */
   readonly bound?: BoundName | undefined
 }
 
@@ -35,13 +35,13 @@ export interface Route {
 export type Methods = ReadonlyMap<string, Route>
 
 export interface RouteTable {
-  /** The routes of a raw path, as sent, without the query; undefined when no path matches exactly. */
+  /** The routes of a path. `rawPath`: the path as sent, without the query. Undefined: no route matches exactly. */
   readonly find: (rawPath: string) => Methods | undefined
-  /** Why a method on such a path is not found. */
+  /** The error for a method and path that no route has. */
   readonly missing: (method: string, rawPath: string) => NotFound
 }
 
-/** Bytes of a request body, unless the endpoint allows more (`BodyLimit`). */
+/** Maximum bytes of a request body, unless the endpoint has another `BodyLimit`. */
 const bodyLimitBytes = 1_048_576
 
 /** The routes that an API defines. */
@@ -73,7 +73,7 @@ export const routesOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<Route> => {
   return routes
 }
 
-/** A route beside the API, for documents and health. It needs no credential. */
+/** A route outside the API definition, for documents and health. It needs no credential. */
 export const openRoute = (path: string): Route => ({
   method: "GET",
   path,
@@ -92,7 +92,7 @@ const node = (): Node => ({ children: new Map(), methods: new Map() })
 
 const anySegment = ":"
 
-/** Whether a segment may be a parameter: it is not empty, and decodes to UTF-8. */
+/** Whether a path segment can be the value of a parameter: it is not empty, and its escapes are UTF-8. */
 const isValue = (segment: string) => {
   if (segment === "") return false
   if (!segment.includes("%")) return true
@@ -104,7 +104,7 @@ const isValue = (segment: string) => {
   }
 }
 
-/** Paths match exactly, including case, slashes and escapes. */
+/** Makes the table of routes. Paths must match exactly, including case, slashes and escapes. */
 export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
   const root = node()
   for (const route of routes) {
@@ -119,7 +119,7 @@ export const makeRouteTable = (routes: ReadonlyArray<Route>): RouteTable => {
     if (route.method === "GET") place.methods.set("HEAD", route)
   }
   const find: RouteTable["find"] = (rawPath) => {
-    // The router would cut the path at these.
+    // The router would cut the path at these characters, and match another route.
     if (rawPath.includes(";") || rawPath.includes("#")) return undefined
     let place: Node | undefined = root
     for (const segment of rawPath.split("/")) {

@@ -32,7 +32,7 @@ const loggingTracer = Effect.gen(function* () {
   })
 })
 
-/** A request that was not sampled has no span: none of its programs makes one either. */
+/** Turns the tracer off for requests that were not sampled (they have no span), so that their programs make no spans either. */
 const onlySampled = HttpApiBuilder.middleware(
   Effect.succeed(
     <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R> =>
@@ -41,8 +41,8 @@ const onlySampled = HttpApiBuilder.middleware(
 )
 
 /**
- * Starts a server that logs the spans of a share of its requests. At 0 percent the tracer is off: spans of every request would
- * cost a third of its time.
+ * Starts a server that logs the spans of `percent` of its requests. At 0 percent the tracer is off, because spans of every
+ * request would take a third of its time.
  */
 export const sampleSpans =
   (percent: number) =>
@@ -59,5 +59,5 @@ export const sampleSpans =
           )
         )
 
-/** To be provided to the API that is served with `sampleSpans`. */
+/** Must be provided to the API that `sampleSpans` starts. */
 export const spansMiddleware = (percent: number) => (percent === 0 ? Layer.empty : onlySampled)

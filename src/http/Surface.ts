@@ -12,21 +12,21 @@ import type { Refuse } from "./Passage.ts"
 import type { Route } from "./RouteTable.ts"
 
 /**
- * What is served beside the API: pages, the authorization server, the connector. Its requests pass the same gate (head, route,
- * method, time limit, defects logged once) and its answers have X-Request-Id. It looks for its own credentials, has no ETag,
- * and words its own refusals.
+ * A part of the service other than the API: the pages, the authorization server or the connector. The gate checks its requests
+ * too (head, route, method, time limit), logs defects once and adds X-Request-Id. A surface checks its own credentials, gets no
+ * ETag from the gate, and renders refusals itself.
  */
 export interface Surface<R = never> {
   readonly routes: ReadonlyArray<Route>
   /** Adds the routes to the router. */
   readonly layer: Layer.Layer<never, never, R>
-  /** How a browser is told that an address does not exist. Undefined: in the envelope. */
+  /** Renders the error page for a browser that requests an unknown path. Undefined: the envelope. */
   readonly refuseAddress?: Refuse | undefined
 }
 
 export const nothingBeside: Surface = { routes: [], layer: Layer.empty }
 
-/** Two surfaces as one. */
+/** Combines two surfaces. */
 export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1 | R2> => ({
   routes: [...one.routes, ...other.routes],
   layer: Layer.merge(one.layer, other.layer),
@@ -34,8 +34,8 @@ export const beside = <R1, R2>(one: Surface<R1>, other: Surface<R2>): Surface<R1
 })
 
 /**
- * A route of a surface. `refuse` words its refusals, the same for all methods of a path. `bound`: its time limit. Default: the
- * usual one.
+ * A route of a surface. `refuse` renders its refusals; it must be the same for all methods of a path. `bound`: the time limit;
+ * default: the usual one.
  */
 export type SurfaceRoute = readonly [
   method: HttpMethod.HttpMethod,
@@ -44,12 +44,12 @@ export type SurfaceRoute = readonly [
   bound?: BoundName
 ]
 
-/** Answers a route. The `refuse` of the route words its failures. */
+/** Handles the requests of a route. The route's `refuse` renders its failures. */
 export type Handler = (
   request: HttpServerRequest.HttpServerRequest
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, ApiError>
 
-/** A surface of these routes. `make` makes their handlers, once. */
+/** Makes a surface of routes. `make` builds the handlers; it runs once. */
 export const surfaceOf = <Name extends string, R>(
   routes: Readonly<Record<Name, SurfaceRoute>>,
   make: Effect.Effect<Readonly<Record<Name, Handler>>, never, R>

@@ -7,12 +7,12 @@ import { bytesOf } from "./fast/KnownAnswer.ts"
 import type { Passage } from "./Passage.ts"
 import { splitTarget } from "./RequestHead.ts"
 
-/** How the API words the refusal of a request that is late. */
+/** Renders the API's refusal of a request that exceeds its time limit. */
 type RefuseLate = (passage: Passage, error: Unavailable) => HttpServerResponse.HttpServerResponse
 
 /**
- * Answers a request that is late with 503, on Node's response, so that a fiber that hangs cannot delay the answer. Then it
- * interrupts the fiber. Node bounds the time of a body that is still coming in.
+ * Answers 503 when a request exceeds its time limit, and then interrupts its fiber. Writes to Node's response, so that a fiber
+ * that hangs cannot delay the answer. While a body is still arriving, the limit is restarted: Node limits that time.
  */
 export const makeTimeLimit = (refuseLate: RefuseLate) =>
   Effect.map(Effect.runtime(), (runtime) => {
@@ -22,7 +22,7 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
         const response = toServerResponse(request)
         if (response.writableEnded || response.destroyed) return
         const incoming = toIncomingMessage(request)
-        // False: its reader takes turns with others. Null: nobody reads it.
+        // A body is being read: `readableFlowing` is false while its reader pauses, and null only if nobody reads it.
         if (!incoming.complete && incoming.readableFlowing !== null) return limit(passage, fiber)
         const late = new Unavailable()
         const refused =

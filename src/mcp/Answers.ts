@@ -1,20 +1,20 @@
 import { isObject } from "./Vocabulary.ts"
 
-/** Most characters of an answer's JSON, and of that of a batch of 500 operations. */
+/** Maximum characters of an answer's JSON. A batch, which has up to 500 results, may be longer. */
 export const maxCharacters = 60_000
 export const maxBatchCharacters = 160_000
-/** Longest value that is given whole beside others. */
+/** Maximum characters of a value. Longer values are cut, unless the call selects `attributes` or `fields`. */
 export const longestValue = 4_000
-/** Longest value that is given whole when it is asked for by name: with its surroundings it must fit an answer. */
+/** Maximum characters of a value if the call selects it. It still fits an answer, with the rest of its record. */
 export const longestAskedValue = 50_000
-/** Most characters of why an operation of a batch failed. */
+/** Maximum characters of the error message of a failed operation in a batch. */
 const longestMessage = 120
-/** What stands before the rows of a list leaves this much for them. */
+/** Maximum characters of an answer's other members, so that its rows have room. */
 const maxHeadCharacters = 30_000
 
 type Json = { readonly [member: string]: unknown }
 
-/** How much of texts and lists is given. */
+/** Maximum characters of each text, and maximum items of each list. */
 interface Caps {
   readonly text: number
   readonly items: number
@@ -22,7 +22,7 @@ interface Caps {
 
 const everything = Number.POSITIVE_INFINITY
 
-/** From what is given at most down to what fits anything: a UUID is never cut. */
+/** The caps to try in turn until the JSON is short enough. The smallest still fits a UUID (36 characters). */
 const ladder: ReadonlyArray<Caps> = [
   { text: longestAskedValue, items: everything },
   { text: 20_000, items: everything },
@@ -38,16 +38,16 @@ const ladder: ReadonlyArray<Caps> = [
 
 const capsFrom = (text: number) => ladder.filter((caps) => caps.text <= text)
 
-/** The beginning of a text; no character is cut in two. */
+/** The beginning of a text. A surrogate pair is not split. */
 const beginning = (text: string, length: number) => {
   const last = text.charCodeAt(length - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length)
 }
 
-/** Members with a value of the attribute that `key` names. */
+/** Members that hold a value of the attribute that the member `key` of the same object names. */
 const valueMembers: ReadonlyArray<string> = ["value", "live", "new"]
 
-/** A value within its caps. `cut` takes the name of what was cut: of a value its key, of anything else its member. */
+/** Cuts a value to the caps, and adds to `cut` what was shortened: an attribute by its key, anything else by its member's name. */
 const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
   if (typeof value === "string") {
     if (value.length <= caps.text) return value
@@ -74,7 +74,7 @@ const withinCaps = (record: Json, caps: Caps): Json => {
   return cut.size === 0 ? value : { ...value, truncated_keys: [...cut].map((name) => beginning(name, 320)) }
 }
 
-/** JSON that is what its members' texts say: to write a row out takes longer than to find it, so nobody does it twice. */
+/** Joins members that are JSON text already. To serialize a row takes longer than to query it, so each row is serialized once. */
 const joined = (members: ReadonlyMap<string, string>) =>
   `{${Array.from(members, ([name, text]) => `${JSON.stringify(name)}:${text}`).join()}}`
 
@@ -85,10 +85,10 @@ interface Fitted {
 
 const writtenOut = (record: Json): Fitted => ({ record, text: JSON.stringify(record) })
 
-/** A record, cut until it has so many characters at most; `longest`: the longest value that is given in any case. */
+/** Cuts a record until its JSON has at most `characters`. Values longer than `longest` are cut in any case. */
 const fitted = (record: Json, characters: number, longest: number): Fitted => {
   const whole = writtenOut(record)
-  // Nothing in a small record is too long.
+  // A record shorter than `longest` has no longer value.
   if (whole.text.length <= Math.min(characters, longest)) return whole
   let smallest = whole
   for (const caps of capsFrom(longest)) {
@@ -98,20 +98,20 @@ const fitted = (record: Json, characters: number, longest: number): Fitted => {
   return smallest
 }
 
-/** Longest value of an answer, by whether it was asked for by name. */
+/** Maximum characters of a value in an answer. `isAsked`: the call selects attributes or fields. */
 export const longestOf = (isAsked: boolean): number => (isAsked ? longestAskedValue : longestValue)
 
-/** The JSON of one record, whole or with what was cut of it. */
+/** The JSON of one record. If it is too long, it is cut, and `truncated_keys` names what was cut. */
 export const cutRecord = (record: Json, longest: number): string => fitted(record, maxCharacters, longest).text
 
-/** What stands around a value that is given in parts leaves the rest of an answer for it. */
+/** Maximum characters of a record's other members if one value is returned in parts. */
 const maxAround = 10_000
-/** Parts in which a value is given, in characters. Two of the last fit an answer, whatever JSON makes of them. */
+/** Sizes of a part, in characters, largest first. Two parts of the smallest size fit an answer even if all of it is escaped. */
 const partSizes = [longestAskedValue, 20_000, 8_000, 4_000]
 
 /**
- * The JSON of a record of which one attribute was asked for: the part of its values from a character on that fits, and in
- * `next_value_offset` where the next part begins. Characters are code points, so that none is cut in two.
+ * The JSON of a record with one selected attribute: the part of the attribute's values from `offset` on that fits. Where the next
+ * part begins is in `next_value_offset`. Offsets count code points, so that no character is split.
  */
 export const cutValue = (record: Json, key: string, offset: number): string => {
   const whole = JSON.stringify(record)
@@ -138,7 +138,7 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
   return smallest
 }
 
-/** The JSON of rows of which none may be left out: all are cut until they fit together. */
+/** The JSON of an answer that must keep all its rows: the values of every row are shortened until the answer fits. */
 export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): string => {
   let smallest = JSON.stringify(answer)
   if (smallest.length <= Math.min(maxCharacters, longest)) return smallest
@@ -153,15 +153,15 @@ export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: numb
   return smallest
 }
 
-/** Rows in the order in which a cursor passes them, and how many of them an answer holds. */
+/** An answer with as many rows as fit, in paging order. `taken`: their number; `more`: some rows are left. */
 export interface CutRows {
-  /** The answer's JSON. `ending`: members that take the place of its own, or come after them. */
+  /** Serializes the answer. `ending`: members that replace the answer's own, or are added after them. */
   readonly written: (ending?: Json) => string
   readonly taken: number
   readonly more: boolean
 }
 
-/** As many rows from a place on as fit, at least one; what is no list of rows is given with each answer. */
+/** Takes as many rows as fit from position `from` on, and at least one. Members that are not lists of rows are always included. */
 export const cutRows = (
   answer: Json,
   names: ReadonlyArray<string>,
@@ -176,7 +176,7 @@ export const cutRows = (
     ((answer[name] as ReadonlyArray<unknown> | undefined) ?? []).map((row) => ({ name, row }))
   )
   const lists = new Map(names.map((name) => [name, [] as string[]]))
-  // A cursor, and the names of the lists.
+  // Reserves 400 characters for a cursor, and room for the lists' names.
   let room = maxCharacters - head.text.length - joined(new Map(names.map((name) => [name, "[]"]))).length - 400
   let taken = 0
   for (const { name, row } of all.slice(from, from + limit)) {
@@ -189,7 +189,7 @@ export const cutRows = (
   return {
     written: (ending = {}) => {
       const members = new Map<string, string>()
-      // They keep the order of the definition.
+      // Members keep the order of the answer.
       for (const name of new Set([...Object.keys(answer), "truncated_keys", ...Object.keys(ending)])) {
         const list = lists.get(name)
         const value = Object.hasOwn(ending, name) ? ending[name] : head.record[name]
@@ -204,8 +204,8 @@ export const cutRows = (
 }
 
 /**
- * The JSON of all results of a batch; what failed says why in short. Of fields with very long names, only the beginning is
- * repeated.
+ * The JSON of all results of a batch. Error messages are shortened; if the answer is still too long, all other texts are too,
+ * such as very long names of fields.
  */
 export const cutBatch = (answer: Json): string => {
   const results = Array.isArray(answer.results) ? answer.results : []
@@ -224,11 +224,10 @@ export const cutBatch = (answer: Json): string => {
   return smallest
 }
 
-/** A row with the members that were asked for, and those that it always has. */
 const chosenMembers = (row: unknown, members: ReadonlyArray<string>) =>
   isObject(row) ? Object.fromEntries(Object.entries(row).filter(([name]) => members.includes(name))) : row
 
-/** The rows of an answer with what `fields` asked for of them. */
+/** An answer whose rows keep only these members. `rows`: the names of the lists of rows. */
 export const chooseMembers = (answer: Json, rows: ReadonlyArray<string>, members: ReadonlyArray<string>): Json => ({
   ...answer,
   ...Object.fromEntries(

@@ -3,10 +3,10 @@ import { maxRows, numberArgument } from "../api/Tool.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** No value is longer. */
+/** Maximum `value_offset`, in characters: no stored value is longer. */
 const maxOffset = 10_000_000
 
-/** Where and how far a tool reads that pages through a list by itself. */
+/** The arguments `limit` and `cursor` of a tool that pages through a whole list of its endpoint. */
 export const RowsArgument = (limited: boolean): Schema.Struct.Fields => ({
   ...(limited && {
     limit: optional(
@@ -21,7 +21,7 @@ export const RowsArgument = (limited: boolean): Schema.Struct.Fields => ({
   )
 })
 
-/** Which members of a row to give. */
+/** The argument `fields`: the members of each row to return. */
 export const FieldsArgument = (members: ReadonlyArray<string>): Schema.Struct.Fields => ({
   fields: optional(
     Schema.Array(
@@ -36,7 +36,7 @@ export const FieldsArgument = (members: ReadonlyArray<string>): Schema.Struct.Fi
   )
 })
 
-/** Which attributes to give, and of the only one of a record, from which character on. */
+/** The argument `attributes`: the keys to return. For a single record also `value_offset`, to read one long value in parts. */
 export const AttributesArgument = (isRecord: boolean): Schema.Struct.Fields => ({
   attributes: optional(
     Schema.Array(Schema.String)

@@ -22,22 +22,22 @@ import { type Asked, type DerivedTool, type ToolRequest, toolsOf } from "./Tools
 import { type FindUnset, makeFindUnset } from "./UnsetKeys.ts"
 import { chooseKeyed } from "./Vocabulary.ts"
 
-/** Every tool, in the order in which they are listed: those with a REST twin and those of the connector's own. */
+/** Every tool in the order of `tools/list`: first the tools without a REST endpoint, then the tools of REST endpoints. */
 export const tools: ReadonlyArray<DerivedTool> = [...toolsOf(ConnectorApi), ...toolsOf(RestApi)]
 
 export const toolsByName: ReadonlyMap<string, DerivedTool> = new Map(tools.map((each) => [each.listed.name, each]))
 
-/** Every tool runs the program of its endpoint: an endpoint without one does not compile. */
+/** Names of the endpoints with a tool. Each must have a program of the same name, or makeAnswers does not compile. */
 type ToolEndpoint = EndpointNameOf<typeof ConnectorApi> | EndpointNameOf<typeof RestApi>
 
-/** A call that failed: what the agent is told. */
+/** A failed call, with the text for the agent. */
 export interface Refused {
   readonly _tag: "Refused"
   readonly text: string
   readonly code: string
 }
 
-/** The outcome of a call. `json`: the answer, written out once. */
+/** The outcome of a call. `json`: the answer, serialized already. */
 export type Called = { readonly _tag: "Answered"; readonly json: string } | Refused
 
 const foreignCursor = ValidationFailed.at(
@@ -45,10 +45,10 @@ const foreignCursor = ValidationFailed.at(
   "was not given by this tool with these arguments; pass next_cursor unchanged and repeat the other arguments, or begin without a cursor"
 )
 
-/** How often a page is asked for anew with fewer rows: each time it is what fitted of the last. */
+/** Maximum runs of the program for one page. Each repeats with the number of rows that fitted the last time. */
 const maxTries = 5
 
-/** Runs the program of a tool and writes its answer, cut to the size of an answer. */
+/** Makes a function that runs a tool's program and serializes the answer, cut to the maximum size. */
 const makeAnswers = Effect.gen(function* () {
   const programs = programsByName({
     ...(yield* Programs),
@@ -61,7 +61,7 @@ const makeAnswers = Effect.gen(function* () {
     Effect.suspend(() => (programs[endpoint] as AnyProgram)(request))
   const run = (derived: DerivedTool, request: ToolRequest) => Effect.map(runProgram(derived, request), derived.encode)
 
-  /** A page of the program's own, asked for again with as many rows as fit where it is too long. */
+  /** Returns a page of an endpoint that pages itself. If the page is too long, requests it again with as many rows as fit. */
   const walk = (derived: DerivedTool, { limit, request, ...asked }: Asked, choose: Chosen | undefined) =>
     Effect.gen(function* () {
       const rows = derived.tool.answer.rows ?? []
@@ -83,7 +83,7 @@ const makeAnswers = Effect.gen(function* () {
       }
     })
 
-  /** A whole list of the program's, from the cursor on. */
+  /** Returns one page of an endpoint that returns whole lists, from the tool's own cursor on. */
   const part = (derived: DerivedTool, { cursor, limit, request, ...asked }: Asked, choose: Chosen) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
@@ -99,7 +99,7 @@ const makeAnswers = Effect.gen(function* () {
       return cut.written({ next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null })
     })
 
-  /** `chosen`: leaves something of the answer out. Undefined: all of it is wanted. */
+  /** `chosen`: removes parts of the answer. Undefined: the whole answer is returned. */
   return (
     derived: DerivedTool,
     asked: Asked,
@@ -129,8 +129,8 @@ const makeAnswers = Effect.gen(function* () {
 })
 
 /**
- * Runs tools: the endpoint's own program between the two renamings, its answer cut to what an agent can take. A call that
- * fails is an answer too; only an interruption is none.
+ * Runs tools: translates the arguments to REST's names, runs the endpoint's program, translates the answer back and cuts it to
+ * the maximum size. A failure or defect becomes a `Refused`; only an interruption is passed on.
  */
 export const makeCalls = Effect.gen(function* () {
   const pages = pagesOf(yield* BaseUrl)
@@ -145,7 +145,7 @@ export const makeCalls = Effect.gen(function* () {
     code: codeOf(error)
   })
 
-  /** What a call that failed comes to; what the service says of REST's names is said of the connector's. */
+  /** The outcome of a failed call. Issues are rewritten from REST's names to the connector's. */
   const failed = (derived: DerivedTool, args: unknown, requestId: string) => (cause: Cause.Cause<unknown>) => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause)
@@ -163,7 +163,7 @@ export const makeCalls = Effect.gen(function* () {
       : answer
   }
 
-  /** The call of a tool. `cut`: leaves out of the answer what the connection cannot see; undefined: it sees everything. */
+  /** Makes a call. `visible`, `cut`: arguments and answer without stores that the connection may not see; undefined: it sees all. */
   const carryOut = (
     derived: DerivedTool,
     args: unknown,
@@ -203,7 +203,7 @@ type Chosen = (
   answer: Readonly<Record<string, unknown>>
 ) => Effect.Effect<Readonly<Record<string, unknown>>, ValidationFailed | NotFound, CurrentActor>
 
-/** Whether a call says what it wants of an answer: that is then given at greater length. */
+/** Whether a call selects parts of the answer. Their values may then be longer. */
 const isSelective = ({ attributes, fields }: Pick<Asked, "attributes" | "fields">) =>
   attributes !== undefined || fields !== undefined
 
@@ -217,7 +217,7 @@ const chooserOf = (derived: DerivedTool) => {
   return made
 }
 
-/** Leaves of an answer what `fields` and `attributes` ask for. Keys without a value are named in `unset_keys`. */
+/** Keeps the parts of an answer that `fields` or `attributes` select. `unset_keys` lists selected keys without a value. */
 const chosenBy =
   (derived: DerivedTool, { attributes, fields, request }: Asked, findUnset: FindUnset): Chosen =>
   (answer) => {

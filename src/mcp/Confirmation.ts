@@ -27,11 +27,11 @@ export interface Asks {
 
 const refused = (text: string): Refused => ({ _tag: "Refused", text, code: errorCodes.Forbidden.code })
 
-/** The page where a person publishes this entity, or chooses one. */
+/** The page where a person publishes this entity, or the list of entities if the call names several. */
 const publishPage = ({ entities, entity }: Pages, args: unknown) =>
   isObject(args) && typeof args.master_id === "string" ? entity(shown(args.master_id)) : entities
 
-/** The client cannot ask its user, though the merchant wants to confirm each publish. */
+/** The merchant requires a confirmation of each publish, but the client cannot ask its user. */
 const cannotAsk = (pages: Pages, args: unknown) =>
   refused(
     `Not published: the merchant wants to confirm each publish of this connection, and this client cannot ask them. Nothing was done; the draft is kept. Ask the merchant to publish it at ${publishPage(pages, args)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
@@ -39,7 +39,7 @@ const cannotAsk = (pages: Pages, args: unknown) =>
 
 const declined = refused("Not published: the user declined. Nothing was done; the draft is kept.")
 
-/** Whether the client declared that it shows forms to its user. A declaration without modes means forms. */
+/** Whether the client declared that it can show forms to its user. A declaration without modes means forms. */
 const showsForms = ({ mcpReq }: ServerContext): boolean => {
   const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope }
   const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY]
@@ -48,20 +48,20 @@ const showsForms = ({ mcpReq }: ServerContext): boolean => {
   return Object.keys(elicitation).length === 0 || isObject(elicitation.form)
 }
 
-/** How long the user has for the answer. */
+/** How long the user has to answer, in milliseconds. */
 const answerMillis = 15 * 60_000
 
 /** The masters and channels that a dry run would publish. */
 const rowsOf = ({ channels = [], masters = [] }: DryRun) => [...channels, ...masters]
 const wouldPublish = ({ outcome }: { readonly outcome: string }) => outcome === "would_publish"
 
-/** The call for those of several masters that the user has seen: others were refused, whatever has become of them since. */
+/** Limits the call to the masters that the user was shown. The dry run refused the others; they may be publishable by now. */
 const onlySeen = (args: unknown, { masters }: DryRun): unknown => {
   if (!isObject(args) || masters === undefined || !Array.isArray(args.masters)) return args
   return { ...args, masters: args.masters.filter((_, place) => wouldPublish(masters[place] ?? { outcome: "refused" })) }
 }
 
-/** The answer with the masters that were not published in their places. */
+/** Adds the masters that were not published to the answer, each at its place in the call's list. */
 const withUnseen = (called: Called, { masters }: DryRun): Called => {
   if (masters === undefined || called._tag === "Refused") return called
   const answer: DryRun = JSON.parse(called.json)
@@ -76,7 +76,7 @@ const ask = (preview: DryRun, requestState: string): Asks => ({
     inputRequests: {
       [question]: inputRequired.elicit({
         message: `Publish this?\n${publishText(preview)}`,
-        // The answer is whether the user accepts: there is nothing to fill in.
+        // The form has no fields: the user only accepts or declines.
         requestedSchema: { type: "object", properties: {} }
       })
     },
@@ -88,9 +88,9 @@ type Call = (args: unknown) => Effect.Effect<Called, never, CurrentActor>
 
 /**
  * Publishes after the user has agreed, if the client can ask its user: the first call returns a question with the text of the
- * dry run, and the client repeats the call with the answer. The signed state of the question names the connection, the arguments,
- * the dry run and a time: an answer to another question, or after the draft has changed, asks again. What the dry run would not
- * publish is not published.
+ * dry run, and the client repeats the call with the answer. The question's signed state contains the connection, the arguments,
+ * the dry run and an expiry time. If any of them does not match, for example because the draft has changed, the user is asked
+ * again. Masters that the dry run refuses are not published.
  */
 export const makePublishConfirmed = Effect.gen(function* () {
   const pages = pagesOf(yield* BaseUrl)

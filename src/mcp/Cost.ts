@@ -1,7 +1,7 @@
 import type { DerivedTool } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
-/** The number of requests that a call takes from the budget. The schema refuses an empty or too long list, so that call costs one. */
+/** The number of requests that a call takes from the budget. An empty or too long list costs one: the schema refuses it later. */
 export const costOf = ({ input, tool }: DerivedTool, message: unknown): number => {
   const name = tool.costsPerItemOf
   if (name === undefined || !isObject(message) || !isObject(message.params)) return 1

@@ -23,12 +23,12 @@ import { shown } from "./Vocabulary.ts"
 const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 
 /**
- * How long a publish of several masters waits for the stores if the client follows its progress, in milliseconds. Less than a
- * stopping server gives to requests in flight.
+ * How long a publish of several masters waits for the stores if the client follows its progress, in milliseconds. A stopping
+ * server waits longer than this for running requests.
  */
 const progressWaitMillis = 8_000
 
-/** Sends a notification for each master whose outcome is known, if the client wants to follow the call. */
+/** If the client sent a progress token, sends a notification whenever the outcome of a master is known. */
 const withProgress = <A, E, R>(effect: Effect.Effect<A, E, R>, { mcpReq }: ServerContext): Effect.Effect<A, E, R> => {
   const progressToken = mcpReq._meta?.progressToken
   return progressToken === undefined
@@ -47,7 +47,7 @@ const withProgress = <A, E, R>(effect: Effect.Effect<A, E, R>, { mcpReq }: Serve
       })
 }
 
-/** The methods of the protocol that need the account, as programs of the caller. */
+/** Handlers of the protocol's methods that read or change the caller's account. */
 export const makeHandlers = Effect.gen(function* () {
   const call = yield* makeCalls
   const resources = yield* makeResources
@@ -56,7 +56,7 @@ export const makeHandlers = Effect.gen(function* () {
   const { connections: connectionsPage } = pagesOf(yield* BaseUrl)
 
   return {
-    /** Makes a call that needs nothing of the SDK. */
+    /** Calls a tool without the SDK (see PlainCalls). */
     call,
     callTool: (
       { params }: CallToolRequest,

@@ -7,10 +7,10 @@ import { Stores } from "../stores/Stores.ts"
 import { pagesOf } from "./Pages.ts"
 import { isObject, quoted } from "./Vocabulary.ts"
 
-/** Limit of the channels that the instructions name. */
+/** Maximum number of channels in the instructions. */
 export const maxNamedChannels = 50
 
-/** Length at which the name of a channel is cut, in characters; its domain, language and currency at twice that. */
+/** Maximum characters of a channel's name. Its domain, language and currency may each have twice as many. */
 const maxNameCharacters = 80
 
 const basics = [
@@ -27,10 +27,7 @@ const channelOf = ({ currency, domain, id, name, primary_locale }: Store) =>
     ...[domain, primary_locale, currency].map((text) => quoted(text, 2 * maxNameCharacters))
   ].join(", ")}`
 
-/**
- * The instructions of an account with these stores: what the tools have in common, where a person goes on, then a line for each
- * channel.
- */
+/** The instructions of an account: what all tools have in common, the pages where a person goes on, then a line per store. */
 export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): string => {
   const { connections, entity } = pagesOf(baseUrl)
   const pages = `A person publishes and edits a master at ${entity("MASTER_ID")}, and undoes what a connection changed at ${connections}.`
@@ -44,10 +41,10 @@ export const instructionsOf = (baseUrl: string, stores: ReadonlyArray<Store>): s
   ].join("\n")
 }
 
-/** The methods whose answers include the instructions. */
+/** The JSON-RPC methods whose results include the instructions. */
 const greetings: ReadonlyArray<unknown> = ["initialize", "server/discover"]
 
-/** Reads the actor's instructions. Messages that do not need them get an empty text, without a query. */
+/** Makes the instructions for the actor's account. Other messages get an empty text, without a query. */
 export const makeInstructions = Effect.zipWith(
   BaseUrl,
   Stores,

@@ -1,7 +1,7 @@
 import { JSONSchema, type SchemaAST } from "effect"
 import { isRecord, type JsonSchema, mapValues, type Schemas } from "../api/openapi/OpenApiSchemas.ts"
 
-/** A JSON Schema of an object. A type, no interface: so it is a record of keywords too. */
+/** A JSON Schema of an object. A type, because an interface is not assignable to the record type JsonSchema. */
 export type ObjectSchema = {
   readonly type: "object"
   readonly properties: Schemas
@@ -10,15 +10,15 @@ export type ObjectSchema = {
   readonly description?: string
 }
 
-/** A schema in the list of tools. */
+/** A schema as `tools/list` shows it. */
 export type ListedSchema = Omit<ObjectSchema, "required"> & { readonly required?: ReadonlyArray<string> }
 
 const prefix = "#/$defs/"
 
-/** Descriptions that the library makes up ("a string matching the pattern ..."): ours begin with a capital. */
+/** Whether Effect generated a description ("a string matching the pattern ..."). Our own begin with a capital letter. */
 const isMadeUp = (description: unknown) => typeof description === "string" && /^an? /.test(description)
 
-/** `anyOf` a type and null is that type or null. */
+/** Turns `anyOf` of a type and null into one schema with a list of types. */
 const nullable = (schema: JsonSchema): JsonSchema => {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema
@@ -33,10 +33,10 @@ const nullable = (schema: JsonSchema): JsonSchema => {
   }
 }
 
-/** A schema that allows anything: the same as none. */
+/** Whether a schema allows anything, so that it can be left out. */
 const isEmpty = (part: unknown) => isRecord(part) && Object.keys(part).length === 0
 
-/** What an argument is said to be, in words that a tool's caller knows; undefined for answers, of which nothing is said. */
+/** Rewrites a description of an argument in the connector's words. Undefined for answers, which have no descriptions. */
 type Say = ((description: string) => string) | undefined
 
 const plain = (part: unknown, definitions: Schemas, say: Say): unknown => {
@@ -51,10 +51,10 @@ const plain = (part: unknown, definitions: Schemas, say: Say): unknown => {
         case "$schema":
         case "$id":
           return []
-        // Agents read what a tool takes; what it answers, they see.
+        // Only arguments keep their descriptions: agents see the answers themselves.
         case "description":
           return isMadeUp(value) || say === undefined ? [] : [[keyword, say(String(value))]]
-        // Within v1 answers may gain members; what an argument does not know is refused.
+        // Answers may gain members within v1, so their schemas allow others; unknown members of arguments are refused.
         case "additionalProperties": {
           const others = plain(value, definitions, say)
           return (others === false && say === undefined) || isEmpty(others) ? [] : [[keyword, others]]
@@ -70,8 +70,8 @@ const plain = (part: unknown, definitions: Schemas, say: Say): unknown => {
 }
 
 /**
- * The JSON Schema of a schema's encoded side, everything in its place: agents' APIs refuse references. `say`: for arguments,
- * their descriptions.
+ * The JSON Schema of a schema's encoded side. References are replaced by what they refer to, because the APIs of agents refuse
+ * `$ref`. `say`: rewrites the descriptions of arguments.
  */
 export const jsonSchemaOf = (ast: SchemaAST.AST, say?: (description: string) => string): ObjectSchema => {
   const definitions: Record<string, JSONSchema.JsonSchema7> = {}
@@ -81,11 +81,11 @@ export const jsonSchemaOf = (ast: SchemaAST.AST, say?: (description: string) => 
     target: "jsonSchema2020-12",
     topLevelReferenceStrategy: "skip"
   })
-  // The library types each keyword on its own; here a schema is a record of keywords.
+  // A cast: the library has a type for each keyword, but here a schema is a plain record of keywords.
   return plain(schema, definitions as unknown as Schemas, say) as ObjectSchema
 }
 
-/** The members that an outline keeps of a schema, with their types alone. */
+/** A schema reduced to its members and their types, `levels` objects deep. */
 const outlineOf = (schema: JsonSchema, levels: number): JsonSchema => {
   const { anyOf, items, properties, type } = schema
   return {
@@ -102,16 +102,16 @@ const outlineOf = (schema: JsonSchema, levels: number): JsonSchema => {
 }
 
 /**
- * The shape of an answer as the list of tools shows it: members and their types, `levels` objects deep. Agents read the details
- * in the answers; the whole schema would double the size of the list.
+ * The schema of an answer as `tools/list` shows it: members and their types, `levels` objects deep. Agents see the details in
+ * the answers, and the whole schema would double the size of the list.
  */
 export const outline = (schema: ObjectSchema, levels: 1 | 2): ListedSchema =>
   toListed(outlineOf(schema, levels)) as ListedSchema
 
-/** Keywords that say something of a value of any type. */
+/** Keywords that apply to values of every type. */
 const ofAnyType = ["description", "default", "enum"]
 
-/** A type or null as a choice of two schemas: some clients refuse a list of types. */
+/** Turns a list of types, such as a type and null, into `anyOf`, because some clients refuse a list of types. */
 const asChoice = (schema: JsonSchema): JsonSchema => {
   const { type, ...rest } = schema
   if (!Array.isArray(type)) return schema
@@ -122,7 +122,7 @@ const asChoice = (schema: JsonSchema): JsonSchema => {
   }
 }
 
-/** A schema as the list of tools shows it: the same values fit, without keywords that some clients refuse or that say nothing. */
+/** A schema as `tools/list` shows it. It accepts the same values, but has no lists of types and no empty `required`. */
 export const toListed = (schema: JsonSchema): JsonSchema => {
   const { items, properties, required, ...rest } = schema
   return asChoice({
@@ -133,7 +133,7 @@ export const toListed = (schema: JsonSchema): JsonSchema => {
   })
 }
 
-/** The part of a schema that a path leads to. */
+/** The schema at a path of a value. */
 const partAt = (schema: JsonSchema, path: ReadonlyArray<PropertyKey>): JsonSchema | undefined =>
   path.reduce<JsonSchema | undefined>((part, step) => {
     if (part === undefined) return undefined
@@ -142,7 +142,7 @@ const partAt = (schema: JsonSchema, path: ReadonlyArray<PropertyKey>): JsonSchem
     return isRecord(next) ? next : undefined
   }, schema)
 
-/** How many items a list may have. */
+/** The allowed number of items of a list, in words. */
 const lengthOf = ({ maxItems, minItems }: JsonSchema) => {
   if (maxItems === undefined) return minItems === undefined ? "" : ` of at least ${minItems}`
   return minItems === undefined ? ` of at most ${maxItems}` : ` of ${minItems} to ${maxItems}`
@@ -151,7 +151,7 @@ const lengthOf = ({ maxItems, minItems }: JsonSchema) => {
 const rangeOf = ({ maximum, minimum }: JsonSchema) =>
   minimum !== undefined && maximum !== undefined ? ` from ${minimum} to ${maximum}` : ""
 
-/** What a schema allows, as the rest of a sentence; undefined where it says nothing of use. */
+/** What a schema allows, in words that follow the name of a value ("must be ..."). Undefined if the schema has no type. */
 const allowedBy = (schema: JsonSchema): string | undefined => {
   const types = Array.isArray(schema.type) ? schema.type : [schema.type]
   const orNull = types.includes("null") ? " or null" : ""
@@ -186,7 +186,7 @@ const allowedBy = (schema: JsonSchema): string | undefined => {
   }
 }
 
-/** What is allowed at a path of the arguments. */
+/** What the schema allows at a path of the arguments, in words. */
 export const allowedAt = (schema: ObjectSchema, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const part = partAt(schema, path)
   return part === undefined ? undefined : allowedBy(part)
@@ -197,7 +197,7 @@ const typeOf = (value: unknown): string => (value === null ? "null" : Array.isAr
 const isOfType = (value: unknown, type: unknown): boolean =>
   type === "integer" ? Number.isInteger(value) : type === typeOf(value)
 
-/** Whether null is a value that a schema describes. */
+/** Whether a schema allows null. */
 const describesNull = ({ anyOf, enum: values, type }: JsonSchema): boolean =>
   type === "null" ||
   (Array.isArray(type) && type.includes("null")) ||
@@ -205,9 +205,8 @@ const describesNull = ({ anyOf, enum: values, type }: JsonSchema): boolean =>
   (Array.isArray(anyOf) && anyOf.some((member) => isRecord(member) && describesNull(member)))
 
 /**
- * Arguments without the optional members that are null: agents send what answers call null. A null that the schema describes
- * stays, and so does one in place of a required member. Looks only at members that the schema names, and at no list that is too
- * long.
+ * Removes optional members that are null, because agents copy them from answers. A null stays if the schema allows it or the
+ * member is required. Members that the schema does not name, and lists that are too long, are not searched.
  */
 export const withoutNulls = (schema: JsonSchema, value: unknown): unknown => {
   if (Array.isArray(value)) {
@@ -228,10 +227,7 @@ export const withoutNulls = (schema: JsonSchema, value: unknown): unknown => {
   return changed
 }
 
-/**
- * The places in arguments where a value is not of the JSON type that its schema names, or a list has more or fewer items than it
- * may. What is below them is not looked at.
- */
+/** The paths of arguments that have a wrong JSON type, or a wrong number of items. Does not search below such a path. */
 export const misshapenIn = (
   schema: JsonSchema,
   value: unknown,

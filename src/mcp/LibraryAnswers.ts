@@ -8,10 +8,10 @@ const codeOfStatus = (status: number, rpcCode: number) => {
   return rpcCode === -32_601 ? "not_found" : (known?.code ?? errorCodes.ValidationFailed.code)
 }
 
-/** Longest text in an error of the SDK, in characters: it repeats what it was sent, and some of that twice. */
+/** Maximum characters of a text in an error of the SDK. The SDK repeats what the client sent, some of it twice. */
 const errorTextLimit = 1_000
 
-/** The same with its texts fit to be repeated. */
+/** Makes all texts in a value safe to repeat. */
 const shownIn = (part: unknown): unknown => {
   if (typeof part === "string") return shown(part, errorTextLimit)
   if (Array.isArray(part)) return part.map(shownIn)
@@ -30,8 +30,8 @@ const decodeIssues = Schema.decodeUnknownOption(
 )
 
 /**
- * The SDK says of parameters of a wrong shape what its schema says, as JSON, and calls some of them its own failure: they are
- * the client's, and it is told in a sentence.
+ * For malformed parameters, the SDK answers with the issues of its schema as JSON, sometimes as an internal error. This makes
+ * them an invalid-params error with a readable message.
  */
 const corrected = (error: Readonly<Record<string, unknown>>) =>
   Option.match(decodeIssues(listOfIssues.exec(String(error.message))?.[1]), {
@@ -46,15 +46,15 @@ const corrected = (error: Readonly<Record<string, unknown>>) =>
 const eventOf = /^(event: message\ndata: )([^\n]*)(\n\n)$/
 
 /**
- * Whether an answer of the SDK is a result, which is never opened: it begins with that. Whatever begins otherwise may be an
- * error, after an id of any length.
+ * Whether an answer of the SDK is a result, which is sent without parsing it. Only results begin with `result`; an error may
+ * follow an id of any length, so other answers must be parsed.
  */
 export const isResult = (text: string) => /^(?:event: message\ndata: )?\{"result":/.test(text)
 
-/** An error of the SDK, short, that says the code and the request too; any other answer as it is. */
+/** Shortens an error of the SDK and adds our error code and the request id. Returns other answers unchanged. */
 export const completed = (text: string, status: number, requestId: string): string => {
   const [, before = "", json = text, after = ""] = eventOf.exec(text) ?? []
-  // Several events, as a subscription begins and ends.
+  // An answer of several events, such as the start and the end of a subscription, is not a single JSON object.
   if (!json.startsWith("{")) return text
   const message: unknown = JSON.parse(json)
   if (!isObject(message) || !isObject(message.error)) return text

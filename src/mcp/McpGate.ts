@@ -44,7 +44,7 @@ const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorizati
 const bearer = /^bearer(?: +(.*))?$/i
 const oneToken = /^[^\s,]+$/
 
-/** Names under which some clients send a token in the address. */
+/** Query parameters in which some clients send a token. */
 const tokenNames = ["access_token", "token"]
 
 const namesToken = (query: string) => tokenNames.some((name) => new URLSearchParams(query).has(name))
@@ -66,7 +66,7 @@ const overBudget = ({ retryAfterSeconds, scope }: RateLimited, units: number) =>
     : `This call takes ${units} requests, and the budget of ${owner} has fewer left; retry in ${retryAfterSeconds} s, or with fewer at once. Nothing was done.`
 }
 
-/** A refusal that answers a message. */
+/** A refusal as a JSON-RPC error. */
 const refused = (
   tag: keyof typeof errorCodes,
   message: string,
@@ -75,13 +75,13 @@ const refused = (
   headers: Headers = {}
 ) => answered(errorCodes[tag], rpc.refused, message, id, requestId, headers)
 
-/** How the connector is set up. */
+/** Settings of the connector. */
 export interface McpSettings {
-  /** Origins of browsers' pages that may use it, beside its own. */
+  /** Origins whose pages may use the connector from a browser, in addition to its own origin. */
   readonly allowedOrigins: ReadonlyArray<string>
 }
 
-/** What says where and how a client gets an access token, in `WWW-Authenticate`. */
+/** Makes answers and headers with `WWW-Authenticate`, which tells a client where to get an access token. */
 const makeChallenges = (baseUrl: string) => {
   const metadataOf = (allowed: Tier) =>
     `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${mcpPath}${allowed === "pim:publish" ? "" : `?tier=${shortName(allowed)}`}"`
@@ -108,7 +108,7 @@ const makeChallenges = (baseUrl: string) => {
   }
 }
 
-/** Lets the SDK answer a message. The tag of the answer is the hash of its body. */
+/** Passes a message to the SDK. The ETag of a 200 is the hash of its body. */
 const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
   Effect.fnUntraced(function* (
     message: unknown,
@@ -124,7 +124,7 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
       refused,
       args: isObject(message) && isObject(message.params) ? message.params.arguments : undefined
     })
-    // A stream begins with its status, so that a failure is told in it.
+    // The status of a stream is sent first, so a later failure is an event of the stream.
     if (typeof body !== "string")
       return HttpServerResponse.stream(Stream.fromReadableStream({ evaluate: () => body, onError: identity }), {
         status,
@@ -143,14 +143,14 @@ const makeAsk = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
 
 interface Passed {
   readonly response: HttpServerResponse.HttpServerResponse
-  /** The window of the connection, once it is known. */
+  /** The connection's rate window, which becomes the rate headers of the response. */
   readonly standing: Effect.Effect<Standing>
 }
 
 /**
- * What every request to the connector passes, in this order: method, Host and Origin, query, declared size, token, streamed
- * size, content type, what it accepts, shape, JSON, batch, budget, tier; then the SDK. What stops it before a message is read is
- * answered in the envelope, afterwards as a JSON-RPC error.
+ * Checks every request to the connector in this order: method, Host and Origin, query, declared size, token, streamed size,
+ * content type, Accept, shape, JSON, batch, budget, tier; then the SDK answers. Refusals up to Accept have REST's envelope,
+ * later ones are JSON-RPC errors. If the budget is used up, 429 replaces any refusal from the streamed size on.
  */
 const makeGate = ({ allowedOrigins }: McpSettings) =>
   Effect.gen(function* () {
@@ -163,7 +163,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     const challenges = makeChallenges(baseUrl)
     const refuseTier = makeTierRefusals(baseUrl)
 
-    /** From the token on. `allowed`: the tier in the address. */
+    /** The checks from the token on. `allowed`: the highest tier that the query of the URL allows. */
     const enter = (
       request: HttpServerRequest.HttpServerRequest,
       requestId: string,
@@ -185,7 +185,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const name = message._tag === "Left" ? undefined : calledBy(message.right)
         const tool = name === undefined ? undefined : toolsByName.get(name)
         const units = tool === undefined || message._tag === "Left" ? 1 : costOf(tool, message.right)
-        // A body that is no message costs as much as one.
+        // An unreadable body costs as much as a message that is not a tool call.
         const { refusal, standing: after } = yield* name === undefined
           ? budget.takeMessage(spender)
           : budget.take(spender, units)
@@ -256,7 +256,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     return { call: answer, preflight: answer, stream: answer, end: answer, replace: answer, change: answer }
   })
 
-/** The connector beside the API. */
+/** The HTTP surface of the connector. */
 export const makeMcpSurface = (settings: McpSettings) =>
   Effect.gen(function* () {
     const budget = yield* RateBudget
@@ -270,8 +270,8 @@ export const makeMcpSurface = (settings: McpSettings) =>
       {
         call: ["POST", mcpPath, refuse],
         preflight: ["OPTIONS", mcpPath, refuse],
-        // These are refused as all other methods are, but with the headers that let a page read the refusal: clients in browsers
-        // ask for a stream by GET, and go on without one when they are told so.
+        // Routes for methods that are refused, so that the refusal has the CORS headers: clients in browsers request a stream by
+        // GET, and continue without one only if they can read the 405.
         stream: ["GET", mcpPath, refuse],
         end: ["DELETE", mcpPath, refuse],
         replace: ["PUT", mcpPath, refuse],

@@ -23,14 +23,14 @@ import { listedResources, listedTemplates } from "./Resources.ts"
 import { isPublish } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
-/** Who calls, and the id of the request: what the gate found out, on its way through the SDK. */
+/** The caller, the request id and what else the gate passes to the handlers. */
 export interface Caller {
   readonly actor: Actor
   readonly bounds: ConnectionBounds
   readonly requestId: string
-  /** Why the gate lets this call of a tool do nothing, where the answer is a result. Undefined: the tool runs. */
+  /** The gate's refusal, which becomes the tool's result; the tool does not run. Undefined: the tool runs. */
   readonly refused: Refused | undefined
-  /** The arguments as they were sent: the SDK's own copy of them leaves out what it does not like. */
+  /** The arguments as sent. The SDK's parsed copy can lack some members. */
   readonly args: unknown
 }
 
@@ -38,18 +38,18 @@ export interface Caller {
 export interface Answer {
   readonly status: number
   readonly contentType: string
-  /** Whole, empty if there is no body; or a stream of events: notifications, then the result. */
+  /** The whole body (empty if there is none), or a stream of events: notifications, then the result. */
   readonly body: string | ReadableStream<Uint8Array>
 }
 
-/** Headers that the protocol reads. */
+/** Request headers that the SDK reads. */
 const protocolHeaders = ["mcp-protocol-version", "mcp-method", "mcp-name"] as const
 
 const version = Option.getOrElse(Context.getOption(RestApi.annotations, OpenApi.Version), () => "1")
 
 const serverInfo = { name: "catalog", title: "Catalog", version }
 
-/** How long a client may keep the lists, which are the same for everybody. */
+/** How long a client may cache the lists, which are the same for every account. */
 const cacheHint = { ttlMs: 3_600_000, cacheScope: "public" } as const
 const cacheHints = {
   "tools/list": cacheHint,
@@ -58,24 +58,24 @@ const cacheHints = {
   "resources/templates/list": cacheHint
 }
 
-/** The one list, the same for everybody and in every protocol. */
+/** The list of tools, the same for every account and protocol revision. */
 const listed: { tools: Array<Tool> } = {
-  // The SDK asks for lists that it may change, and types each keyword of a schema; ours are frozen records of keywords.
+  // A cast: the SDK's type has mutable lists and a type for each keyword of a schema; our schemas are readonly records.
   tools: tools.map(({ listed: tool }) => tool as unknown as Tool)
 }
 
-/** A caller on the way through the SDK. */
+/** A caller with what answers need. The SDK passes it to the handlers in `authInfo.extra`. */
 interface Passenger extends Caller {
   readonly instructions: string
-  /** Takes the JSON of an answer whose place a stand-in keeps. Undefined: the SDK writes the answer. */
+  /** Receives the JSON of the answer; the SDK then gets `standIn` instead. Undefined: the SDK serializes the answer. */
   readonly answered: ((json: string) => void) | undefined
 }
 
 const isPassenger = (value: unknown): value is Passenger => isObject(value) && "actor" in value && "answered" in value
 
 /**
- * Stands in the SDK's message for an answer, whose JSON takes its place afterwards: the SDK would write out twice what is written
- * out already. The texts are random, so that nothing of a client's reads the same.
+ * A placeholder for the answer in the SDK's message. `withAnswer` replaces it by the answer's JSON, which the SDK would otherwise
+ * serialize twice more. Its texts are random, so that no text of a client equals them.
  */
 const standInText = randomUUID()
 const standInKey = randomUUID()
@@ -89,19 +89,19 @@ const withAnswer = (message: string, json: string) =>
     .replace(`"${standInText}"`, () => JSON.stringify(json))
     .replace(JSON.stringify(standIn.structuredContent), () => json)
 
-/** Whether the client follows a publish, so that the answer is a stream of notifications and the result. */
+/** Whether a message is a publish with a progress token. Its answer is a stream: notifications, then the result. */
 const isFollowed = (message: unknown): boolean => {
   const tool = toolsByName.get(calledBy(message) ?? "")
   return tool !== undefined && isPublish(tool) && progressTokenOf(message) !== undefined
 }
 
-/** Effects of a caller's message. */
+/** Runs effects as the caller, within the bounds of its connection. */
 const as =
   ({ actor, bounds }: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
     effect.pipe(Effect.provideService(CurrentActor, actor), Effect.provideService(CurrentBounds, bounds))
 
-/** The SDK over the tools, prompts and resources: a fresh server for every request, no state between two. */
+/** Serves tools, prompts and resources with the SDK. Every request gets a new SDK server, so no state is kept between requests. */
 export const makeMcpServer = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
   const { call, callTool, complete, getPrompt, readResource } = yield* makeHandlers
@@ -154,7 +154,7 @@ export const makeMcpServer = Effect.gen(function* () {
     return server
   }
 
-  // An answer is one body of JSON, unless a handler sends notifications before its result.
+  // The SDK answers with one JSON body, unless a handler sends notifications before its result.
   const handler = createMcpHandler(({ authInfo }) => {
     const passenger = authInfo?.extra?.passenger
     if (!isPassenger(passenger)) throw new Error("a request came past the gate")
@@ -183,7 +183,7 @@ export const makeMcpServer = Effect.gen(function* () {
       for (const name of protocolHeaders) if (sent[name] !== undefined) headers.set(name, sent[name])
       const response = await handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
         parsedBody: message,
-        // The token itself stays behind: nothing here needs it.
+        // The handlers do not need the access token, so it is not passed on.
         authInfo: { token: "", clientId: "", scopes: [], extra: { passenger } }
       })
       const contentType = response.headers.get("content-type") ?? "application/json"
@@ -204,7 +204,7 @@ export const makeMcpServer = Effect.gen(function* () {
           : plainAnswer(called.json, serverInfo, id)
     }))
 
-  /** Answers one message that was read already. */
+  /** Answers one message that the gate has parsed. */
   return (message: unknown, headers: SentHeaders, caller: Caller): Effect.Effect<Answer> => {
     const plain = caller.refused === undefined ? plainCallOf(message, headers) : undefined
     return plain === undefined

@@ -7,19 +7,19 @@ import { JsonScan } from "../model/JsonScan.ts"
 import { answered, enveloped, envelopeOf, type MessageId, rpc } from "./GateAnswers.ts"
 import { isObject } from "./Vocabulary.ts"
 
-/** Largest call of a tool, in bytes. */
+/** Maximum size of a tool call, in bytes. */
 export const callLimitBytes = 4 * 1_048_576
 
-/** Largest message of any other kind, in bytes. */
+/** Maximum size of any other message, in bytes. */
 export const messageLimitBytes = 262_144
 
 export const callMethod = "tools/call"
 
-/** The id of a message that waits for an answer. */
+/** The id of a request. Null for a notification, which has none. */
 export const idOf = (message: unknown): MessageId =>
   isObject(message) && (typeof message.id === "string" || typeof message.id === "number") ? message.id : null
 
-/** The tool that a message calls; undefined where it calls none. */
+/** The name of the tool that a message calls: empty if the name is missing, undefined if the message is not a tool call. */
 export const calledBy = (message: unknown): string | undefined =>
   isObject(message) && message.method === callMethod && idOf(message) !== null
     ? isObject(message.params) && typeof message.params.name === "string"
@@ -27,22 +27,22 @@ export const calledBy = (message: unknown): string | undefined =>
       : ""
     : undefined
 
-/** What a client wants to be told the progress by. */
+/** The token that the client wants in progress notifications. */
 export const progressTokenOf = (message: unknown): unknown =>
   isObject(message) && isObject(message.params) && isObject(message.params._meta)
     ? message.params._meta.progressToken
     : undefined
 
-/** Longest progress token, in characters: every notification repeats it. */
+/** Maximum characters of a progress token, because every notification repeats it. */
 const maxTokenLength = 200
 
-/** Whether an Accept header names both media types of the protocol; parameters are ignored. */
+/** Whether an Accept header has both media types of the protocol. Parameters such as `q` are ignored. */
 const namesBoth = (accept: string | undefined) => {
   const named = new Set((accept ?? "").split(",").map((range) => (range.split(";")[0] ?? "").trim().toLowerCase()))
   return named.has("application/json") && named.has("text/event-stream")
 }
 
-/** A message that is no call of a tool is larger than those may be. */
+/** The refusal of a message that is not a tool call and larger than `messageLimitBytes`. */
 const tooLarge = (requestId: string) =>
   enveloped(
     errorCodes.PayloadTooLarge,
@@ -54,7 +54,7 @@ const tooLarge = (requestId: string) =>
 const invalid = (code: number, message: string, requestId: string) =>
   answered(errorCodes.ValidationFailed, code, message, null, requestId)
 
-/** Why the headers of a message do not fit; undefined: they do. */
+/** The refusal of a wrong Content-Type or Accept header. Undefined: both are right. */
 const headersMisfit = ({ headers }: HttpServerRequest.HttpServerRequest, requestId: string) => {
   if (!isOfType(headers, "application/json"))
     return enveloped(
@@ -72,8 +72,8 @@ const headersMisfit = ({ headers }: HttpServerRequest.HttpServerRequest, request
 }
 
 /**
- * The message of a request, or the refusal. The scan looks for its method while it comes in: a message that is no call of a
- * tool is neither read nor parsed beyond its own limit.
+ * Reads and parses the message of a request, or fails with the refusal. The scan looks for `method` while the body arrives, so
+ * that a message other than a tool call is neither read nor parsed beyond its smaller limit.
  */
 export const readMessage = (request: HttpServerRequest.HttpServerRequest, requestId: string) =>
   Effect.gen(function* () {
@@ -112,7 +112,7 @@ export const readMessage = (request: HttpServerRequest.HttpServerRequest, reques
           requestId
         )
       )
-    // A notification of that name calls nothing.
+    // `tools/call` without an id is a notification and not a tool call, so the smaller limit applies.
     if (bytes.length > messageLimitBytes && calledBy(message) === undefined)
       return yield* Effect.fail(tooLarge(requestId))
     return message

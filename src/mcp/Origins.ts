@@ -3,7 +3,7 @@ import { connectorCodes } from "../api/ErrorCodes.ts"
 import { ownOrigins } from "../http/BaseUrl.ts"
 import { allowedMethods, enveloped, type Headers } from "./GateAnswers.ts"
 
-/** What a browser may send, and read of the answer. */
+/** CORS: the methods and headers that a page may send, and (`exposed`) the response header that it may read. */
 const corsHeaders = {
   "access-control-allow-methods": allowedMethods.join(", "),
   "access-control-allow-headers":
@@ -12,7 +12,7 @@ const corsHeaders = {
 }
 const exposed = { "access-control-expose-headers": "WWW-Authenticate" }
 
-/** Hosts of origins, with and without the default port. */
+/** The hosts of origins. An origin without a port gives its host with and without the default port. */
 const hostsOf = (origins: Iterable<string>) =>
   new Set(
     [...origins].flatMap((origin) => {
@@ -21,13 +21,13 @@ const hostsOf = (origins: Iterable<string>) =>
     })
   )
 
-/** Which hosts the connector answers for, and which pages of browsers may use it. */
+/** Checks the Host and Origin headers: the hosts that the connector serves, and the origins whose pages may use it. */
 export const makeOrigins = (baseUrl: string, allowedOrigins: ReadonlyArray<string>) => {
   const own = ownOrigins(baseUrl)
   const hosts = hostsOf(own)
   const origins = new Set([...own, ...allowedOrigins])
   return {
-    /** Why a request is refused for its Host or its Origin; undefined: it is not. */
+    /** The refusal of a request for its Host or Origin header. Undefined: both are allowed. */
     refuse: ({ headers }: HttpServerRequest.HttpServerRequest, requestId: string) => {
       const foreign = (message: string) => enveloped(connectorCodes.ForeignPage, message, requestId)
       if (!hosts.has((headers.host ?? "").toLowerCase()))
@@ -36,9 +36,9 @@ export const makeOrigins = (baseUrl: string, allowedOrigins: ReadonlyArray<strin
         return foreign("Pages of this origin may not use the connector; ALLOWED_ORIGINS names those that may.")
       return undefined
     },
-    /** The answer to a preflight. */
+    /** The answer to a CORS preflight. */
     preflight: HttpServerResponse.empty({ status: 204, headers: { ...corsHeaders, ...exposed } }),
-    /** What lets a page of an allowed origin read an answer; without it, a browser only tells of a failure. */
+    /** Headers that let a page of an allowed origin read an answer. Without them, the page only learns that the request failed. */
     readable: ({ headers }: HttpServerRequest.HttpServerRequest): Headers =>
       headers.origin !== undefined && origins.has(headers.origin)
         ? { "access-control-allow-origin": headers.origin, ...exposed }

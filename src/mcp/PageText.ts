@@ -3,8 +3,8 @@ import { longestValue, maxCharacters } from "./Answers.ts"
 import { membersOf, wire } from "./Vocabulary.ts"
 
 /**
- * The connector's names by REST's, if a member's name alone decides its new name wherever it stands. Undefined: the connector
- * changes more than names, or a part of the schema allows names that it does not list.
+ * Maps REST's member names to the connector's, if each REST name has one new name throughout the schema. Undefined: it has
+ * several, the connector changes more than names, or the schema allows names that it does not list.
  */
 const newNames = (ast: SchemaAST.AST, found = new Map<string, string>()): Map<string, string> | undefined => {
   const all = (types: ReadonlyArray<SchemaAST.AST>) =>
@@ -35,7 +35,7 @@ const newNames = (ast: SchemaAST.AST, found = new Map<string, string>()): Map<st
   }
 }
 
-/** Whether every row is so short that no value in it is cut. The database begins each row on a new line. */
+/** Whether every row is too short for a value that must be cut. The database begins each row on a new line. */
 const hasShortRows = (text: string): boolean => {
   for (let from = 0; ; ) {
     const end = text.indexOf("\n", from)
@@ -45,14 +45,14 @@ const hasShortRows = (text: string): boolean => {
   }
 }
 
-/** A page in the connector's names, without reading it. Undefined: something in it has to be cut. */
+/** Renames the members of a page without parsing it. Undefined: the page may have to be cut, so it must be parsed. */
 export type RenamePage = (text: string) => string | undefined
 
 /**
- * Renames the members of a page in its JSON text. The database writes compact JSON, where a quote after `{` or `,` begins a string
- * and inside of strings is escaped, so `,"id":` is a member's name wherever it stands. Reading a page of 50 rows, renaming its
- * objects and writing it again takes about 200 µs (`npm run bench -- tool-calls`); a test compares both. Undefined: names do not
- * decide, so pages of this schema are read.
+ * Renames the members of a page in its JSON text. In compact JSON, as the database writes it, quotes inside strings are escaped,
+ * so `,"id":` is always the name of a member. To parse a page of 50 rows, rename its objects and serialize it would take about
+ * 200 µs (`npm run bench -- tool-calls`); a test compares both results. Undefined: pages of this schema must be parsed, because
+ * newNames finds no mapping.
  */
 export const makeRenamePage = (success: SchemaAST.AST): RenamePage | undefined => {
   const names = newNames(success)

@@ -6,7 +6,7 @@ import { Imports } from "../imports/Imports.ts"
 import { type ConnectionBounds, CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { shown } from "./Vocabulary.ts"
 
-/** The addresses of pages on which a person does what an agent cannot. */
+/** URLs of the pages on which a person does what an agent cannot. */
 export const pagesOf = (baseUrl: string) => ({
   stores: `${baseUrl}${pagePaths.stores}`,
   entities: `${baseUrl}${pagePaths.entities}`,
@@ -31,7 +31,7 @@ const lockOf = (
     : `${nameOf(actor)} began ${what} at ${createdAt}, and drafts wait until a person accepts or discards it on ${page}`
 }
 
-/** Tells which import locks the account of the actor: who began it and when, and the page where a person ends the lock. */
+/** Describes the import that locks the actor's account: who began it, when, and the page where a person ends the lock. */
 export const makeFindLock = (pages: Pages) =>
   Effect.map(Imports, ({ list }) =>
     Effect.gen(function* () {

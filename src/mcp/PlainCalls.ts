@@ -10,13 +10,13 @@ import { callMethod } from "./Message.ts"
 import { type DerivedTool, isPublish } from "./Tools.ts"
 import { isObject } from "./Vocabulary.ts"
 
-/** The revision whose answers to calls are one JSON body without a session or a stream. */
+/** The protocol revision in which the answer to a tool call is one JSON body, without a session or a stream. */
 const version = "2026-07-28"
 
-/** Headers of a request, by their names in lower case. */
+/** Headers of a request by their lower-case names. */
 export type SentHeaders = Readonly<Record<string, string | undefined>>
 
-/** A call that the SDK would pass on to the tool unchanged. */
+/** A tool call that the SDK would pass to the tool unchanged. */
 export interface PlainCall {
   readonly tool: DerivedTool
   readonly id: string | number
@@ -30,9 +30,9 @@ const paramsMembers = ["name", "arguments", "_meta"]
 const metaMembers = [PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY]
 
 /**
- * A call that needs nothing of the SDK: of the newest revision, complete, with nothing beside its arguments, and of a tool that
- * neither asks the user nor reports progress. Undefined: the SDK judges the message and answers it. The SDK takes about 270 µs of
- * processor time for a call (`npm run bench -- tool-calls`); a test compares the bytes of both.
+ * Finds tool calls that can be answered without the SDK: of the newest revision, without unusual members, and to a tool that
+ * neither asks the user nor reports progress. Undefined: the SDK checks and answers the message. The SDK takes about 270 µs of
+ * processor time per call (`npm run bench -- tool-calls`). A test compares the bytes of both answers.
  */
 export const plainCallOf = (message: unknown, headers: SentHeaders): PlainCall | undefined => {
   if (headers["mcp-protocol-version"] !== version || headers["mcp-method"] !== callMethod) return undefined
@@ -55,7 +55,7 @@ type ServerInfo = Readonly<Record<string, string>>
 const responseTo = (id: string | number, result: string) =>
   `{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`
 
-/** The SDK's response for an answer. `json`: the answer's JSON, which stands in it twice, once as text. */
+/** The response that the SDK would send for an answer. It includes the answer's `json` twice: as text and as an object. */
 export const plainAnswer = (json: string, server: ServerInfo, id: string | number): string => {
   const meta = JSON.stringify({ [SERVER_INFO_META_KEY]: server })
   return responseTo(
@@ -64,7 +64,7 @@ export const plainAnswer = (json: string, server: ServerInfo, id: string | numbe
   )
 }
 
-/** The SDK's response for a refused call. */
+/** The response that the SDK would send for a refused call. */
 export const plainRefusal = (
   { _meta, ...result }: { readonly _meta: Readonly<Record<string, unknown>>; readonly [member: string]: unknown },
   server: ServerInfo,

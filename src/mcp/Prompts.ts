@@ -3,7 +3,7 @@ import { Either } from "effect"
 import type { Store } from "../model/Store.ts"
 import { inOneLine, quoted, shown } from "./Vocabulary.ts"
 
-/** Which values an argument takes: a channel by its domain, name or id; a number of days; or any text. */
+/** The values that an argument accepts: a channel's domain, name or id; a number of days; or any text. */
 type ArgumentKind = "channel" | "days" | "text"
 
 interface RecipeArgument {
@@ -13,15 +13,15 @@ interface RecipeArgument {
   readonly required: boolean
 }
 
-/** A task in a merchant's words, as steps over the tools. */
+/** A prompt: a task in a merchant's words, as steps that call tools. */
 interface Recipe {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly arguments: ReadonlyArray<RecipeArgument>
   /**
-   * The steps. `given`: the arguments as the steps name them, and `page`, the address of the page of connections. Absent
-   * optional arguments are undefined.
+   * The steps. `given`: the parsed arguments by name (absent optional ones are undefined), and `page`, the URL of the page of
+   * connections.
    */
   readonly steps: (given: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
 }
@@ -136,7 +136,7 @@ export const listedPrompts: { prompts: Array<Prompt> } = {
 const maxArgumentCharacters = 200
 const maxDays = 90
 
-/** Values that a completion returns at most: the protocol's limit. */
+/** Maximum values of a completion: the protocol's limit. */
 const maxCompletions = 100
 
 const lower = (text: string) => text.toLowerCase()
@@ -145,7 +145,7 @@ const channelWords = ({ domain, id, name }: Store) => `the channel ${quoted(name
 
 const domainsOf = (stores: ReadonlyArray<Store>) => stores.map(({ domain }) => domain).join(", ") || "none"
 
-/** The channel that a text names: by its id or domain, else by its name. Left: none, or several of this name. */
+/** Finds a channel by its id or domain, else by its name. Left: no channel matches, or several have this name. */
 const findChannel = (stores: ReadonlyArray<Store>, text: string): Either.Either<Store, string> => {
   const [found] = stores.filter(({ domain, id }) => id === text || lower(domain) === lower(text))
   const named = stores.filter(({ name }) => lower(name) === lower(text))
@@ -158,7 +158,7 @@ const findChannel = (stores: ReadonlyArray<Store>, text: string): Either.Either<
   )
 }
 
-/** An argument as the steps name it, or why it does not fit. */
+/** Parses an argument into the text that the steps use. Left: why it is not valid. */
 const parseArgument = (
   kind: ArgumentKind,
   text: string,
@@ -173,14 +173,12 @@ const parseArgument = (
         ? Either.right(text)
         : Either.left(`must be a whole number from 1 to ${maxDays}`)
     case "text":
-      // Without quotes and line breaks the text cannot end the sentence that repeats it.
+      // The step repeats the text in quotes. Without quotes and line breaks, the text cannot end that sentence.
       return Either.right(shown(inOneLine(text.replaceAll('"', " ")), maxArgumentCharacters))
   }
 }
 
-/**
- * The message of a prompt, or why there is none. An argument that the prompt does not have is refused, as is one that names nothing.
- */
+/** The message of a prompt. Left: the prompt is unknown, or an argument is unknown, missing or not valid. */
 export const promptOf = (
   name: string,
   args: Readonly<Record<string, string>>,
@@ -213,7 +211,7 @@ export const promptOf = (
   })
 }
 
-/** Values of an argument of a prompt that begin like the text. */
+/** Suggested values of a prompt's argument that start with the text. */
 export const completePrompt = (
   prompt: string,
   argument: string,
@@ -229,7 +227,7 @@ export const completePrompt = (
   return kind === undefined ? [] : values[kind].filter((value) => lower(value).startsWith(lower(text)))
 }
 
-/** What `completion/complete` answers. */
+/** The result of `completion/complete`. */
 export const completionOf = (values: ReadonlyArray<string>) => ({
   completion: {
     values: values.slice(0, maxCompletions),

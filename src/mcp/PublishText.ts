@@ -1,13 +1,13 @@
 import type { PublishedToStore } from "../publishing/PublishAnswer.ts"
 import { cutText, quoted } from "./Vocabulary.ts"
 
-/** Limits of the text: changes of one row, characters of a value, rows, and characters in all. */
+/** Maximum changes per row, characters per value, rows, and characters of the whole text. */
 const maxChanges = 10
 const maxValue = 80
 const maxRows = 50
 const maxText = 6_000
 
-/** A dry run as the program or as the tool answers it: the text needs no ids. */
+/** A row of a dry run, from the program or from the tool. The text does not use ids. */
 type Row = Pick<PublishedToStore, "outcome" | "message" | "changes"> & {
   readonly title?: string | undefined
   readonly store_domain?: string | undefined
@@ -51,7 +51,7 @@ const rowLines = ({ changes = [], included, message, outcome, store_domain, titl
   ]
 }
 
-/** A dry run of publish_master_v1 in short plain text, for a person who is asked whether to publish. */
+/** A dry run of publish_master_v1 as short plain text, for the person who confirms the publish. */
 export const publishText = ({ channels, masters, message, stores, title, waiting }: DryRun): string => {
   const rows = stores ?? channels ?? masters ?? []
   const lines = [

@@ -5,16 +5,16 @@ import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
 import { isObject, shown } from "./Vocabulary.ts"
 
-/** Longest account of what is wrong with arguments, in characters: what to do about it comes after, and is never cut. */
+/** Maximum characters of the issues in a refusal. The advice that follows them is never cut. */
 const longestAccount = 3_000
 
-/** How many of them are told: of many, most are the same. */
+/** Maximum number of issues in a refusal: if there are many, most are alike. */
 const maxIssues = 20
 
-/** Ids of a list that a refusal repeats at most. */
+/** Maximum number of ids that a refusal repeats from one list. */
 const maxNamed = 3
 
-/** Arguments that name something, as a refusal repeats them. */
+/** The ids among the arguments, as a refusal repeats them. */
 const namedBy = ({ tool }: DerivedTool, args: unknown): ReadonlyArray<string> =>
   Object.keys(tool.idsFrom ?? {}).flatMap((name) => {
     const value = isObject(args) ? args[name] : undefined
@@ -43,7 +43,7 @@ const absent = (derived: DerivedTool, args: unknown) => {
   ])
 }
 
-/** Channels that a refusal names at most. */
+/** Maximum number of channels in a refusal. */
 const maxChannels = 20
 
 const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
@@ -58,7 +58,7 @@ const notOnChannel = ({ entityId, store, stores }: NotOnStore) => {
   ])
 }
 
-/** What is wrong with arguments, as far as it fits; the first is always said. */
+/** Lists as many issues as fit, but at least the first one. */
 const accountOf = (issues: ReadonlyArray<Issue>) => {
   const all = issues.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
   const told: Array<string> = []
@@ -72,17 +72,17 @@ const accountOf = (issues: ReadonlyArray<Issue>) => {
   return `${told.join("; ")}${rest === 0 ? "" : `; and ${rest} more`}`
 }
 
-/** What a refusal tells beside its error. `lock`: of `PimLocked`, which import it is. */
+/** What a refusal includes beside its error. `lock`: for `PimLocked`, a description of the import. */
 export interface Surroundings {
   readonly pages: Pages
   readonly lock: string
 }
 
-/** What a person can do about it. */
+/** What a person can do about the issues. Empty for most. */
 const remedyOf = (issues: ReadonlyArray<Issue>, { stores }: Pages) =>
   issues.some(({ message }) => message.includes(noPlatform)) ? `A person connects a store on ${stores}.` : ""
 
-/** What an agent is told when a call fails: what failed, on which value, and which tool to call next. */
+/** The text for an agent whose call failed: what failed, for which value, and which tool to call next. */
 export const refusalOf = (
   derived: DerivedTool,
   args: unknown,

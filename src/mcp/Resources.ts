@@ -17,10 +17,10 @@ const mimeType = "application/json"
 /** Maximum characters of one value in a row. */
 const maxValueCharacters = 4_000
 
-/** `minLength` in the connector's spelling: `min_length`. */
+/** Turns `minLength` into `min_length`, the connector's spelling. */
 const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Rows as JSON, cut to what an agent can read; what was left out is counted. */
+/** Rows as JSON, cut to the size of an answer. `more` says how many rows were left out, and (`rest`) where to find them. */
 const rowsJson = (rows: ReadonlyArray<unknown>, rest: string): string => {
   const cut = cutRows({ data: rows }, ["data"], { from: 0, limit: rows.length, longest: maxValueCharacters })
   return cut.written(cut.more ? { more: `${rows.length - cut.taken} more: ${rest}` } : {})
@@ -28,7 +28,7 @@ const rowsJson = (rows: ReadonlyArray<unknown>, rest: string): string => {
 
 const everyDefinition = "list_metafield_definitions_v1 lists every metafield"
 
-/** The built-in keys, and the metafields of these definitions. */
+/** The built-in keys of a kind, and its metafields that have one of these definitions. */
 const attributeRows = (rules: KeyRules, kind: EntityKind, definitions: ReadonlyArray<MetafieldDefinition>) => {
   const metafields = new Set(definitions.map(({ key, namespace }) => `${namespace}.${key}`))
   return Array.from(rules.ofKind(kind), ([key, rule]) => ({
@@ -38,7 +38,7 @@ const attributeRows = (rules: KeyRules, kind: EntityKind, definitions: ReadonlyA
   })).filter(({ key }) => isBuiltIn(kind, key) || metafields.has(key))
 }
 
-/** The account's data that agents look up before they write, each as one JSON document. */
+/** Resources: data of the account that agents look up before they write, each as one JSON document. */
 export const makeResources = Effect.gen(function* () {
   const definitions = yield* MetafieldDefinitions
   const health = yield* DataHealth
@@ -133,7 +133,7 @@ export const listedTemplates: { resourceTemplates: Array<ResourceTemplateType> }
   ]
 }
 
-/** Values of a variable of the template that begin like the text. */
+/** Values of the template's variable that start with the text. */
 export const completeResource = (uri: string, argument: string, text: string): ReadonlyArray<string> =>
   uri === attributesUri("{master_type}") && argument === "master_type"
     ? EntityKind.literals.filter((kind) => kind.startsWith(text.toLowerCase()))

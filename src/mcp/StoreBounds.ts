@@ -8,30 +8,30 @@ import { MarketStatus } from "../platform/Market.ts"
 import { isObject } from "./Vocabulary.ts"
 
 /**
- * A call by a connection that is limited to some stores. Other stores, and masters that only other stores have, are absent for
- * it: an argument that names one is replaced by an id that nothing has, so that the tool answers as for any unknown id; a part
- * of the answer that names one is left out. Values decide, not their places, so that tools and members added later are covered.
+ * A call by a connection that is limited to some stores. Other stores, and masters that are only on other stores, are hidden
+ * from it. In the arguments, a random id replaces each hidden id, so that the tool answers as for any unknown id. Parts of the
+ * answer with a hidden id are removed. The ids are found by their form, so that tools and members added later are covered.
  */
 export interface BoundedCall {
-  /** The arguments, with ids that nothing has in place of those that are absent. */
+  /** The arguments, with random ids in place of hidden ids. */
   readonly args: unknown
-  /** The answer without what is absent. NotFound: all of it is. */
+  /** Removes the hidden parts of the answer. NotFound: the whole answer is hidden. */
   readonly cut: (
     answer: Readonly<Record<string, unknown>>
   ) => Effect.Effect<Readonly<Record<string, unknown>>, NotFound>
-  /** A text of the answer, with the ids that the caller gave. */
+  /** Puts the ids that the caller sent back into a text of the answer. */
   readonly restore: (text: string) => string
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Arguments that name stores and masters. Values of attributes, which may look the same, are never replaced. */
+/** Arguments that hold ids of stores and masters. Values of attributes may look like ids, but are never replaced. */
 const idArguments = /(?:^|_)(?:channel|master)_ids?$/
 
-/** Lists of the stores of a record, and the changes of a drop: a record that has none left is about absent stores alone. */
+/** Lists of a record's stores, and of a drop's changes. A record whose list becomes empty concerns hidden stores only. */
 const homes = new Set(["channels", "channel_ids", "changes"])
 
-/** Every text in a value that is a UUID, also as part of arguments that write it in upper case. */
+/** All UUIDs in a value, in lower case, because arguments may have them in upper case. */
 const uuidsIn = (value: unknown, found: Set<string> = new Set()): Set<string> => {
   if (typeof value === "string") {
     const lower = value.length === 36 ? value.toLowerCase() : ""
@@ -44,12 +44,12 @@ const uuidsIn = (value: unknown, found: Set<string> = new Set()): Set<string> =>
 const isIn = (absent: ReadonlySet<string>, value: unknown) =>
   typeof value === "string" && absent.has(value.toLowerCase())
 
-/** Replaces ids in the arguments that name stores and masters, at any depth. */
+/** Replaces ids of stores and masters in the arguments, at any depth. `substituteOf`: undefined for ids that are kept. */
 const replaced = (value: unknown, substituteOf: (id: string) => string | undefined, isId: boolean): unknown => {
   if (typeof value === "string") return (isId ? substituteOf(value) : undefined) ?? value
   if (Array.isArray(value)) return value.map((item) => replaced(item, substituteOf, isId))
   return isObject(value)
-    ? // Not by assignment: a member may be named `__proto__`.
+    ? // fromEntries, because an assignment to a member named `__proto__` would set the prototype.
       Object.fromEntries(
         Object.entries(value).map(([name, member]) => [name, replaced(member, substituteOf, idArguments.test(name))])
       )
@@ -58,10 +58,10 @@ const replaced = (value: unknown, substituteOf: (id: string) => string | undefin
 
 const gone = Symbol("gone")
 
-/** Members that hold ids. Texts of the catalog may look the same, and are never judged. */
+/** Members that hold ids. Other texts of the catalog may look like ids, but are never removed. */
 const idMembers = /(?:^|_)ids?$/
 
-/** A value without what is absent; `gone`: the value itself is. `isId`: a text in it is an id. */
+/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `isId`: a text here is an id. */
 const without = (absent: ReadonlySet<string>, value: unknown, isId = false): unknown => {
   if (Array.isArray(value)) return value.map((item) => without(absent, item, isId)).filter((item) => item !== gone)
   if (!isObject(value)) return isId && isIn(absent, value) ? gone : value
@@ -82,7 +82,7 @@ const isMarketOnStore = Schema.is(
   Schema.Struct({ name: Schema.String, status: MarketStatus, web_presences: Schema.Unknown })
 )
 
-/** Members that sum up the channels of a record, from the channels that are left: its publish state, or a market's name. */
+/** Members that summarize a record's channels (publish state, or a market's name and status), from the visible channels. */
 const summedUp = ({ channels }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   if (!Array.isArray(channels)) return {}
   if (channels.every(isPublishState)) {

@@ -6,14 +6,14 @@ import { covers, shortName, type Tier, tierWords } from "../connections/Tier.ts"
 import type { Called } from "./Calls.ts"
 import type { DerivedTool } from "./Tools.ts"
 
-/** A call above a tier, which does nothing. */
+/** The refusal of a call that needs a higher tier. The tool does not run. */
 export type TierRefusal =
-  /** Answered as an error of HTTP, from which a client learns to ask its user for more. */
+  /** Answered as 403 with a challenge, from which a client learns to ask its user for a higher tier. */
   | { readonly _tag: "Status"; readonly needed: Tier; readonly text: string }
-  /** Answered as the result of the tool, which a client shows. */
+  /** Answered as the result of the tool, which clients show to the user. */
   | { readonly _tag: "Result"; readonly called: Extract<Called, { _tag: "Refused" }> }
 
-/** Whether a message is of a revision that begins with `initialize`: its clients do not show the text of an error of HTTP. */
+/** Whether a message has a protocol revision with `initialize`, whose clients do not show the text of an HTTP error. */
 const isLegacy = (message: unknown, { headers }: HttpServerRequest.HttpServerRequest) =>
   classifyInboundRequest({
     httpMethod: "POST",
@@ -25,7 +25,7 @@ const isLegacy = (message: unknown, { headers }: HttpServerRequest.HttpServerReq
 
 const named = (tier: Tier) => `"${tierWords[tier].name}"`
 
-/** Why a call needs more than its token grants, or than its address allows; undefined: it does not. */
+/** Refuses a call that needs a higher tier than its token grants or than the connector's URL allows. Undefined: it is allowed. */
 export const makeTierRefusals =
   (baseUrl: string) =>
   (
@@ -39,7 +39,7 @@ export const makeTierRefusals =
       _tag: "Result",
       called: { _tag: "Refused", text, code: errorCodes.Forbidden.code }
     })
-    // Not an error of HTTP: consenting again would change nothing.
+    // Not an HTTP error: the client would ask for consent again, which cannot change the URL.
     if (!covers(allowed, needed))
       return asResult(
         `${needs}, and the address of this connection ends with ?tier=${shortName(allowed)}, which allows ${named(allowed)} only. Nothing was done. To allow more, change the address in this client to ${resourceOf(baseUrl)}.`

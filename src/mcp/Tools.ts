@@ -32,29 +32,29 @@ import {
   wordsOf
 } from "./Vocabulary.ts"
 
-/** What an endpoint's program takes: what a handler would give it. */
+/** The input of an endpoint's program, as an HTTP handler would pass it. */
 export interface ToolRequest {
   readonly path?: Readonly<Record<string, unknown>>
   readonly urlParams?: Readonly<Record<string, unknown>>
   readonly payload?: unknown
 }
 
-/** A call, understood. */
+/** A decoded call. */
 export interface Asked {
   readonly request: ToolRequest
-  /** Rows of a page at most. */
+  /** Maximum rows of a page. */
   readonly limit: number
-  /** Where a page begins whose tool has a cursor of its own. */
+  /** The cursor, if the tool pages through whole lists itself (kind `bounded`). */
   readonly cursor: string | undefined
-  /** Members of rows to give. */
+  /** Members of each row to return. */
   readonly fields: ReadonlyArray<string> | undefined
-  /** Keys of attributes to give. */
+  /** Keys of the attributes to return. */
   readonly attributes: ReadonlyArray<string> | undefined
-  /** The character at which the value of the only key begins. */
+  /** If `attributes` has one key: the character of the value to begin at, in code points. */
   readonly valueOffset: number
 }
 
-/** A tool as a list of tools shows it. */
+/** A tool as `tools/list` shows it. */
 export interface ListedTool {
   readonly name: string
   readonly title: string
@@ -64,35 +64,35 @@ export interface ListedTool {
   readonly annotations: ToolHints
 }
 
-/** An endpoint as a tool. */
+/** A tool that was made from an endpoint. */
 export interface DerivedTool {
-  /** The endpoint's name, and that of its program. */
+  /** The name of the endpoint and of its program. */
   readonly endpoint: string
   readonly tool: ToolDefinition
-  /** How long a call may take. */
+  /** The time limit of a call. */
   readonly bound: BoundName
   readonly listed: ListedTool
-  /** ValidationFailed names every argument that is missing, unknown or does not fit, and what is allowed. */
+  /** Decodes the arguments. ValidationFailed lists every argument that is missing, unknown or invalid, and what is allowed. */
   readonly decode: (args: unknown) => Either.Either<Asked, ValidationFailed>
-  /** What the program answered, as the wire and the connector's vocabulary have it. */
+  /** Encodes the program's answer as JSON with the connector's names. */
   readonly encode: (answer: unknown) => Record<string, unknown>
-  /** The same for a page that is JSON text already, if names are all that differs. */
+  /** As `encode`, for a page that is JSON text already. Undefined: more than names changes, so `encode` must parse the page. */
   readonly renamePage: RenamePage | undefined
-  /** What the service says of a request, in the connector's words. */
+  /** Rewrites the service's issues with the connector's names. */
   readonly say: (issues: ReadonlyArray<Issue>) => ReadonlyArray<Issue>
-  /** The schema of its arguments; the list of tools shows the same in fewer words. */
+  /** The whole schema of the arguments. `listed` has a shorter form that accepts the same values. */
   readonly input: ObjectSchema
-  /** The schema of its answers, whole; the list of tools shows an outline of it. */
+  /** The whole schema of the answers. `listed` has an outline of it. */
   readonly output: ObjectSchema
-  /** The schemas that are renamed: of each part of the request, and of the answer. */
+  /** Effect schemas before renaming: of each part of the request (`inputs`), and of the answer (`success`). */
   readonly inputs: ReadonlyArray<SchemaAST.AST>
   readonly success: SchemaAST.AST
 }
 
-/** Whether calls reach stores: their user may have to be asked, and a client can follow them. */
+/** Whether the tool publishes to stores. The user may have to confirm its calls, and a client can follow their progress. */
 export const isPublish = ({ tool }: DerivedTool): boolean => tool.tier === "pim:publish"
 
-/** What reflection tells of an endpoint, as far as a tool needs it. */
+/** The part of an endpoint's reflection that tools use. */
 interface Reflected {
   readonly endpoint: {
     readonly name: string
@@ -124,7 +124,7 @@ const literalOf = (ast: SchemaAST.AST): SchemaAST.TypeLiteral => {
   return inner
 }
 
-/** The arguments that the connector adds to those of an endpoint. */
+/** The arguments that the connector adds to an endpoint's own. */
 const ownArguments = ({ answer }: ToolDefinition, members: ReadonlyArray<string>): SchemaAST.AST | undefined => {
   const fields =
     answer.fields === undefined
@@ -137,7 +137,7 @@ const ownArguments = ({ answer }: ToolDefinition, members: ReadonlyArray<string>
   return Object.keys(all).length === 0 ? undefined : Schema.Struct(all).ast
 }
 
-/** The schemas of the rows that an answer's lists hold. */
+/** The schemas of the rows in an answer's lists. */
 const rowSchemas = (output: ObjectSchema, rows: ReadonlyArray<string>): ReadonlyArray<JsonSchema> =>
   rows.flatMap((name) => {
     const list = output.properties[name]
@@ -161,7 +161,7 @@ const withMembers = (schema: JsonSchema, members: Schemas): JsonSchema => ({
   properties: { ...(isRecord(schema.properties) ? schema.properties : {}), ...members }
 })
 
-/** The answer's schema with what the connector's cutting adds to it and may leave out. */
+/** The answer's schema after cutting: with `truncated_keys` and cursors, and with members optional that `fields` can leave out. */
 const outputOf = (derived: ObjectSchema, { answer }: ToolDefinition): ObjectSchema => {
   const rows = answer.rows ?? []
   const keys = answer.keys ?? []
@@ -194,7 +194,7 @@ const outputOf = (derived: ObjectSchema, { answer }: ToolDefinition): ObjectSche
   }
 }
 
-/** A description is read in this order, and nobody reads it twice. Every connection has the read tier: it is not named. */
+/** Joins the parts of a description. The read tier is not mentioned, because every connection has it. */
 const describe = ({ description: { does, ids, never, rather }, tier }: ToolDefinition) =>
   [does, rather, ids, never, tier === "pim:read" ? "" : `Needs the ${shortName(tier)} tier.`]
     .filter((part) => part !== "")
@@ -205,11 +205,11 @@ const unique = (issues: ReadonlyArray<Issue>) => {
   return issues.filter(({ path }) => !seen.has(path) && seen.add(path))
 }
 
-/** Whether a path leads to a place or below it. */
+/** Whether a path equals `place` or is below it. */
 const isWithin = (path: ReadonlyArray<PropertyKey>, place: ReadonlyArray<PropertyKey>) =>
   place.every((step, index) => path[index] === step)
 
-/** A path in REST's names, in the connector's: along the schema, as far as it goes. */
+/** Translates a path from REST's names to the connector's, as far as the schema describes it. */
 const pathInConnector = (ast: SchemaAST.AST, path: ReadonlyArray<PropertyKey>): ReadonlyArray<PropertyKey> => {
   const [step, ...rest] = path
   if (step === undefined) return []
@@ -232,7 +232,7 @@ const pathInConnector = (ast: SchemaAST.AST, path: ReadonlyArray<PropertyKey>): 
   }
 }
 
-/** Replaces whole words of several parts: those of one ("id", "type") mean other things too. */
+/** Replaces REST's names in a text, if they contain an underscore. Others ("id", "type") are also ordinary words. */
 const translator = (words: ReadonlyMap<string, string>) => {
   const known = [...words.keys()].filter((word) => word.includes("_"))
   if (known.length === 0) return (text: string) => text
@@ -240,7 +240,7 @@ const translator = (words: ReadonlyMap<string, string>) => {
   return (text: string) => text.replace(pattern, (word) => words.get(word) ?? word)
 }
 
-/** Earlier clients name attributes in `fields`. */
+/** Earlier clients name attributes in `fields`, so `fields` is accepted as `attributes`. */
 const withAttributes = (given: unknown): unknown => {
   if (!isObject(given) || given.fields === undefined || given.attributes !== undefined) return given
   const { fields, ...others } = given
@@ -256,7 +256,7 @@ const inputSchemaOf = (parts: ReadonlyArray<SchemaAST.AST>, translate: (text: st
   }
 }
 
-/** An endpoint that is offered to agents, as a tool. */
+/** Makes a tool of an endpoint. */
 const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: SchemaAST.AST): DerivedTool => {
   const parts = partsOf(endpoint)
   const derivedOutput = jsonSchemaOf(tool.answer.shape?.ast ?? renamed(success))
@@ -284,7 +284,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
     return { path, message: allowed === undefined ? "is missing" : `is missing; it ${allowed}` }
   }
 
-  /** A part of the request as its own schema decodes it, with what is wrong with it. */
+  /** Makes a function that decodes one part of the request and collects its issues. */
   const takerOf = (ast: SchemaAST.AST) => {
     const decodePart = Schema.decodeUnknownEither(Schema.make<unknown>(ast), { errors: "all" })
     return (args: Readonly<Record<string, unknown>>) => {
@@ -314,8 +314,8 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       ...(isObject(sent) ? sent : {})
     }
     const unknown = Object.keys(args).filter((name) => !names.includes(name))
-    // What the schema that agents read says is said in its words; REST's own schemas, which judge the rest, speak of
-    // parameters. They are not asked of an argument that is no list or too long a one: they would look at a million items.
+    // Issues of the schema that agents read come first, because REST's schemas, which check the rest, speak of parameters.
+    // Misshapen arguments are not decoded: REST's schemas would look at every item of a list of a million.
     const misshapen = misshapenIn(inputSchema, isObject(sent) ? sent : {})
     const refused = new Set(misshapen.flatMap(([name, ...inside]) => (inside.length === 0 ? [name] : [])))
     const found = takers.map((take, index) =>
@@ -332,7 +332,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       ...misshapen.map((path) => ({ path, message: undefined })),
       ...found.flatMap((part) => part.misfits).filter(({ path }) => !misshapen.some((at) => isWithin(path, at)))
     ]
-    // An argument that was refused already is missing from what is decoded after: the first complaint of a place counts.
+    // A misshapen argument was not decoded, so it is also reported as missing: only the first issue of a path counts.
     if (misfits.length > 0) return Either.left(new ValidationFailed({ issues: unique(misfits.map(issueOf)) }))
     const request: ToolRequest = Object.fromEntries(parts.map(([part], index) => [part, found[index]?.value]))
     const { value_offset = 0, ...extra } = (own === undefined ? {} : (found.at(-1)?.value ?? {})) as Partial<Asked> & {
@@ -359,7 +359,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
       title: tool.title,
       description: describe(tool),
       inputSchema: toListed(inputSchema) as ListedSchema,
-      // The argument `fields` names the members of a row already.
+      // One level less, because the argument `fields` lists the members of a row already.
       outputSchema: outline(output, tool.answer.fields === "members" ? 1 : 2),
       annotations: tool.hints
     },
@@ -375,7 +375,7 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   }
 }
 
-/** The tools of an API: one for each endpoint that carries the annotation, in the order of the definition. */
+/** The tools of an API: one for each endpoint with a `Tool` annotation, in the order of the definition. */
 export const toolsOf = (api: HttpApi.HttpApi.Any): ReadonlyArray<DerivedTool> => {
   const found: Array<DerivedTool> = []
   HttpApi.reflect(api as HttpApi.HttpApi.AnyWithProps, {

@@ -6,16 +6,16 @@ import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { shown } from "./Vocabulary.ts"
 
-/** Returns these keys. ValidationFailed: an entity of this kind has no such key; it names similar keys, or the kinds that do. */
+/** Returns the keys if an entity of this kind can have them. ValidationFailed names similar keys, or the kinds that have the key. */
 export type FindUnset = (
   id: EntityId,
   keys: ReadonlyArray<string>
 ) => Effect.Effect<ReadonlyArray<string>, ValidationFailed | NotFound, CurrentActor>
 
-/** Maximum number of unknown keys that a refusal names. */
+/** Maximum number of unknown keys in a refusal. */
 const maxNamed = 3
 
-/** Tells keys that have no value from keys that do not exist. Reads the account's definitions. */
+/** Distinguishes keys without a value from keys that do not exist, by the account's definitions. */
 export const makeFindUnset = Effect.gen(function* () {
   const catalog = yield* Catalog
   const definitions = yield* MetafieldDefinitions

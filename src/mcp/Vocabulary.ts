@@ -1,18 +1,18 @@
 import { Either, ParseResult, Schema, SchemaAST } from "effect"
 import { type InConnector, inConnectorOf } from "../api/Tool.ts"
 
-/** A member of an object, as both sides name it. */
+/** A member of an object, with its names in REST and in the connector. */
 export interface Member {
   readonly rest: string
   readonly connector: string
   readonly what: InConnector
   readonly type: SchemaAST.AST
   readonly isOptional: boolean
-  /** What is said of the position beside its schema. */
+  /** Annotations of the member itself, not of its type. */
   readonly annotations: SchemaAST.Annotations
 }
 
-/** The schema of what is on the wire: what JSON holds before anything is made of it. */
+/** The schema of the JSON on the wire: without transformations, refinements and suspensions. */
 export const wire = (ast: SchemaAST.AST): SchemaAST.AST => {
   switch (ast._tag) {
     case "Transformation":
@@ -40,7 +40,7 @@ export const membersOf = ({ propertySignatures }: SchemaAST.TypeLiteral): Readon
     }
   })
 
-/** Whether the connector makes anything of a schema: of most it does not, and they are left as they are. */
+/** Whether the connector changes anything in a schema. Most schemas are used unchanged. */
 const isConcerned = (ast: SchemaAST.AST): boolean => {
   const inner = wire(ast)
   switch (inner._tag) {
@@ -58,10 +58,10 @@ const isConcerned = (ast: SchemaAST.AST): boolean => {
   }
 }
 
-/** The schema of the same in the connector's vocabulary; JSON Schemas of tools come from it. */
+/** Translates a schema to the connector's vocabulary, to make a tool's JSON Schema from it. */
 export const renamed = (ast: SchemaAST.AST): SchemaAST.AST => {
   if (!isConcerned(ast)) return ast
-  // What a filter says of itself is kept; it is never run.
+  // Keeps the filter for its annotations. It never runs.
   if (ast._tag === "Refinement") return new SchemaAST.Refinement(renamed(ast.from), ast.filter, ast.annotations)
   const inner = wire(ast)
   switch (inner._tag) {
@@ -103,7 +103,7 @@ type JsonObject = { readonly [member: string]: unknown }
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The member of a union that a value is of: the only one that could be, else the first that it fits. */
+/** The member of a union for a value: the only one of its JSON type, else the first whose schema accepts it. */
 const chosen = (union: SchemaAST.Union, value: unknown): SchemaAST.AST | undefined => {
   const tag = Array.isArray(value) ? "TupleType" : isObject(value) ? "TypeLiteral" : undefined
   const candidates = union.types.filter((type) => wire(type)._tag === tag)
@@ -116,7 +116,7 @@ type Mapped = (value: unknown) => unknown
 
 const same: Mapped = (value) => value
 
-/** Cuts a list or a text to what its position allows. */
+/** Cuts a list or a text to the maximum in its annotation. */
 const shortened = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
   most === undefined && maxCharacters === undefined
     ? map
@@ -126,7 +126,7 @@ const shortened = (map: Mapped, { maxCharacters, most }: InConnector): Mapped =>
         return typeof mapped === "string" && maxCharacters !== undefined ? shown(mapped, maxCharacters) : mapped
       }
 
-/** Takes an encoded answer into the connector's vocabulary, along its schema. Worked out once a schema. */
+/** Makes a function that translates encoded answers to the connector's vocabulary. Called once per schema. */
 export const toConnector = (ast: SchemaAST.AST): Mapped => {
   if (!isConcerned(ast)) return same
   const inner = wire(ast)
@@ -166,13 +166,13 @@ export const toConnector = (ast: SchemaAST.AST): Mapped => {
   }
 }
 
-/** What is wrong at a place in the arguments; without a message: it is not what its schema says. */
+/** An issue at a path of the arguments. Without a message, the issue is described from the argument's schema. */
 export interface Misfit {
   readonly path: ReadonlyArray<PropertyKey>
   readonly message: string | undefined
 }
 
-/** Arguments in REST's names, and what is wrong with them in the connector's. */
+/** Arguments with REST's names, and their issues with the connector's names. */
 export interface Taken {
   readonly value: unknown
   readonly misfits: ReadonlyArray<Misfit>
@@ -185,43 +185,43 @@ export const pathOf = (path: ReadonlyArray<PropertyKey>): string =>
     ""
   )
 
-/** Text that came from outside, sound enough to be repeated, and of at most so many characters. */
+/** Text from outside, made safe to repeat: well-formed, without U+0000, at most `most` characters. */
 export const shown = (text: string, most = 64) => {
   const short = text.length <= most ? text : `${text.slice(0, most - 1)}…`
   return short.toWellFormed().replaceAll("\u0000", "\ufffd")
 }
 
-/** At most so many characters of a text. None is cut in two. */
+/** Cuts a text to `most` code points, so that no character is split. */
 export const cutText = (text: string, most: number): string => {
   const characters = [...text]
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`
 }
 
-/** Text of a merchant in one line: separators and characters that are not visible become blanks. */
+/** Puts a merchant's text in one line: separators and invisible characters become spaces. */
 export const inOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}]+/gu, " ").trim()
 
-/** The same as JSON, of at most so many characters: a text in quotes cannot end them. */
+/** A merchant's text in one line, cut to `most` characters and quoted as JSON, so that it cannot end its quotes. */
 export const quoted = (text: string, most: number): string =>
   JSON.stringify(cutText(inOneLine(text).toWellFormed(), most))
 
-/** What is wrong with a name that nothing has, at the end of a path. */
+/** The issue of an unknown name. `path`: the object that has it; `known`: the names that it could have. */
 export const notKnown = (
   name: string,
   known: ReadonlyArray<string>,
   path: ReadonlyArray<PropertyKey> = []
 ): Misfit => ({
-  // A name without a character is shown as what it is.
+  // An empty name is shown as two quotes.
   path: [...path, shown(name) || '""'],
   message: `is not known here; known: ${known.length === 0 ? "nothing" : known.join(", ")}`
 })
 
-/** A message that somebody wrote; undefined for one that the library made up, which repeats the value. */
+/** Returns a message from one of our schemas. Undefined if Effect generated it, because such a message repeats the value. */
 export const ownMessage = (message: string): string | undefined =>
   /^(?:Expected|is missing|is unexpected)\b/.test(message) || message === ""
     ? undefined
     : message.replace(/, actual .*$/s, "")
 
-/** What is wrong with text that the database cannot hold. */
+/** Why the database cannot store a text. Undefined: it can. */
 const badText = (text: string): string | undefined =>
   text.includes("\u0000")
     ? "must not contain U+0000"
@@ -230,8 +230,8 @@ const badText = (text: string): string | undefined =>
       : "must not contain lone surrogates"
 
 /**
- * Takes arguments to REST's names, along the schema: members that it does not name are issues, text that cannot be stored
- * is, and what a position has a schema of its own for is decoded by that.
+ * Translates arguments to REST's names along the schema. Unknown members and text that cannot be stored are issues. A member
+ * whose annotation has a schema of its own is decoded by that schema.
  */
 export const fromConnector = (ast: SchemaAST.AST, given: unknown): Taken => {
   const misfits: Array<Misfit> = []
@@ -295,7 +295,7 @@ export const fromConnector = (ast: SchemaAST.AST, given: unknown): Taken => {
   return { value: walk(ast, given, []), misfits }
 }
 
-/** Every object of a schema whose members the connector would give the same name twice, by the path to it. */
+/** The paths and names of members that the connector would rename to a name that their object already has. */
 export const clashesOf = (ast: SchemaAST.AST, path = "$"): ReadonlyArray<string> => {
   const inner = wire(ast)
   switch (inner._tag) {
@@ -317,7 +317,7 @@ export const clashesOf = (ast: SchemaAST.AST, path = "$"): ReadonlyArray<string>
   }
 }
 
-/** Every name that a schema has in REST and the one that the connector has for it, where they differ. */
+/** The names in a schema that differ between REST and the connector, as pairs. */
 export const wordsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [rest: string, connector: string]> => {
   const inner = wire(ast)
   switch (inner._tag) {
@@ -335,10 +335,10 @@ export const wordsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [rest: strin
   }
 }
 
-/** Leaves of every list of values by key the asked ones, and tells which keys there were. */
+/** Keeps only `keys` in every list of values by key, and adds every key that it finds to `seen`. */
 export type ChooseKeyed = (value: unknown, keys: ReadonlySet<string>, seen: Set<string>) => unknown
 
-/** Chooses from an answer in the connector's vocabulary, along its schema. Worked out once a schema. */
+/** Makes the function that selects attributes from answers in the connector's vocabulary. Called once per schema. */
 export const chooseKeyed = (ast: SchemaAST.AST): ChooseKeyed => {
   const inner = wire(ast)
   switch (inner._tag) {

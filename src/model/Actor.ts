@@ -1,9 +1,7 @@
 import { Context } from "effect"
 import type { AccountId, ApiKeyId, ConnectionId, UserId } from "./Ids.ts"
 
-/**
- * Who makes a request: an API key over REST, a connection of an agent, a user of the pages, or an operator at the command line.
- */
+/** Who makes a request: an API key over REST, an agent's connection, a user of the pages, or an operator at the command line. */
 export type Actor =
   | { readonly _tag: "Key"; readonly accountId: AccountId; readonly keyId: ApiKeyId }
   | { readonly _tag: "Connection"; readonly accountId: AccountId; readonly connectionId: ConnectionId }
@@ -11,7 +9,7 @@ export type Actor =
   | { readonly _tag: "Cli"; readonly accountId: AccountId }
 
 /**
- * Set by the surface that received the request.
+ * The actor of the current request. The surface that received the request sets it.
  *
  * @effect-leakable-service
  */

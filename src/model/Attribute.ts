@@ -7,11 +7,11 @@ export type EntityKind = typeof EntityKind.Type
 export const AttributeValue = Schema.Struct({ value: Schema.String, type: Schema.String })
 export type AttributeValue = typeof AttributeValue.Type
 
-/** Values by key. An absent canonical key is empty; an absent override inherits the canonical value. */
+/** Values by key. An absent key is empty in canonical values; in overrides, it inherits the canonical value. */
 export const Attributes = Schema.Record({ key: Schema.String, value: AttributeValue })
 export type Attributes = typeof Attributes.Type
 
-/** An attribute in an answer. */
+/** An attribute in a response. */
 export const AttributeTriple = Schema.Struct({
   key: Schema.String.annotations({ description: "Attribute name: a built-in key, or `namespace.key` of a metafield." }),
   value: Schema.String.annotations({ description: "Always a string; lists and objects are JSON in a string." }),
@@ -21,7 +21,7 @@ export type AttributeTriple = typeof AttributeTriple.Type
 
 export const singleLineText = "single_line_text_field"
 
-/** The built-in keys of each kind and their types, in the order of answers. */
+/** The built-in keys of each kind with their types, in the order of responses. */
 export const builtInFields: Readonly<Record<EntityKind, Readonly<Record<string, string>>>> = {
   product: {
     title: singleLineText,
@@ -83,7 +83,7 @@ export const valueOf = (attributes: Attributes, key: string): string => attribut
 export const effective = (canonical: Attributes, overrides: Attributes): Attributes =>
   Object.fromEntries(Object.entries({ ...canonical, ...overrides }).filter(([, { value }]) => value !== ""))
 
-/** Attributes in an answer: every built-in key, empty or not, then the metafields that are set, by key. */
+/** Attributes for a response: all built-in keys, also empty ones, then the metafields that have a value, sorted by key. */
 export const listed = (kind: EntityKind, attributes: Attributes): ReadonlyArray<AttributeTriple> => {
   const builtIn = builtInFields[kind]
   const metafields = Object.keys(attributes)
@@ -95,7 +95,7 @@ export const listed = (kind: EntityKind, attributes: Attributes): ReadonlyArray<
   ]
 }
 
-/** The title of an entity. Of a media file: its file name, else its alt text, else its URL. */
+/** The title of an entity. A media file has its file name as title, else its alt text, else its URL. */
 export const titleOf = (kind: EntityKind, attributes: Attributes): string =>
   kind === "media"
     ? valueOf(attributes, "file_name") || valueOf(attributes, "alt") || valueOf(attributes, "url")

@@ -5,7 +5,7 @@ import { misfitOf } from "./KeyRule.ts"
 import { isWritable, type KeyRules, maxIndexedCharacters } from "./KeyRules.ts"
 import { textMisfit } from "./Text.ts"
 
-/** A new value of a key. `null` empties a canonical value, and removes an override. */
+/** A new value of a key. `null` clears a canonical value, or removes an override. */
 export const AttributeEdit = Schema.Struct({
   key: Schema.String.annotations({
     description: "A built-in key, or `namespace.key` of a defined metafield."
@@ -17,10 +17,10 @@ export const AttributeEdit = Schema.Struct({
 })
 export type AttributeEdit = typeof AttributeEdit.Type
 
-/** The built-in keys that the database has indexes on. */
+/** The built-in keys that have a database index, which limits the length of their values. */
 const indexedKeys: ReadonlyArray<string> = ["handle", "sku"]
 
-/** Why a value of a key cannot be stored. Undefined: it can. */
+/** Why the database cannot store a value of a key. Undefined: it can. */
 export const storageRule = (key: string, value: string): string | undefined =>
   textMisfit(value) ??
   (indexedKeys.includes(key) ? misfitOf({ type: "", maxLength: maxIndexedCharacters }, value) : undefined)
@@ -37,7 +37,7 @@ export const textIssues = (edits: ReadonlyArray<AttributeEdit>): ReadonlyArray<I
     return rule === undefined ? [] : [{ path, message: rule }]
   })
 
-/** Why no value of a key may be written to entities of this kind. Undefined: it may. */
+/** Why a key may not be written for entities of this kind: it is unknown or read-only. Undefined: it may be written. */
 export const keyMisfit = (kind: EntityKind, key: string, rules: KeyRules): string | undefined =>
   rules.find(kind, key) === undefined
     ? rules.unknown(kind, key)
@@ -45,7 +45,7 @@ export const keyMisfit = (kind: EntityKind, key: string, rules: KeyRules): strin
       ? undefined
       : `is read-only; ${rules.allowed(kind)}`
 
-/** Why a value may not be written to an entity of this kind, and whether the field or the value is wrong. Undefined: it may. */
+/** Why a value may not be written, and whether the field or the value is wrong. Undefined: it may be written. */
 export const misfitOfField = (
   kind: EntityKind,
   key: string,
@@ -62,8 +62,8 @@ export const misfitOfField = (
 }
 
 /**
- * Issues of edits of an entity of this kind: unknown or read-only keys, and values that do not fit the rule of their key. An
- * empty value fits every rule. If a key has no definition any more, a value in one of `layers` can still be removed.
+ * Issues of edits of an entity of this kind: unknown or read-only keys, and values that violate the rule of their key. An empty
+ * value is always valid. If the definition of a key was deleted, a value that is stored in one of `layers` can still be removed.
  */
 export const attributeIssues = (
   kind: EntityKind,

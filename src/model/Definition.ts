@@ -9,7 +9,7 @@ import { Timestamp } from "./Timestamp.ts"
 export const OwnerType = Schema.Literal("product", "variant", "collection", "media", "market", "shop")
 export type OwnerType = typeof OwnerType.Type
 
-/** A validation of a metafield definition, by its Shopify name. */
+/** A validation of a metafield definition. `name` is Shopify's. */
 export const DefinitionValidation = Schema.Struct({
   name: Schema.String,
   type: Schema.String,
@@ -35,14 +35,14 @@ export const PlatformMetafieldDefinition = Schema.Struct({
 })
 export type PlatformMetafieldDefinition = typeof PlatformMetafieldDefinition.Type
 
-/** A metafield definition of the account's own. */
+/** A metafield definition that the account made itself. */
 export const AccountMetafieldDefinition = Schema.Struct(metafield)
 export type AccountMetafieldDefinition = typeof AccountMetafieldDefinition.Type
 
 /**
- * A metafield definition. It combines those of the account's stores with the same owner type, namespace and key, and the
- * account's own. All other fields come from the first store, by domain, whose platform defines it; else from the account's own;
- * else from the first store whose imported file has it.
+ * A metafield definition. It combines all definitions with the same owner type, namespace and key: of the account's stores, and
+ * the account's own. The other fields come from the first store, by domain, whose platform has the definition; else from the
+ * account's own definition; else from the first store whose imported file has it.
  */
 export const MetafieldDefinition = Schema.Struct({
   id: RecordId,
@@ -62,13 +62,13 @@ export interface MetafieldRule {
   readonly validations: ReadonlyArray<DefinitionValidation>
 }
 
-/** The input for a metafield definition of the account's own. */
+/** The input for a metafield definition that the account makes itself. */
 export const NewDefinition = Schema.Struct({
   owner_type: EntityKind,
   /** `namespace.key` */
   key: Schema.String,
   type: Schema.String,
-  /** By default the part of the key after the dot. */
+  /** Default: the part of the key after the dot. */
   name: Schema.optionalWith(Schema.String, { exact: true }),
   description: Schema.optionalWith(Schema.String, { exact: true })
 })
@@ -131,21 +131,21 @@ export const checkDefinition = (given: NewDefinition): Either.Either<AccountMeta
       })
 }
 
-/** A metafield with a column in an export. */
+/** A metafield that has a column in an exported CSV file. */
 export const ExportedMetafield = Schema.Struct({
   ownerType: Schema.Literal("product", "variant"),
   /** `namespace.key` */
   key: Schema.String,
-  /** Its name in the header, `""` if the header has none. */
+  /** The metafield's name in the header of its column, `""` if the header has no name. */
   name: Schema.optionalWith(Schema.String, { default: () => "" }),
-  /** The type of all its values. */
+  /** The type of all values of the metafield. */
   type: Schema.optionalWith(Schema.String, { default: () => singleLineText }),
   /** Number of products, or variants, with a value. */
   count: Schema.Int
 })
 export type ExportedMetafield = typeof ExportedMetafield.Type
 
-/** The definition of a metafield that comes from an export. `platform_id` is `""`: no platform defines it. */
+/** Makes the definition of a metafield in an export. `platform_id` is `""`, because no platform defines it. */
 export const definitionOf = ({ count, key, name, ownerType, type }: ExportedMetafield): PlatformMetafieldDefinition => {
   const dot = key.indexOf(".")
   return {
@@ -184,8 +184,8 @@ export const PlatformMetaobjectDefinition = Schema.Struct({ ...metaobject, platf
 export type PlatformMetaobjectDefinition = typeof PlatformMetaobjectDefinition.Type
 
 /**
- * A metaobject definition. It combines those of the account's stores with the same type. Other fields come from the first store,
- * by domain; `entries_count` is the sum over all stores, and it is translatable if it is so on any store.
+ * A metaobject definition. It combines the definitions of the same type on the account's stores: `entries_count` is the sum over
+ * all stores, and the definition is translatable if it is so on any store. Other fields come from the first store, by domain.
  */
 export const MetaobjectDefinition = Schema.Struct({
   id: RecordId,

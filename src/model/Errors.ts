@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { EntityId, StoreId } from "./Ids.ts"
 
-/** A place in the input and the rule that it breaks. The message never repeats the rejected value. */
+/** A path in the input and the rule that its value breaks. The message never repeats the value. */
 export const Issue = Schema.Struct({ path: Schema.String, message: Schema.String })
 export type Issue = typeof Issue.Type
 
@@ -9,7 +9,7 @@ export type Issue = typeof Issue.Type
 export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("ValidationFailed", {
   issues: Schema.Array(Issue)
 }) {
-  /** A failure with one issue. */
+  /** Makes a failure with one issue. */
   static readonly at = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 
   override get message() {
@@ -19,7 +19,7 @@ export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("Va
   }
 }
 
-/** No valid credential. A malformed, unknown, expired and revoked one get the same answer. */
+/** No valid credential. The error is the same for a malformed, unknown, expired or revoked credential. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {
   override get message() {
     return "A valid API key is required: send it as `Authorization: Bearer pk_live_...`."
@@ -35,7 +35,7 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { sc
   }
 }
 
-/** The account has no record with this id. It has no fields, so that all causes get the same answer. */
+/** The account has no record with this id. The error has no fields, so that it is the same whatever the cause. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {
   override get message() {
     return "No such record."
@@ -45,8 +45,8 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {
 const NamedStore = Schema.Struct({ id: StoreId, domain: Schema.String })
 
 /**
- * The account has the entity and the store, but the entity is not on the store. `stores`: those that it is on, by domain. Only
- * the connector tells it from NotFound.
+ * The account has the entity and the store, but the entity is not on the store. `stores`: the stores that have it, by domain. The
+ * connector explains this to agents; REST answers as for any NotFound.
  */
 export class NotOnStore extends NotFound.extend<NotOnStore>("NotOnStore")({
   entityId: EntityId,
@@ -71,7 +71,7 @@ export class PimLocked extends Schema.TaggedError<PimLocked>()("PimLocked", {}) 
   }
 }
 
-/** The owner of a request budget. */
+/** The owner of a request budget: an API key (or connection), or the account. */
 export const BudgetScope = Schema.Literal("key", "account")
 export type BudgetScope = typeof BudgetScope.Type
 
@@ -93,8 +93,8 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
 }) {}
 
 /**
- * The service cannot answer at the moment. `reason`: a sentence. By default, the database cannot be reached or did not answer in
- * time.
+ * The service cannot answer at the moment. `reason`: a sentence; by default it says that the database cannot be reached or did
+ * not answer in time.
  */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   reason: Schema.optional(Schema.String)

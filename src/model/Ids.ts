@@ -38,7 +38,7 @@ export type UserId = typeof UserId.Type
 export const ConnectionId = Uuid.pipe(Schema.brand("ConnectionId"))
 export type ConnectionId = typeof ConnectionId.Type
 
-/** Id of an OAuth client, which registered itself. */
+/** Id of an OAuth client: one that registered itself, or that has a metadata document. */
 export const ClientId = Uuid.pipe(Schema.brand("ClientId"))
 export type ClientId = typeof ClientId.Type
 
@@ -46,7 +46,7 @@ export type ClientId = typeof ClientId.Type
 export const ConsentId = Uuid.pipe(Schema.brand("ConsentId"))
 export type ConsentId = typeof ConsentId.Type
 
-/** An id whose letters may be of any case. */
+/** A schema that accepts an id in upper or lower case, and decodes it to lower case. */
 export const inAnyCase = <A extends string>(id: Schema.Schema<A, string>): Schema.Schema<A, string> =>
   Schema.compose(Schema.Lowercase, id).annotations({ jsonSchema: { type: "string", format: "uuid" } })
 

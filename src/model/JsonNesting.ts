@@ -1,6 +1,6 @@
 /**
- * Whether JSON text nests arrays and objects deeper than `maxDepth`. It scans the text, because a parser drops repeated members,
- * and in one pass, so that deep nesting does not overflow the stack.
+ * Whether JSON text nests arrays and objects deeper than `maxDepth`. It scans the text, because a parser would drop repeated
+ * members, and without recursion, so that deep nesting does not overflow the stack.
  */
 export const isNestedDeeper = (text: string, maxDepth: number): boolean => {
   let depth = 0

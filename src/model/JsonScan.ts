@@ -7,10 +7,10 @@ const closeBracket = 0x5d
 const comma = 0x2c
 const colon = 0x3a
 
-/** Maximum length, in bytes, of a key or value of the top level that is read. */
+/** Maximum length, in bytes, of a top-level key or value that the scan keeps. */
 const maxRead = 256
 
-/** Maximum depth at which members are counted. A deeper body is refused for its depth. */
+/** Maximum depth at which members are counted. A deeper body is refused for its depth anyway. */
 const maxCountedDepth = 64
 
 const decoder = new TextDecoder()
@@ -25,17 +25,17 @@ const textOf = (bytes: ReadonlyArray<number>): string | undefined => {
 }
 
 /**
- * Scans JSON while it arrives, in one pass and constant memory, so that a body that is too costly to parse or validate is refused
- * before it is parsed. It does not check the syntax.
+ * Measures JSON while it arrives, in one pass and constant memory, so that a body that would be too costly to parse or validate
+ * can be refused first. It does not check the syntax.
  */
 export class JsonScan {
   /** Deepest nesting of arrays and objects so far. */
   deepest = 0
   /** Members of the largest object so far. */
   widest = 0
-  /** Arrays, objects and members of objects so far. Other elements cost little. */
+  /** Number of arrays, objects and members of objects so far. Scalar items of arrays are not counted, because they cost little. */
   parts = 0
-  /** The text of the watched member of the top level. The last one of that name counts. Undefined: none yet. */
+  /** The text of the watched top-level member; if it is repeated, of the last one. Undefined: not found yet. */
   found: string | undefined
 
   private depth = 0
@@ -43,15 +43,15 @@ export class JsonScan {
   private readonly members: Array<number> = []
   private inString = false
   private escaped = false
-  /** Whether a key of the top level is next or being read. */
+  /** Whether the next or current string is a top-level key. */
   private atKey = false
   private isWatched = false
-  /** Bytes of the current string of the top level. Undefined: it is not needed, or too long. */
+  /** Bytes of the current top-level string. Undefined: it is not needed, or is too long. */
   private text: Array<number> | undefined
 
   private readonly watched: string | undefined
 
-  /** `watched`: the member of the top level whose text is read. */
+  /** `watched`: the name of the top-level member whose text is kept in `found`. */
   constructor(watched?: string) {
     this.watched = watched
   }
@@ -67,7 +67,7 @@ export class JsonScan {
     }
   }
 
-  /** Returns the index after the string, or the end of the chunk. Fast, because most of a large body is text. */
+  /** Returns the index after the string, or the end of the chunk. A tight loop, because most of a large body is text. */
   private skipString(chunk: Uint8Array, start: number): number {
     let index = start
     if (this.escaped) {

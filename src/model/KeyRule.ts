@@ -5,25 +5,25 @@ import { isNestedDeeper } from "./JsonNesting.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
- * The type and bounds of a key's values. Plain data: scans of data health pass it to the database, where `key_fits` of
- * `migrations/0010_data_health.sql` gives the same result as `fits`. For a list, all bounds but the number of items apply to each item.
+ * The type and bounds of a key's values, as plain data: data health scans pass it to the database, where `key_fits` of
+ * `migrations/0010_data_health.sql` gives the same result as `fits`. In a list, bounds apply to each item, except minItems and maxItems.
  */
 export interface KeyRule {
   readonly type: string
-  /** Unicode characters. */
+  /** Minimum and maximum length, in Unicode characters. */
   readonly minLength?: number
   readonly maxLength?: number
-  /** The smallest and largest number, or the first and last date. */
+  /** The smallest and largest allowed number, or the first and last allowed date. */
   readonly min?: string
   readonly max?: string
-  /** Digits after the decimal point. */
+  /** Maximum digits after the decimal point. */
   readonly precision?: number
   readonly choices?: ReadonlyArray<string>
   readonly minItems?: number
   readonly maxItems?: number
-  /** Allowed host names of URLs. Checked for writes, not by scans. */
+  /** Allowed host names of URLs. Writes check them; scans do not. */
   readonly domains?: ReadonlyArray<string>
-  /** A regular expression in RE2's dialect. Checked for writes, not by scans: the database has another dialect. */
+  /** A regular expression in RE2's dialect. Writes check it; scans do not, because PostgreSQL has another dialect. */
   readonly pattern?: string
 }
 
@@ -34,7 +34,7 @@ const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.Stri
 
 const unless = (fits: boolean, rule: string) => (fits ? undefined : rule)
 
-/** Whether the text is a date of the calendar such as 2026-01-31. */
+/** Whether a text is an existing calendar date, such as 2026-01-31. */
 export const isDate = (text: string): boolean => {
   const [, year = 0, month = 0, day = 0] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number)
   return (
@@ -48,7 +48,7 @@ export const isDate = (text: string): boolean => {
 
 type TypeRules = ReadonlyMap<string, (value: string) => string | undefined>
 
-/** Returns why a value that is not empty does not fit its type. Other types are not checked. Ranges are Shopify's. */
+/** Checks of non-empty values by type, with Shopify's ranges. Each returns the rule that a value breaks. Other types accept all. */
 const typeRules: TypeRules = new Map(
   Object.entries({
     single_line_text_field: (value: string) => unless(!/[\n\r]/.test(value), "must be one line of text"),
@@ -77,7 +77,7 @@ const typeRules: TypeRules = new Map(
   })
 )
 
-/** As `typeRules`, but a URL is only matched with a pattern, as the database does it. */
+/** As `typeRules`, but a URL is only matched with a pattern and not parsed, because the database cannot parse it. */
 const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
   unless(
     /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
@@ -88,7 +88,7 @@ const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
 const isLongerThan = (text: string, length: number) => text.length > length && [...text].length > length
 const isShorterThan = (text: string, length: number) => text.length < 2 * length && [...text].length < length
 
-/** A decimal number in billionths. Undefined: not a decimal number. */
+/** Converts a decimal number to billionths. Undefined: the text is not a decimal number. */
 const billionths = (text: string): bigint | undefined => {
   const [, sign, whole, fraction = ""] = /^(-?)(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   return whole === undefined ? undefined : BigInt(`${sign}${whole}${fraction.padEnd(9, "0")}`)
@@ -102,14 +102,14 @@ const isBefore = (type: string, left: string, right: string): boolean => {
 
 const hostOf = (value: string) => (URL.canParse(value) ? new URL(value).hostname.toLowerCase() : "")
 
-/** Maximum steps of matching a pattern. The library takes at most characters times instructions. */
+/** Maximum steps of matching a pattern. The engine takes at most (characters of the value) x (instructions of the pattern). */
 const maxPatternSteps = 250_000
 
 const compiled = new Map<string, RE2JS | null>()
 
 /**
- * Whether a value matches a pattern. Patterns come from platforms, so they run in an engine whose time is linear in the length of
- * the value. A pattern that the engine does not support, or that would take too long, allows every value: the platform decides.
+ * Whether a value matches a pattern. Patterns come from platforms, so they run in an engine with linear time. A pattern that the
+ * engine does not support, or that would take too long, allows every value here; the platform checks it at the publish.
  */
 const allows = (pattern: string, value: string): boolean => {
   let engine = compiled.get(pattern)
@@ -161,10 +161,10 @@ const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | unde
   })
 }
 
-/** Why a value may not be written. Undefined: it may. An empty value fits every rule. */
+/** The rule that a value to be written breaks. Undefined: none. An empty value is always valid. */
 export const misfitOf = (rule: KeyRule, value: string): string | undefined => misfitBy(typeRules, rule, value)
 
-/** Whether a stored value fits, as scans of data health check it: without patterns and host names. */
+/** Whether a stored value is valid, by the checks of data health scans: without patterns and host names. */
 export const fits = (rule: KeyRule, value: string): boolean => misfitBy(storedTypeRules, rule, value) === undefined
 
 /** Maximum characters of a value by type: Shopify's limits of metafields. */
@@ -174,7 +174,7 @@ const defaultMaxLength = 65_536
 /** Maximum items of a list: Shopify's limits. */
 const maxListItems = (type: string) => (type === "list.metaobject_reference" ? 256 : 128)
 
-/** The rule of a metafield's type alone. */
+/** The rule of a metafield that has a type and no validations. */
 export const ruleOfType = (type: string): KeyRule => {
   const item = type.startsWith("list.") ? type.slice("list.".length) : type
   const maxLength = Object.hasOwn(maxLengths, item) ? maxLengths[item] : defaultMaxLength
@@ -189,7 +189,7 @@ const countOf = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undef
 const textsOf = (text: string) =>
   Either.match(listInJson(text), {
     onLeft: () => undefined,
-    // A choice that cannot be stored can never be chosen.
+    // Drops choices that the database cannot store, because no value can equal them.
     onRight: (items) => items.filter((item) => textMisfit(item) === undefined)
   })
 
@@ -228,8 +228,8 @@ const rulesOfValidation: Readonly<Record<string, (value: string, item: string) =
 }
 
 /**
- * The rule of a type with validations, which have Shopify's names. Unknown and invalid validations are ignored: the platform
- * decides.
+ * The rule of a type with validations, which have Shopify's names. Unknown and invalid validations are ignored, because the
+ * platform checks them at the publish.
  */
 export const ruleOfDefinition = (type: string, validations: ReadonlyArray<DefinitionValidation>): KeyRule => {
   const item = type.startsWith("list.") ? type.slice("list.".length) : type

@@ -19,12 +19,12 @@ export const maxIndexedCharacters = 255
 
 const line = { maxLength: 255 }
 const notNegative = { min: "0" }
-/** A description: half a mebibyte. */
+/** Maximum length of a description: 512 Ki characters. */
 const description = { maxLength: 524_288 }
-/** Shopify stores SEO texts as metafields. */
+/** Shopify stores SEO texts as metafields, so they have the limits of metafields. */
 const seo = { seo_title: line, seo_description: { maxLength: 65_536 } }
 
-/** The bounds of built-in keys: Shopify's, so that a publish does not fail for a value that could be checked here. */
+/** The bounds of built-in keys. They are Shopify's, so that a write is refused here and not at its publish. */
 const builtInBounds: Readonly<Record<EntityKind, Readonly<Record<string, Omit<KeyRule, "type">>>>> = {
   product: {
     title: line,
@@ -37,7 +37,7 @@ const builtInBounds: Readonly<Record<EntityKind, Readonly<Record<string, Omit<Ke
     ...seo
   },
   variant: {
-    // Three option values with " / " between them.
+    // A variant's title is up to three option values of 255 characters, joined by " / ".
     title: { maxLength: 771 },
     sku: { maxLength: maxIndexedCharacters },
     barcode: line,
@@ -97,18 +97,18 @@ const ownerNouns: Readonly<Record<OwnerType, string>> = {
   shop: "a shop"
 }
 
-/** An entity of a kind, as messages name it. */
+/** The noun for an entity of a kind in messages. */
 export const nounOf = (kind: EntityKind): string => ownerNouns[kind]
 
 /** Maximum metafields that a message lists. */
 const maxListedMetafields = 20
 
-/** Unknown keys per set of rules for which similar keys are suggested. */
+/** Maximum number of unknown keys, per KeyRules instance, for which similar keys are suggested. */
 const maxSuggestions = 5
 
 /**
- * The rules of an account's keys, for drafts, drops, fills, reconciles, imports and scans. The definition of a metafield wins over
- * the type that a value was stored with.
+ * The rules of an account's keys, for drafts, drops, fills, reconciles, imports and scans. If a metafield has a definition, its
+ * type replaces the type that is stored with a value.
  */
 export class KeyRules {
   private readonly metafields: ReadonlyMap<OwnerType, ReadonlyMap<string, KeyRule>>
@@ -124,17 +124,17 @@ export class KeyRules {
     this.metafields = metafields
   }
 
-  /** The rule of a key. Undefined: unknown key. */
+  /** The rule of a key. Undefined: the key is unknown. */
   find(kind: EntityKind, key: string): KeyRule | undefined {
     return builtInRules[kind].get(key) ?? this.metafields.get(kind)?.get(key)
   }
 
-  /** The type of a key by its rule, else by the first layer that has it. Undefined: unknown key. */
+  /** The type of a key: from its rule, else from the first layer that has the key. Undefined: the key is unknown. */
   typeOf(kind: EntityKind, key: string, layers: ReadonlyArray<Attributes>): string | undefined {
     return this.find(kind, key)?.type ?? layers.find((layer) => Object.hasOwn(layer, key))?.[key]?.type
   }
 
-  /** Whether a stored value fits. Without a definition, the type that it was stored with counts. */
+  /** Whether a stored value is valid. If the key has no definition, the stored type of the value is used. */
   fits(kind: EntityKind, key: string, { type, value }: { readonly type: string; readonly value: string }): boolean {
     return fits(this.find(kind, key) ?? { type }, value)
   }
@@ -144,7 +144,7 @@ export class KeyRules {
     return new Map([...builtInRules[kind], ...(this.metafields.get(kind) ?? [])])
   }
 
-  /** Every rule by kind and key, as the database takes them. */
+  /** All rules by kind and key, as JSON for the database. */
   toJson(): string {
     const rules = (kind: EntityKind) => Object.fromEntries(this.ofKind(kind))
     return JSON.stringify({
@@ -178,7 +178,7 @@ export class KeyRules {
     return `${this.whyUnknown(kind, key)}; ${this.allowed(kind)}; a new metafield needs a definition first`
   }
 
-  /** Why a key is unknown: it is one of other kinds, or it may be misspelt. */
+  /** Why a key is unknown: it belongs to other kinds, or it may be misspelt. */
   whyUnknown(kind: EntityKind, key: string): string {
     const owners = OwnerType.literals
       .filter((owner) => this.metafields.get(owner)?.has(key) || (isKind(owner) && builtInRules[owner].has(key)))

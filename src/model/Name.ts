@@ -2,12 +2,12 @@
 const maxCharacters = 200
 
 /**
- * Control characters could control the terminal that lists the name. U+FFFD replaces bytes that are not UTF-8, and would replace
- * a lone surrogate.
+ * Control characters could control the terminal that shows the name. U+FFFD is the replacement for bytes that are not UTF-8, and
+ * lone surrogates would be replaced by it.
  */
 const forbidden = /[\p{Cc}\p{Cs}\u2028\u2029\uFFFD]/u
 
-/** Why a trimmed name is not accepted. Undefined: it is. */
+/** Why a trimmed name is not accepted. Undefined: it is accepted. */
 export const nameMisfit = (name: string): string | undefined => {
   const length = [...name].length
   if (length < 1 || length > maxCharacters) return `must have 1 to ${maxCharacters} characters`

@@ -2,14 +2,14 @@ import { editsBetween } from "./EditDistance.ts"
 
 const maxNames = 3
 
-/** Longer names are not compared. Most keys are far shorter. */
+/** Maximum characters of a name that is compared. Most keys are far shorter. */
 const maxCharacters = 100
 
 const keyPart = (name: string) => name.slice(name.lastIndexOf(".") + 1)
 
 /**
  * Up to three names that are similar to `given`, the most similar first: metafields with the same key in another namespace, names
- * that differ in a few letters, and names of which one begins with the other. Names much less similar than the first are left out.
+ * that differ in a few letters, and names that begin with `given` or are its beginning. Much less similar names are left out.
  */
 export const nearest = (given: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (given.length > maxCharacters) return []

@@ -8,7 +8,7 @@ export type PublishStatus = typeof PublishStatus.Type
 export const PublishError = Schema.Struct({ code: Schema.String, message: Schema.String })
 export type PublishError = typeof PublishError.Type
 
-/** Number of a store's versions by status. `pendingPublish`: versions of any status with unpublished changes. */
+/** Number of a store's versions by status. `pendingPublish`: number of versions, of any status, with unpublished changes. */
 export const PublishCounts = Schema.Struct({
   neverPublished: Schema.Int,
   pending: Schema.Int,
@@ -33,7 +33,7 @@ interface PublishState {
 
 const precedence = ["failed", "pending", "published"] as const
 
-/** The state of an entity from its store versions: the worst one counts. Without versions it was never published. */
+/** The state of an entity: the worst state of its store versions. An entity without versions was never published. */
 export const rollUp = (versions: ReadonlyArray<PublishState>): PublishState => ({
   pendingPublish: versions.some((version) => version.pendingPublish),
   lastPublishStatus:

@@ -1,8 +1,8 @@
 const entriesOf = (record: object) => Object.entries(record).filter(([, member]) => member !== undefined)
 
-/** Whether two values are equal as JSON. The order of members does not matter: that of attributes depends on their source. */
+/** Whether two values are equal as JSON. The order of members is ignored, because that of attributes depends on their source. */
 export const sameJson = (before: unknown, after: unknown): boolean => {
-  // Fast for parts that a change did not replace.
+  // Unchanged parts are the same object, which makes the comparison fast.
   if (before === after) return true
   if (typeof before !== "object" || typeof after !== "object" || before === null || after === null) return false
   if (Array.isArray(before) !== Array.isArray(after)) return false

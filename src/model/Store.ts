@@ -19,7 +19,7 @@ export const Store = Schema.Struct({
 }).annotations({ identifier: "Store" })
 export type Store = typeof Store.Type
 
-/** Compares by domain, then id: the order of stores in all answers. */
+/** Compares by domain, then by id. All responses list stores in this order. */
 export const compareStores = (
   left: { readonly domain: string; readonly id: StoreId },
   right: { readonly domain: string; readonly id: StoreId }

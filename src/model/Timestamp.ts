@@ -5,7 +5,7 @@ const latest = "9999-12-31T23:59:59.999999Z"
 const earliestSecond = Date.parse("0001-01-01T00:00:00Z") / 1000
 const latestSecond = Date.parse("9999-12-31T23:59:59Z") / 1000
 
-/** More digits than any clock has. Bounds the work of parsing. */
+/** Maximum digits of a fraction of a second, to limit the work of parsing. No clock has as many. */
 const maxFractionDigits = 30
 
 const example = "2026-01-31T09:30:00Z"
@@ -18,7 +18,7 @@ const format = (second: number, micros: number): string => {
   return `${new Date(second * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, "0")}Z`
 }
 
-// Looser than the grammar where that allows a better message. Every repetition is bounded, so backtracking is cheap.
+// Accepts more than the grammar, to give better messages. Every repetition is bounded, so backtracking is cheap.
 const dateTime = /^(\d{4})-(\d{2})-(\d{2})([Tt ])(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,64}))?(.{0,8})$/
 const zone = /^(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
 const zoneWithBlank = /^ \d{2}:\d{2}$/
@@ -46,7 +46,7 @@ const parse = (text: string): Either.Either<string, string> => {
   const year = Number(years)
   const month = Number(months)
   const day = Number(days)
-  // Not Date.UTC, which reads the years 0 to 99 as 1900 to 1999.
+  // setUTCFullYear, because Date.UTC would read the years 0 to 99 as 1900 to 1999.
   const midnight = new Date(0).setUTCFullYear(year, month - 1, day)
   const calendar = new Date(midnight)
   if (calendar.getUTCMonth() !== month - 1 || calendar.getUTCDate() !== day) {
@@ -59,7 +59,7 @@ const parse = (text: string): Either.Either<string, string> => {
 
   const offsetSeconds = (sign === "-" ? -1 : 1) * (Number(offsetHours) * 3600 + Number(offsetMinutes) * 60)
   const second = midnight / 1000 + Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) - offsetSeconds
-  // The sum reads 23:59:60Z as the next second, so a leap second must be at midnight in UTC.
+  // `second` counts 23:59:60Z as the next second, so a leap second must be a multiple of a day.
   if (seconds === "60" && second % 86_400 !== 0) return refuse("the second 60 exists only at 23:59:60Z")
 
   const micros = Number(fraction.slice(0, 6).padEnd(6, "0")) + (/[1-9]/.test(fraction.slice(6)) ? 1 : 0)
@@ -95,14 +95,14 @@ const split = (timestamp: Timestamp) => ({
  */
 export const fromRfc3339 = (text: string): Either.Either<Timestamp, string> => Either.map(parse(text), unchecked)
 
-/** From milliseconds since 1970, rounded down, limited to the years 0001 to 9999. */
+/** Converts milliseconds since 1970, rounded down to whole milliseconds, and limited to the years 0001 to 9999. */
 export const fromMillis = (millis: number): Timestamp => {
   const whole = Math.floor(millis)
   const second = Math.floor(whole / 1000)
   return unchecked(format(second, (whole - second * 1000) * 1000))
 }
 
-/** Milliseconds since 1970, rounded down. */
+/** Converts to milliseconds since 1970, rounded down. */
 export const toMillis = (timestamp: Timestamp): number => {
   const { second, micros } = split(timestamp)
   return second * 1000 + Math.floor(micros / 1000)
@@ -111,7 +111,7 @@ export const toMillis = (timestamp: Timestamp): number => {
 /** Adds a whole number of microseconds, limited to the years 0001 to 9999. */
 export const plusMicros = (timestamp: Timestamp, count: number): Timestamp => {
   const { second, micros } = split(timestamp)
-  // Seconds are separate: microseconds since 1970 exceed 2^53 in the year 2255.
+  // Adds seconds and microseconds separately, because microseconds since 1970 exceed 2^53 in the year 2255.
   const sum = micros + count
   const rest = ((sum % 1_000_000) + 1_000_000) % 1_000_000
   return unchecked(format(second + (sum - rest) / 1_000_000, rest))

@@ -6,10 +6,10 @@ import type { Refuse } from "../http/Passage.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Browser programs of any origin can read these answers: they do not depend on cookies. */
+/** Lets programs in browsers read answers from any origin. This is safe because the answers do not depend on cookies. */
 export const anyOrigin: Headers = { "access-control-allow-origin": "*" }
 
-/** A JSON answer. By default it is not cached. */
+/** A JSON response. By default, caches must not store it. */
 export const json = (
   body: unknown,
   { headers = {}, status = 200 }: { readonly status?: number; readonly headers?: Headers } = {}
@@ -23,8 +23,8 @@ const refusal = (status: number, error: string, description: string, headers: He
   json({ error, error_description: description }, { status, headers })
 
 /**
- * RFC 6749 (5.2), RFC 7591 (3.2.2). `authenticated`: the client sent an Authorization header, so the answer must name the scheme.
- * Without the header it must not, or browsers ask for a password.
+ * An error response: RFC 6749 (5.2), RFC 7591 (3.2.2). `authenticated`: the client sent an Authorization header, so the response
+ * must have `WWW-Authenticate`. Without that header it must not, or browsers would ask for a password.
  */
 export const refused = ({ code, description }: OAuthRefused, authenticated = false) =>
   code === "invalid_client"
@@ -34,7 +34,7 @@ export const refused = ({ code, description }: OAuthRefused, authenticated = fal
 export const tooMany = ({ message, retryAfterSeconds }: TooManyRegistrations) =>
   refusal(429, "too_many_requests", message, { "retry-after": String(retryAfterSeconds) })
 
-/** The answer to a request that fails before the endpoint reads it. `code`: the error of a malformed request. */
+/** The answer to a request that fails before the endpoint reads it. `code`: the error code for a malformed request. */
 export const refuseWith =
   (code: "invalid_request" | "invalid_client_metadata", wanted: string): Refuse =>
   (error: ApiError) => {

@@ -25,7 +25,7 @@ import { ConsentPage, chosenStores, consentFields } from "./ConsentPage.tsx"
 import { resourceMetadata, serverMetadata } from "./Metadata.ts"
 import { oauthPaths } from "./Paths.ts"
 
-/** Maximum bytes of a request. */
+/** Maximum bytes of a request body. */
 const maxBytes = 16_384
 
 const refuseRegistration = refuseWith("invalid_client_metadata", "Send the registration as JSON.")
@@ -49,7 +49,7 @@ const routes = {
 
 const isTier = Schema.is(Tier)
 
-/** Whether the client sends credentials in a header, as confidential clients do. */
+/** Whether the client sends an Authorization header, as confidential clients do. */
 const authenticates = ({ headers }: HttpServerRequest.HttpServerRequest) => headers.authorization !== undefined
 
 const publicClientsOnly = OAuthRefused.because(
@@ -68,7 +68,7 @@ const notForwarded = (error: NotForwarded) =>
 export const authorizationServer = ({
   trustedProxies
 }: {
-  /** How many proxies in front of the service are trusted to name the address of a client. */
+  /** Number of trusted proxies in front of the service, to find a client's IP address. */
   readonly trustedProxies: number
 }): Surface<Authorization | BaseUrl | ClientDocuments | Registrations | Sessions> =>
   surfaceOf(
@@ -148,7 +148,7 @@ const makeConsentPages = Effect.gen(function* () {
   const sessions = yield* Sessions
   const baseUrl = yield* BaseUrl
 
-  /** Redirects the browser to the client with the answer. */
+  /** Redirects the browser to the client's redirect URI, with the answer as parameters. */
   const answerClient = ({ redirectUri, state }: Destination, answer: Readonly<Record<string, string>>) =>
     HttpServerResponse.empty({
       status: 303,
@@ -176,7 +176,7 @@ const makeConsentPages = Effect.gen(function* () {
         }
         const target = request.originalUrl
         return yield* Option.match(yield* visitorOf(sessions, baseUrl, request), {
-          // Shown in place: a redirect that includes the escaped request could be too long for an address.
+          // Not a redirect to the sign-in page: with this request's URL in its query, that URL could be too long.
           onNone: () => Effect.succeed(html(<SignInPage returnTo={target} />)),
           onSome: (visitor) =>
             Effect.map(authorization.ask(visitor, checked), (consent) =>

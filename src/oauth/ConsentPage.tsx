@@ -14,10 +14,10 @@ export const consentFields = {
   decision: "decision"
 } as const
 
-/** Each store has a field of its own, because a field that is given twice is refused. */
+/** Prefix of a store's field. Each store has its own field, because a field that is sent twice is refused. */
 const storeField = "store_"
 
-/** Ids of the ticked stores, from the names of the form's fields. */
+/** The ids of the selected stores, from the names of the form's fields. */
 export const chosenStores = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.flatMap((name) => (name.startsWith(storeField) ? [name.slice(storeField.length)] : []))
 
@@ -48,7 +48,7 @@ const Limits = ({ highest, stores }: Consent) => (
   </>
 )
 
-/** `target`: the address of this request, to continue after another sign-in. */
+/** `target`: the URL of this request, to continue there after another user signs in. */
 export const ConsentPage = ({
   consent,
   request,

@@ -6,8 +6,8 @@ import { oauthPaths } from "./Paths.ts"
 export const scopes: ReadonlyArray<string> = Tier.literals
 
 /**
- * RFC 9728: leads an agent without a token to the authorization server. `highest`: the tier in the query of the address that
- * the agent uses. Strict clients compare `resource` with that address.
+ * Protected resource metadata (RFC 9728), which leads an agent without a token to the authorization server. `highest`: the tier
+ * in the query of the agent's URL. It is part of `resource`, because strict clients compare `resource` with their URL.
  */
 export const resourceMetadata = (baseUrl: string, highest: Tier) => ({
   resource: resourceUpTo(baseUrl, highest),
@@ -18,7 +18,7 @@ export const resourceMetadata = (baseUrl: string, highest: Tier) => ({
   resource_documentation: `${baseUrl}${documentationPath}`
 })
 
-/** RFC 8414. `documents`: whether client ids can be addresses of documents. */
+/** Authorization server metadata (RFC 8414). `documents`: whether client ids can be URLs of documents. */
 export const serverMetadata = (baseUrl: string, documents: boolean) => ({
   issuer: baseUrl,
   authorization_endpoint: `${baseUrl}${oauthPaths.authorize}`,

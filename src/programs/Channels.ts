@@ -7,7 +7,7 @@ import { NotFound, NotOnStore } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { Stores } from "../stores/Stores.ts"
 
-/** NotFound: the account has no linked store of this id. No id: nothing to check. */
+/** Fails with NotFound if the account has no linked store with this id. Without an id, there is nothing to check. */
 export const makeMustBeLinked = Effect.map(
   Stores,
   ({ list }) =>
@@ -18,8 +18,8 @@ export const makeMustBeLinked = Effect.map(
 )
 
 /**
- * Explains a NotFound of a program that takes an entity and stores: NotOnStore if the account has all of them, but the entity is
- * not on one of the stores. An unknown or foreign id stays NotFound.
+ * Explains a NotFound of a program that takes an entity and stores. If the account has all of them, but the entity is not on one
+ * of the stores, the error becomes NotOnStore. For an unknown id, or one of another account, it stays NotFound.
  */
 export const makeExplainAbsence = Effect.gen(function* () {
   const catalog = yield* Catalog

@@ -10,7 +10,7 @@ const decodeCounts = Schema.decodeUnknownOption(Schema.Array(Counted))
 
 type Json = { readonly [member: string]: unknown }
 
-/** Names the channels in a snapshot's result by id and domain. The result's other members stay as they are. */
+/** Replaces `by_store` in a snapshot's result by channels with id and domain. Other members of the result are unchanged. */
 const withChannels = (domains: ReadonlyMap<string, string>) => (snapshot: Json) => {
   const result = snapshot.result as Json | undefined
   return Option.match(decodeCounts(result?.by_store), {
@@ -30,8 +30,8 @@ const withChannels = (domains: ReadonlyMap<string, string>) => (snapshot: Json) 
 }
 
 /**
- * The programs of data health whose results the connector renames. Results are opaque, so no position in a schema can rename
- * `by_store`.
+ * The programs of data health whose results need `by_store` renamed for the connector. No schema annotation can rename it,
+ * because the schema of a result is opaque.
  */
 export const makeConnectorHealth = Effect.gen(function* () {
   const health = yield* DataHealth

@@ -26,11 +26,11 @@ interface ProjectionUpdate extends OneProjection {
   readonly payload: AttributesUpdate & { readonly add_to_channel?: boolean | undefined }
 }
 
-/** Refuses a master whose kind does not have the requested data. */
+/** The refusal of a master whose kind does not have the requested data. */
 const onlyKinds = (kind: EntityKind, what: string, kinds: string) =>
   ValidationFailed.at("master_id", `is a ${kind === "media" ? "media file" : kind}; only ${kinds} have ${what}`)
 
-/** A variant is added to a channel only after its product. The issue names the store's argument as REST does. */
+/** Renames `store_id` to `channel_id` in the issue of a variant that is added to a store before its product. */
 const productFirst = ({ issues }: ValidationFailed) =>
   new ValidationFailed({
     issues: issues.map((issue) =>
@@ -51,7 +51,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
   const explainAbsence = yield* makeExplainAbsence
   const mustBeLinked = yield* makeMustBeLinked
 
-  /** Tells a master that is not on the channel from one that does not exist. */
+  /** Replaces NotFound by NotOnStore if the master exists but is not on the channel. */
   const onChannel = ({ channel_id, master_id }: OneProjection["path"]) => explainAbsence(master_id, [channel_id])
 
   const detail = (id: EntityId) =>
@@ -68,7 +68,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
     }) => Effect.zipLeft(catalog.list(master_type ?? null, query), mustBeLinked(query.store_id)),
     getMaster: ({ path }: OneMaster) => detail(path.master_id),
     getMasterWithProjections: ({ path }: OneMaster) =>
-      // Reads the revision before the values: a write based on values of a later change is then refused.
+      // Reads the revision before the values. If a change comes between, a write with this revision is refused.
       Effect.flatMap(detail(path.master_id), (master) =>
         Effect.map(drafts.projections(path.master_id), (projections) => ({ ...master, projections }))
       ),
@@ -77,7 +77,7 @@ export const makeConnectorPrograms = Effect.gen(function* () {
     listProjections: ({ path }: OneMaster) => Effect.map(drafts.projections(path.master_id), bounded),
     getProjection: ({ path }: OneProjection) =>
       Effect.flatMap(drafts.projections(path.master_id, path.channel_id), ([projection]) =>
-        // There is one, or the read would have failed.
+        // Not reachable: without a projection, the read fails.
         projection === undefined ? new NotFound() : Effect.succeed(projection)
       ).pipe(onChannel(path)),
     updateMasterAttributes: ({ path, payload }: OneMaster & { readonly payload: AttributesUpdate }) =>

@@ -59,9 +59,9 @@ const make = Effect.gen(function* () {
   const list =
     <Row extends { readonly Type: unknown }>(kind: EntityKind) =>
     ({ urlParams }: List) =>
-      // The list first: an invalid cursor is 400 before an unknown store is 404.
+      // Lists before it checks the store, so that an invalid cursor (400) wins over an unknown store (404).
       Effect.zipLeft(
-        // The contract suite decodes every page of both repositories, so the rows have this kind's type.
+        // The cast to this kind's row type is safe, because the contract suite decodes the pages of both repositories.
         catalog.list(kind, urlParams) as Effect.Effect<
           JsonText<Page<Row["Type"]>>,
           Effect.Effect.Error<ReturnType<typeof catalog.list>>,
@@ -100,7 +100,7 @@ const make = Effect.gen(function* () {
     listProducts: (request: List) => {
       const page = list<typeof ProductRow>("product")(request)
       const collection = request.urlParams.collection_id
-      // The list first, as for an unknown store.
+      // Lists before it checks the collection, so that an invalid cursor wins over an unknown collection.
       return collection === undefined ? page : Effect.zipLeft(page, catalog.get("collection", collection))
     },
     getProduct: ({ path }: OneEntity) => Effect.map(catalog.get("product", path.id), details.product),
@@ -159,7 +159,7 @@ const make = Effect.gen(function* () {
   }
 })
 
-/** One program per endpoint, by endpoint name. REST handlers and tools run only these. */
+/** One program per REST endpoint, by endpoint name. The REST handler and the tool of an endpoint run the same program. */
 export class Programs extends Context.Tag("catalog/Programs")<Programs, Effect.Effect.Success<typeof make>>() {
   static readonly make = make
   static readonly layer = Layer.effect(Programs, make)

@@ -17,7 +17,7 @@ interface OneVersion {
   readonly draft_revision: number
 }
 
-/** Either `master_id` and `draft_revision`, or `masters` and one channel. */
+/** The arguments of publish_master_v1: either `master_id` and `draft_revision`, or `masters` and one channel. */
 export interface PublishRequest {
   readonly payload: {
     readonly master_id?: EntityId | undefined
@@ -30,17 +30,17 @@ export interface PublishRequest {
 
 type Outcome = Pick<PublishedToStore, "outcome" | "message" | "changes" | "included">
 
-/** The result of one request. */
+/** The result of one publish request. */
 interface Asked {
   readonly title: string
   readonly draftRevision: number
   readonly outcome: Outcome
-  /** null: nothing was requested. */
+  /** null: no publish was requested. */
   readonly publicationId: PublicationId | null
   readonly waiting: ReadonlyArray<EntityId>
 }
 
-/** Maximum number of ids that an answer lists beside their count. */
+/** Maximum number of ids in a list that has a `count` of all. */
 const maxListed = 20
 
 const listSome = (ids: ReadonlyArray<EntityId>) => ({ count: ids.length, entity_ids: ids.slice(0, maxListed) })
@@ -48,7 +48,7 @@ const listSome = (ids: ReadonlyArray<EntityId>) => ({ count: ids.length, entity_
 const upToDate: Outcome = { outcome: "nothing_to_publish", message: "the store has this draft already" }
 const requestedAlready: Outcome = { outcome: "pending", message: "it is requested already" }
 
-/** Why a channel was refused, and how to continue. It leaves out the issues' paths, which are places in a REST body. */
+/** Why a channel was refused, and how to continue. Paths of issues are left out, because they are paths in a REST body. */
 const reasonOf = (error: RequestRefusal): string => {
   switch (error._tag) {
     case "ValidationFailed":
@@ -95,7 +95,7 @@ const makeAsk = Effect.gen(function* () {
   return (isDryRun: boolean) => (isDryRun ? preview : request)
 })
 
-/** One master to several of its channels. */
+/** Publishes one master to several of its channels. */
 const makePublishOne = Effect.gen(function* () {
   const catalog = yield* Catalog
   const askOf = yield* makeAsk
@@ -121,9 +121,9 @@ const makePublishOne = Effect.gen(function* () {
           row(asked.right.outcome)
           for (const id of asked.right.waiting) waiting.add(id)
         } else if (asked.left._tag === "ValidationFailed" && channels === undefined && state?.pending_publish === false)
-          // Nobody named a store without a platform that has nothing pending.
+          // The store has no platform, but the caller did not name it and nothing is pending there: not a refusal.
           row(upToDate)
-        // Requests for other channels may have succeeded: the result reports both.
+        // Requests for other channels may have succeeded, so a failure becomes a row of the result.
         else if (asked.left._tag === "ValidationFailed" || stores.length > 0)
           row({ outcome: "refused", message: reasonOf(asked.left) })
         else return yield* asked.left
@@ -146,7 +146,7 @@ const makePublishOne = Effect.gen(function* () {
     })
 })
 
-/** A publication as the outcome of its request. */
+/** The outcome of a publish request, from its publication. */
 const settledOutcome = ({ error, state }: PublicationRecord): Outcome =>
   state === "pending"
     ? { outcome: "pending" }
@@ -157,7 +157,7 @@ const settledOutcome = ({ error, state }: PublicationRecord): Outcome =>
 const lineOf = ({ message, outcome, title }: PublishedEntity) =>
   `${title === undefined || title === "" ? "A master" : title}: ${outcome.replaceAll("_", " ")}${message === undefined ? "" : ` (${message})`}`
 
-/** Waits for the stores, for as long as the listener wants, and puts the outcomes into the rows. */
+/** Waits for the stores, for `waitMillis` of the progress listener at most, and puts the outcomes into the rows. */
 const makeFollow = Effect.gen(function* () {
   const publishing = yield* Publishing
 
@@ -192,14 +192,14 @@ const makeFollow = Effect.gen(function* () {
     })
 })
 
-/** Several masters to one channel. One that fails does not stop the others. */
+/** Publishes several masters to one channel. A master that fails does not stop the others. */
 const makePublishBatch = Effect.gen(function* () {
   const askOf = yield* makeAsk
   const catalog = yield* Catalog
   const follow = yield* makeFollow
   const stores = yield* Stores
 
-  /** Tells an entity that is not on the channel from one that does not exist. */
+  /** The outcome for an entity that was not found: it does not exist, or it is not on the channel. */
   const whyAbsent = (id: EntityId): Effect.Effect<Outcome, never, CurrentActor> =>
     Effect.gen(function* () {
       const kind = yield* catalog.kindOf(id)
@@ -246,7 +246,7 @@ const makePublishBatch = Effect.gen(function* () {
       for (const { draft_revision, master_id } of masters) {
         const asked = yield* Effect.either(ask(master_id, storeId, draft_revision))
         if (Either.isLeft(asked)) {
-          // The account is locked, and nothing was requested before.
+          // The account is locked, and no earlier master was requested: the whole call fails.
           if (asked.left._tag === "PimLocked" && requested.size === 0) return yield* asked.left
           rows.push(yield* refusedRow(master_id, asked.left))
           continue
@@ -257,7 +257,7 @@ const makePublishBatch = Effect.gen(function* () {
         rows.push({ entity_id: master_id, title, draft_revision: draftRevision, ...outcome })
       }
       yield* follow(rows, requested)
-      // Those that this batch publishes do not wait.
+      // Masters of this batch are not reported as waiting, because the batch publishes them.
       for (const { master_id } of masters) waiting.delete(master_id)
       return {
         masters: rows,
@@ -276,7 +276,7 @@ export const makePublishMasters = Effect.gen(function* () {
   }: PublishRequest): Effect.Effect<PublishAnswer, RequestRefusal, CurrentActor> => {
     const [channel] = channel_ids ?? []
     if (masters !== undefined && channel !== undefined) return publishBatch(masters, channel, dry_run)
-    // The request's schema allows no other forms.
+    // The schema of the request allows only these two forms.
     return master_id === undefined || draft_revision === undefined
       ? Effect.dieMessage("neither one master nor several")
       : publishOne({ master_id, draft_revision }, channel_ids, dry_run)

@@ -7,14 +7,14 @@ import { Imports } from "../imports/Imports.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 
-/** An import lease lasts 60 s, so an account whose importer was killed waits at most 75 s until another process continues. */
+/** If the process of an import is killed, another one continues within 75 s: its lease of 60 s expires first. */
 const betweenTakeovers = Schedule.spaced("10 seconds")
 const betweenSweeps = Schedule.spaced("1 hour")
 
 const survived = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
   Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
 
-/** Ends leases of processes that are gone, and finishes their imports. */
+/** Ends the leases of processes that are gone, and continues their imports. */
 const takeOver = Effect.gen(function* () {
   yield* (yield* LeasesRepo).endOfGone
   const count = yield* (yield* Imports).resume(Option.none())
@@ -53,7 +53,7 @@ export const layer: Layer.Layer<
   Activity | Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
-    // Forked: the next account's import must not wait until a long one is finished.
+    // Forked each time, so that a long import does not delay the next takeover.
     Effect.forkScoped(Effect.repeat(Effect.fork(survived("Taking over imports", takeOver)), betweenTakeovers)),
     Effect.forkScoped(Effect.repeat(survived("Sweeping", sweep), betweenSweeps)),
     Effect.forkScoped(Effect.repeat(survived("Sweeping sessions and tokens", sweepAccess), betweenSweeps))

@@ -1,19 +1,19 @@
 import { Effect } from "effect"
 
-/** Lanes are served in turn. Preferred lanes come before all others. */
+/** A caller's lane in a queue. Lanes are served in turn; preferred lanes come before all others. */
 export interface Lane {
   readonly name: string
   readonly preferred: boolean
 }
 
 export interface QueueLimits {
-  /** Maximum effects that run at once. */
+  /** Maximum effects that run at the same time. */
   readonly running: number
   /** Maximum waiters in one lane. */
   readonly waitingInLane: number
-  /** Maximum waiters in all preferred lanes together, and in all others together. */
+  /** Maximum waiters in all preferred lanes together. The same maximum applies to all other lanes together. */
   readonly waiting: number
-  /** Maximum wait, shorter than the deadline of requests. */
+  /** Maximum wait in milliseconds. It must be shorter than the time limit of requests. */
   readonly waitMillis: number
 }
 
@@ -22,7 +22,7 @@ interface Waiter {
   readonly refuse: () => void
 }
 
-/** Lanes in the order of their next turns. */
+/** Waiters by lane. The map's order is the order of the lanes' next turns. */
 class Lanes {
   private readonly waiters = new Map<string, Array<Waiter>>()
   private readonly limits: QueueLimits
@@ -32,7 +32,7 @@ class Lanes {
     this.limits = limits
   }
 
-  /** Adds a waiter. If all places are taken, the longest lane loses one to a shorter lane. False: no place. */
+  /** Adds a waiter. If the queue is full, the longest lane loses its newest waiter to a shorter lane. False: no place. */
   add(name: string, waiter: Waiter): boolean {
     const lane = this.waiters.get(name) ?? []
     if (lane.length >= this.limits.waitingInLane) return false
@@ -76,7 +76,7 @@ class Lanes {
   }
 }
 
-/** A bounded queue with lanes that are served in turn, so a busy lane delays only itself. */
+/** A bounded queue whose lanes are served in turn, so that a busy lane delays only its own callers. */
 export interface FairQueue<Full> {
   /** Runs the effect when it is the lane's turn. Fails without running it if the queue is full. */
   readonly run: (lane: Lane) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Full, R>
@@ -118,14 +118,14 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         resume(refused)
         return
       }
-      // Not `Effect.timeout`: a timeout at the moment of the turn would lose the turn.
+      // Not `Effect.timeout`: if it fired at the moment of the turn, the turn would be lost.
       const timer = setTimeout(() => {
         lanes.remove(lane.name, waiter)
         waiter.refuse()
       }, limits.waitMillis)
       return Effect.sync(() => {
         clearTimeout(timer)
-        // A caller that is interrupted at its turn releases it.
+        // A caller that is interrupted after it was admitted must give its turn back.
         if (isAdmitted) release()
         else lanes.remove(lane.name, waiter)
       })

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 
 /**
- * Steps of an import, and of a batch of remedies, after which a crash of the process must do no harm. `written`, `marked`,
- * `unlocked`, `batchBegun` and `batchWritten` are inside a transaction, the others after the commit that they name.
+ * Steps of an import, and of a batch of fills or reconciles. A crash of the process at any of them must do no harm. `written`,
+ * `marked`, `unlocked`, `batchBegun` and `batchWritten` are inside a transaction, the others after the commit that they name.
  */
 type ImportStep =
   | "created"
@@ -41,12 +41,12 @@ type PublishStep =
 /** Steps of a drop. The first two are inside transactions, the others after their commits. */
 type DropStep = "dropMoving" | "dropSettling" | "dropMoved" | "dropSettled"
 
-/** After the commit of a transaction of an undo. */
+/** The step after each commit of an undo. */
 type UndoStep = "undone"
 
 export type FaultStep = ImportStep | PublishStep | DropStep | UndoStep
 
-/** Tests end or stop the process at these steps. In production nothing happens. */
+/** Lets tests kill or pause the process at these steps. In production it does nothing. */
 export class FaultInjector extends Context.Tag("catalog/FaultInjector")<
   FaultInjector,
   { readonly at: (step: FaultStep) => Effect.Effect<void> }

@@ -2,10 +2,10 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Effect } from "effect"
 
-/** Garbage that the heap may gain before a collection, in percent of the live size. 0: V8 decides, up to 300. */
+/** Sets how much garbage the heap may gain before a collection, in percent of the live size. 0: V8 decides, up to 300. */
 const growth = (percent: number) => Effect.sync(() => setFlagsFromString(`--heap-growing-percent=${percent}`))
 
-/** Collects garbage once, in about 0.1 s: V8 reads the flag only at a collection. */
+/** Collects garbage once, which takes about 0.1 s, because V8 reads the flag above only at a collection. */
 const collect = Effect.sync(() => {
   setFlagsFromString("--expose-gc")
   runInNewContext("gc")()
@@ -15,8 +15,8 @@ let users = 0
 
 /**
  * Runs work that allocates much and keeps little. By default V8 lets garbage grow to three times the live size, so an import of any
- * size would take 250 MB. During the work V8 collects when garbage is half the live size, which costs about a tenth of the
- * processor time.
+ * size would take 250 MB. During the work, V8 collects garbage when it reaches half the live size, which costs about a tenth of
+ * the processor time.
  */
 export const leanHeap = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(

@@ -3,20 +3,20 @@ import { Clock, Effect } from "effect"
 const millisOf = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 
 /**
- * Milliseconds of the monotonic clock, which a change of the system's clock does not affect. They are not related to the time of
- * day. TestClock moves both together.
+ * Milliseconds of the monotonic clock, which is not affected if the system's clock is set, and is unrelated to the time of day.
+ * In tests, TestClock moves both clocks together.
  */
 export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.currentTimeNanos, (nanos) =>
   Number(nanos / 1_000_000n)
 )
 
-/** A time of the monotonic clock, and the difference to Unix milliseconds. */
+/** A time of the monotonic clock, and the milliseconds to add to get Unix time (`toUnix`). */
 export interface Moment {
   readonly millis: number
   readonly toUnix: number
 }
 
-/** Smaller differences between the clocks are ignored, so that the shown time does not flicker. */
+/** Smaller drifts between the two clocks are ignored, so that times in headers do not flicker. */
 const driftMillis = 1_000
 
 /** Reads the monotonic clock. The difference to Unix time changes only after the system's clock was set. */

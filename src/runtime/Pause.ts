@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 
-/** A pause takes a 25th of the time since the last one. */
+/** A pause takes a 25th of the time since the last pause. */
 const share = 25
 
 /**
- * Makes an effect that pauses between the steps of long work, in proportion to the time of the last step. The embedded engine
- * answers without the event loop, so requests, commands and signals are handled only in these pauses. It does not use
- * Effect's clock, which a test may stop.
+ * Makes an effect to run between the steps of long work. It pauses in proportion to the time since the last pause. The embedded
+ * database runs in this thread and blocks the event loop, so requests, commands and signals are handled only in the pauses. It
+ * does not use Effect's clock, which a test may stop.
  */
 export const makePause: Effect.Effect<Effect.Effect<void>> = Effect.sync(() => {
   let since = performance.now()

@@ -4,10 +4,10 @@ import { Duration, Effect, Exit, FiberSet, Random, type Scope } from "effect"
 const retryMillis = 50
 
 /**
- * Work that callers share: each of them needs a run that began after its call. A caller draws a ticket first, and a run draws its
- * own ticket when it begins, so a run serves all callers with smaller tickets. Callers that come during a run share the next one,
- * also with other processes: `attempt` returns the ticket of the last finished run of any process. It runs the work itself
- * unless that ticket is larger than `newest` or another process is running it. An interrupted caller does not affect others.
+ * Shares runs of some work between callers and processes. Each caller needs a run that began after its call. A caller draws a
+ * ticket, and a run draws one when it begins, so a run serves all callers with smaller tickets. Callers that come during a run
+ * share the next one. `attempt` returns the ticket of the last finished run of any process. It runs the work first, unless that
+ * ticket is larger than `newest` or another process is running the work. An interrupted caller does not affect others.
  */
 export const makeSharedRuns = <Work>(options: {
   readonly nameOf: (work: Work) => string
@@ -40,7 +40,7 @@ export const makeSharedRuns = <Work>(options: {
     const serveAll = (work: Work, callers: Set<Caller>): Effect.Effect<void> =>
       Effect.suspend(() => {
         if (callers.size > 0) return Effect.zipRight(serve(work, callers), serveAll(work, callers))
-        // No caller can come between the check and this.
+        // Synchronous after the check of `callers.size`, so no caller can be added in between.
         waiting.delete(options.nameOf(work))
         return Effect.void
       })

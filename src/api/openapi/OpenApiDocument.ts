@@ -41,7 +41,7 @@ interface Operation {
   readonly description?: string | undefined
   readonly deprecated?: boolean | undefined
   readonly security: ReadonlyArray<{ readonly [scheme: string]: ReadonlyArray<string> }>
-  /** An extension, because linters refuse scopes of a bearer scheme. */
+  /** The required scope. An extension, because linters refuse scopes in `security` of a bearer scheme. */
   readonly "x-required-scope"?: AnyScope
   readonly parameters: ReadonlyArray<Parameter | Reference>
   readonly requestBody?: { readonly required: boolean; readonly content: { readonly [contentType: string]: MediaType } }
@@ -80,7 +80,7 @@ const notModified: Response = {
   headers: headersOf("304")
 }
 
-/** The library adds it to every endpoint; this service never sends it. */
+/** Error schemas that the library adds to every endpoint. This service never sends them. */
 const libraryErrors = ["HttpApiDecodeError"]
 
 /** The schema of a body without the library's errors. */
@@ -90,13 +90,13 @@ const ownSchema = (schema: JsonSchema): JsonSchema | undefined => {
   return own.length === alternatives.length ? schema : own.length > 1 ? { anyOf: own } : own[0]
 }
 
-/** The error of a named envelope schema. */
+/** The error to which a named envelope schema belongs. */
 const errorOf = (schemaName: string | undefined): ErrorTag | undefined =>
   [schemaName, schemaName?.replace(/Error$/, "")].find(
     (name): name is ErrorTag => name !== undefined && Object.hasOwn(errorCodes, name)
   )
 
-/** The example of a body, or of a list whose items have one. */
+/** The example of a body: of its named schema, or a list with the example of an item. */
 const bodyExample = (schema: JsonSchema, path: string): unknown => {
   const name = referred(schema)
   if (name !== undefined) return exampleOf(name, path)
@@ -115,7 +115,7 @@ const mediaType = (schema: JsonSchema, path: string): MediaType => {
   return example === undefined ? { schema } : { schema, example }
 }
 
-/** The response of an error, which all operations share. */
+/** The response object of an error, which all operations share. */
 const errorResponse = (tag: ErrorTag, schemaName: string, schemas: Schemas): Response => ({
   description: String(schemas[schemaName]?.description),
   headers: headersOf(String(errorCodes[tag].status)),
@@ -157,7 +157,7 @@ const anyRequest: ReadonlyArray<ErrorTag> = [
 const referTo = (tags: ReadonlyArray<ErrorTag>) =>
   Object.fromEntries(tags.map((tag) => [errorCodes[tag].status, { $ref: `#/components/responses/${tag}` }]))
 
-/** An operation that is not part of the API definition. It needs no key and uses no budget. */
+/** A documented operation that is not part of the API definition. It needs no key and uses no budget. */
 const openOperation = (operation: {
   readonly operationId: string
   readonly summary: string
@@ -223,8 +223,8 @@ const openPaths = {
 }
 
 /**
- * Makes the published document from the one that the library derives. It adds headers, 304 and scopes, and removes the
- * library's own errors and successes that no credential can reach.
+ * Makes the published document from the one that the library derives. Adds headers, 304 and scopes. Removes the library's own
+ * errors, and success responses of operations that no credential may call.
  */
 export const published =
   (api: HttpApi.HttpApi.Any) =>

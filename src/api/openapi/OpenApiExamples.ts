@@ -423,7 +423,7 @@ const versions: ReadonlyArray<readonly [path: RegExp, attributes: (typeof StoreV
   [/\/media\//, mediaAttributes]
 ]
 
-/** The example of a named schema, as an answer of that path shows it. */
+/** The example of a named schema in a response of this path. */
 export const exampleOf = (schemaName: string, path: string): unknown => {
   if (schemaName !== "StoreVersion") return (bodies as Readonly<Record<string, unknown>>)[schemaName]
   const found = versions.find(([pattern]) => pattern.test(path))
@@ -436,7 +436,7 @@ export const listExample = (item: unknown, isWhole: boolean) => ({
   next_cursor: isWhole ? null : cursorExample
 })
 
-/** One error for each line of the table: documents show what it puts on the wire. */
+/** One example per error of the error table. Documents show its encoded form. */
 export const errorExamples: { readonly [Tag in ErrorTag]: Extract<ApiError, { readonly _tag: Tag }> } = {
   ValidationFailed: new ValidationFailed({
     issues: [

@@ -83,7 +83,7 @@ const ofStatus: { readonly [status: string]: ReadonlyArray<HeaderName> } = {
   429: ["Retry-After"]
 }
 
-/** References to the headers of a status. */
+/** References to the headers of responses with a status. */
 export const headersOf = (status: string): { readonly [name: string]: { readonly $ref: string } } =>
   Object.fromEntries(
     [...onEvery, ...(ofStatus[status] ?? [])].map((name) => [name, { $ref: `#/components/headers/${name}` }])

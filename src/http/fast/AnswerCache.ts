@@ -2,15 +2,15 @@ import { LRUCache } from "lru-cache"
 import type { AccountId } from "../../model/Ids.ts"
 import type { KnownAnswer } from "./KnownAnswer.ts"
 
-/** Of all answers and their targets. */
+/** Maximum bytes of all cached answers and their keys. */
 const maxBytes = 16_000_000
-/** A longer answer would push out many. */
+/** Maximum bytes of one answer. A longer one would evict many others. */
 const maxAnswerBytes = 500_000
 
 /**
- * Answers of this process that are still true as long as the account's version is the one they were read at: every visible
- * change raises it (docs/writing.md), nothing else is in them, and it never comes back. An answer may be newer than
- * its version, never older. Whoever asks must have been authorized before.
+ * Caches answers in this process. An answer is valid while the account's version equals the answer's version: every visible
+ * change raises the version (docs/writing.md), a version never returns, and cached answers hold nothing that can change without
+ * it. An answer may be newer than its version, never older. Callers must authorize the request first.
  */
 export class AnswerCache {
   private readonly answers = new LRUCache<string, KnownAnswer>({
@@ -19,7 +19,7 @@ export class AnswerCache {
     sizeCalculation: ({ body }, key) => body.length + key.length
   })
 
-  /** Hashes of targets that were asked for lately, by place: a power of two of them, without an allocation a request. */
+  /** Hashes of recently requested keys. An array of fixed size (a power of two), so that a request allocates nothing. */
   private readonly asked = new Int32Array(4_096)
 
   find(accountId: AccountId, target: string, version: number): KnownAnswer | undefined {
@@ -27,7 +27,7 @@ export class AnswerCache {
     return answer?.version === version ? answer : undefined
   }
 
-  /** Keeps an answer to a target that was asked for before: a walk would push out what is asked for again and again. */
+  /** Caches an answer from the second request for its target on. Otherwise a walk through a list would evict frequent targets. */
   remember(accountId: AccountId, target: string, answer: KnownAnswer): void {
     const key = `${accountId} ${target}`
     const hash = hashOf(key)
@@ -37,7 +37,7 @@ export class AnswerCache {
   }
 }
 
-/** FNV-1a, 32 bits: who collides is remembered one time too early. */
+/** FNV-1a, 32 bits. After a collision, an answer is cached at its first request, which does no harm. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)

@@ -4,17 +4,17 @@ import type { Standing } from "../../budgets/RateBudget.ts"
 import { commonHeaders } from "../CommonHeaders.ts"
 import { etagOf, isKnown } from "../Conditional.ts"
 
-/** A 200 without what belongs to one request, and the account's version that was read before it. */
+/** A 200 without the headers of a single request. `version`: the account's version, read before the answer. */
 export interface KnownAnswer {
   readonly version: number
   readonly body: Buffer
   readonly etag: string
   readonly contentType: string
-  /** What a browser may load for a page. */
+  /** The Content-Security-Policy of a page. */
   readonly contentSecurityPolicy: string | undefined
 }
 
-/** The body of an answer; undefined where it has none or is still being made. */
+/** The bytes of an answer's body. Undefined: it has no body, or the body is a stream. */
 export const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse): Buffer | undefined => {
   switch (body._tag) {
     case "Raw":
@@ -26,7 +26,7 @@ export const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse): Buffer
   }
 }
 
-/** The known answer in a 200; undefined for any other answer. */
+/** Makes a KnownAnswer of a 200. Undefined for any other answer. */
 export const knownAnswerOf = (
   response: HttpServerResponse.HttpServerResponse,
   version: number
@@ -43,7 +43,7 @@ export const knownAnswerOf = (
       }
 }
 
-/** Sends a known answer, or its 304, on Node's own response. Does nothing where the request was answered for being late. */
+/** Sends a known answer, or 304, on Node's response. Does nothing if the request exceeded its time limit and was answered. */
 export const sendKnown = (
   request: HttpServerRequest.HttpServerRequest,
   requestId: string,
@@ -78,8 +78,8 @@ export const sendKnown = (
 }
 
 /**
- * Sends an answer of a surface beside the API on Node's own response. Returns whether it did: the library sends answers with
- * cookies, without a body, and those whose body is still being made.
+ * Sends an answer of a surface on Node's response. Returns false if the library must send it: it has cookies, no body, or a body
+ * that is a stream.
  */
 export const sendWhole = (
   request: HttpServerRequest.HttpServerRequest,
