@@ -52,7 +52,7 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
       ),
     isLinkedElsewhere: (accountId, domain) =>
       Effect.gen(function* () {
-        // If two accounts link the store at once, the second waits here and then reads in a statement of its own.
+        // If two accounts link the store at the same time, the second waits for this lock. Its next statement then sees the first's link.
         yield* sql`SELECT pg_advisory_xact_lock(hashtextextended('shopify store ' || ${domain}::text, 0))`
         const taken = yield* sql`
           SELECT id FROM store
@@ -87,7 +87,7 @@ export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImpo
     )
 })
 
-/** Reads and writes the sealed credentials of linked stores. */
+/** Reads and writes the encrypted credentials of linked stores. */
 export const makeStoreCredentials = (sql: SqlClient): Pick<Repo, "credential" | "keepCredential"> => {
   const credential = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: StoreId }),
