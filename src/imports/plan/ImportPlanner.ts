@@ -142,7 +142,7 @@ export class ImportPlanner {
       CatalogChange.AcceptImported({
         entityId: id,
         storeId,
-        // All values of a new entity came from the store.
+        // A new entity has only values of the store. Without `values`, all of them are accepted.
         values: entity === undefined ? {} : values,
         media,
         variants,
