@@ -163,7 +163,7 @@ const Metaobject = Schema.Struct({
 })
 export type Metaobject = typeof Metaobject.Type
 
-/** The data of the shops beside their catalogs. */
+/** The data of the shops outside their catalogs. */
 export const Shops = Schema.Struct({
   /** Markets by store, then by handle. The same handle on several stores is the same market. */
   markets: Schema.Struct({ europe: recordOf(Market), gulf: recordOf(Market), china: recordOf(Market) }),

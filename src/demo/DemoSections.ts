@@ -240,7 +240,7 @@ const named = ([china, europe, gulf]: DemoStores): ReadonlyArray<readonly [Store
   ["gulf", gulf]
 ]
 
-/** The data of each shop beside its catalog, by section. */
+/** The data of each shop outside its catalog, by section. */
 export const demoSections = (
   stores: DemoStores,
   platformIdOf: PlatformIdOf

@@ -80,7 +80,7 @@ export const makeDemoEffects = (
   }
 }
 
-/** Reads and writes the data of a shop beside its catalog. */
+/** Reads and writes the data of a shop outside its catalog. */
 export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pick<Shops, "putSection" | "section"> => {
   const section = SqlSchema.findAll({
     Request: Schema.Struct({ ...ShopKey.fields, section: Schema.String }),

@@ -27,7 +27,7 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
       shop: DemoShop,
       records: ReadonlyArray<PlatformRecord & { readonly position?: number | null }>
     ) => Effect.Effect<void>
-    /** Replaces the items of a section. A section is a part of the shop's data beside its catalog, such as its markets. */
+    /** Replaces the items of a section. A section is a part of the shop's data outside its catalog, such as its markets. */
     readonly putSection: (shop: DemoShop, section: string, items: ReadonlyArray<unknown>) => Effect.Effect<void>
     readonly section: (shop: DemoShop, section: string) => Effect.Effect<ReadonlyArray<unknown>>
     readonly fail: (shop: DemoShop, failure: DemoFailure) => Effect.Effect<void>

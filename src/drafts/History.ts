@@ -174,7 +174,7 @@ export const layerChanges = (
     const pair = pairs.get(entityId)
     const layers = made.has(entityId) ? [whole("created")] : pair === undefined ? [] : layersOf(pair.before, pair.after)
     const draftRevision = (revisions.get(entityId) ?? 0) + 1
-    // A product is stamped when variants are added or reordered, although only the rows of the variants change.
+    // A product's revision rises when variants are added or reordered, although only the rows of the variants change.
     return (layers.length === 0 ? [whole("variants")] : layers).map((layer) => ({ entityId, draftRevision, ...layer }))
   })
 }

@@ -38,7 +38,7 @@ export type StoreAnswer = typeof StoreAnswer.Type
  * - `variants` and `images` count variants and images of the file; for a refresh, variants and media files of the store.
  * - `collections` and `files` count collections and media files. Only a refresh has them.
  * - `unlinked` counts entities that the store does not have any more.
- * - `beside` counts markets, definitions, entries and translations of a refresh; null for a file.
+ * - `beside` counts markets, definitions, metaobject entries and translations of a refresh; null for a file.
  * - `metafields` are the metafield columns of a file.
  * - `ignored_columns` are columns that are not imported; `filled_cells` counts the cells of a column that have a value.
  * - `problems` are the first problems of a refused file; `problem_count` is the number of all problems.

@@ -4,7 +4,7 @@ import { untilNone } from "../database/Forgetting.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 
-/** The deletion of staged changes. */
+/** Deletes staged data of imports. */
 export interface ImportCleanupStatements {
   /** Deletes the items that are not applied yet, and before the review the conflicts too. */
   readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>

@@ -26,7 +26,7 @@ import type { StoreProduct } from "./StoreProduct.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
 export interface CheckedFile extends InspectedCsv {
-  /** Absolute. */
+  /** Absolute path of the file. */
   readonly path: string
 }
 

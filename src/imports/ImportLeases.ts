@@ -70,7 +70,7 @@ export const makeImportLeases = Effect.gen(function* () {
   const forget = (accountId: AccountId, id: ImportId) =>
     Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
 
-  /** Fails an import if the lease is still ours. Batches that were applied stay. */
+  /** Fails an import if this process still has the lease. Batches that were applied stay. */
   const fail = (lease: LeasedRun, describe: (run: ImportRun) => string, summary?: ImportSummary) =>
     runTransaction(
       Effect.gen(function* () {

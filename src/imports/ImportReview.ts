@@ -70,7 +70,7 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
         return count
       })
 
-    /** Records all of these decisions or none. Returns the number of conflicts. */
+    /** Records all of these decisions or none. Returns the number of decided conflicts. */
     const decide = (actor: Actor, id: ImportId, groups: ReadonlyArray<DecisionGroup>) =>
       runTransaction(
         Effect.gen(function* () {

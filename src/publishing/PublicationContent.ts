@@ -8,7 +8,7 @@ import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
 
-const entityFields = { kind: EntityKind, /** Of a variant, else null. */ productId: Schema.NullOr(EntityId) }
+const entityFields = { kind: EntityKind, /** A variant's product, else null. */ productId: Schema.NullOr(EntityId) }
 
 /** The values that a publish request fixes. Edits after the request stay drafts. */
 export const PublicationContent = Schema.Union(

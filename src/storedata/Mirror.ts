@@ -21,8 +21,8 @@ import { MirrorRepo } from "./MirrorRepo.ts"
 const itemsAtOnce = 100
 
 /**
- * Copies a store's data beside its catalog from the platform: markets, definitions, entries and translations. An import
- * stages the data first and applies it after the review.
+ * Copies a store's data outside its catalog from the platform: markets, definitions, metaobject entries and translations. An
+ * import stages the data first and applies it after the review.
  */
 export class Mirror extends Context.Tag("catalog/Mirror")<
   Mirror,

@@ -12,7 +12,7 @@ import { PlatformTranslations, Translation } from "../platform/Translation.ts"
 const MirroredTranslation = Schema.Struct({ ...Translation.fields, digest: Schema.NullOr(Schema.String) })
 export type MirroredTranslation = typeof MirroredTranslation.Type
 
-/** A record that a store has beside its catalog, with the content that the platform gives. */
+/** A record that a store has outside its catalog, with the content that the platform gives. */
 export const MirrorItem = Schema.Union(
   Schema.Struct({ kind: Schema.Literal("market"), content: PlatformMarket }),
   Schema.Struct({ kind: Schema.Literal("metafield_definition"), content: PlatformMetafieldDefinition }),
@@ -47,7 +47,7 @@ export interface StagedMirrorItem {
   readonly item: MirrorItem
 }
 
-/** Numbers of records that an import read from a store beside its catalog. */
+/** Numbers of records that an import read from a store outside its catalog. */
 export const MirrorSummary = Schema.Struct({
   markets: Schema.Int,
   metafield_definitions: Schema.Int,

@@ -7,7 +7,7 @@ import type { AccountId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
 import type { StagedMirrorItem } from "./MirrorRecords.ts"
 import { makeMirrorWrites } from "./MirrorWrites.ts"
 
-/** The data of stores beside their catalogs. An import stages it, and then applies it. */
+/** The data of stores outside their catalogs. An import stages it, and then applies it. */
 export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
   MirrorRepo,
   {

@@ -14,8 +14,8 @@ const maxRows = 1_000
 const Last = Schema.Struct({ last: Schema.NullOr(Schema.String) })
 
 /**
- * Merges the data that an import has staged beside the catalog (markets, definitions, entries, translations) into the tables of
- * the store. Returns whether any row was written.
+ * Merges the data that an import has staged outside the catalog (markets, definitions, metaobject entries, translations) into
+ * the tables of the store. Returns whether any row was written.
  */
 export const makeMirrorWrites = (sql: SqlClient) => {
   const items = makeMirrorItems(sql)

@@ -15,7 +15,7 @@ import { type MemoryTranslations, noTranslations } from "../platform/Translation
 import type { MirrorItem } from "./MirrorRecords.ts"
 import type { MemoryMirrorRecord } from "./StoreDataState.memory.ts"
 
-/** The data of an account's linked stores beside their catalogs, ordered by domain. */
+/** The data of an account's linked stores outside their catalogs, ordered by domain. */
 export type OfAccount = ReadonlyArray<
   { readonly storeId: StoreId; readonly records: ReadonlyMap<string, MemoryMirrorRecord> } & MemoryTranslations
 >

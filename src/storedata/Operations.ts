@@ -10,7 +10,7 @@ import { type KeyedEntityTranslations, type TranslatedKind, withAttributeKeys } 
 import { OperationsRepo } from "./OperationsRepo.ts"
 
 /**
- * Reads markets, definitions, entries and translations of the actor's linked stores, as of each store's last refresh.
+ * Reads markets, definitions, metaobject entries and translations of the actor's linked stores, as of each store's last refresh.
  * NotFound: the record does not exist, belongs to another account or kind, or is on no linked store.
  */
 export class Operations extends Context.Tag("catalog/Operations")<

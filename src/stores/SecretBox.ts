@@ -30,7 +30,7 @@ export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ rea
 const keyBytes = 32
 const nonceBytes = 12
 const tagBytes = 16
-/** The first byte of a sealed secret: the version of its format. */
+/** The version of the format, which is the first byte of an encrypted secret. */
 const version = 1
 
 /** Decodes a key in base64 or hexadecimal. None: the text is not a key. */

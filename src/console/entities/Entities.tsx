@@ -98,7 +98,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           versions: catalog.versions(kind, id),
           history: drafts.history(id, limit),
           linked: stores.list,
-          // Only a cursor can be refused.
+          // ValidationFailed can only concern a cursor, and none is given.
           related: catalog.related(id, { limit: maxRelated }).pipe(
             Effect.catchTag("ValidationFailed", Effect.die),
             Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))

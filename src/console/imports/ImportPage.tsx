@@ -57,7 +57,7 @@ const Facts = ({ run }: { readonly run: ImportRun }) => (
 /** Maximum number of ignored columns that are named. */
 const maxColumns = 10
 
-/** The counts of markets, definitions, entries and translations, in words. Empty if all counts are 0. */
+/** The counts of markets, definitions, metaobject entries and translations, in words. Empty if all counts are 0. */
 const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
   const { markets, metafield_definitions, metaobject_definitions, metaobject_entries, translations } = beside
   const parts = [

@@ -79,7 +79,7 @@ export interface FetchedStore {
   readonly begunAt: Timestamp
   /** Number of products, variants, collections and files. */
   readonly count: number
-  /** Markets, definitions, entries and translations. */
+  /** Markets, definitions, metaobject entries and translations. */
   readonly beside: MirrorSummary
 }
 
@@ -127,8 +127,8 @@ export const makeStoreReading = Effect.gen(function* () {
     })
 
   /**
-   * Stages everything that the store has: products, collections, files, markets, definitions, entries and translations. Fails if
-   * the platform is unavailable, refuses, sends a malformed answer, or has a value that cannot be stored.
+   * Stages everything that the store has: products, collections, files, markets, definitions, metaobject entries and
+   * translations. Fails if the platform is unavailable, refuses, sends a malformed answer, or has a value that cannot be stored.
    */
   const fetch = (
     accountId: AccountId,
