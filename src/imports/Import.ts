@@ -126,11 +126,11 @@ export const plannedOf = ({ collections, created, files, unlinked, updated }: Im
 export const findsNothing = ({ collections, files, unlinked, ...products }: ImportSummary): boolean =>
   unlinked > 0 && [products, collections, files].every((each) => each.created + each.updated + each.unchanged === 0)
 
-/** The decision on a field that was edited here and in the store: keep the draft, or take the store's value. */
+/** The decision on a field that was edited in the catalog and in the store: keep the draft, or take the store's value. */
 export const ConflictDecision = Schema.Literal("keep_draft", "take_store")
 export type ConflictDecision = typeof ConflictDecision.Type
 
-/** A field that was edited here and in the store since the store last accepted it. Lists are JSON in a string. */
+/** A field that was edited in the catalog and in the store since the store last accepted it. Lists are JSON in a string. */
 export const ImportConflict = Schema.Struct({
   /** Number of the conflict within the import, from 1. */
   conflict: Schema.Int,

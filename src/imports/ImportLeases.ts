@@ -26,7 +26,7 @@ export const makeImportLeases = Effect.gen(function* () {
   const { run } = yield* Transaction
   const background = yield* FiberSet.make<void>()
 
-  /** Uses the deadlines of background work even within a request, because a transaction of an import may run long. */
+  /** Runs a transaction with the deadlines of background work, even within a request, because it may run long. */
   const runTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect))
 
   /** NotFound: the account has no such import. */

@@ -15,7 +15,7 @@ interface RuledColumn {
 
 type RuledColumns = Readonly<Record<Owner, ReadonlyMap<string, RuledColumn>>>
 
-/** The metafield columns that have a rule. A column without values may be undefined in the rules; it is left out. */
+/** The metafield columns that have a rule. A column without values may have no rule, because it needs no definition. */
 const ruledColumns = (
   { columnNames, productMetafields, variantMetafields }: ShopifyCsvSummary,
   rules: KeyRules

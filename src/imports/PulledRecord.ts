@@ -10,7 +10,7 @@ export const PulledRecord = Schema.Struct({
   ordinal: Schema.Int,
   kind: EntityKind,
   platformId: Schema.String,
-  /** The entity id that a publish from here stored on the platform. null: the record was never published from here. */
+  /** The entity id that a publish by this service stored on the platform. null: the record was never published by this service. */
   saidId: Schema.NullOr(EntityId),
   attributes: Attributes,
   /** Platform ids of a product's files, or of a collection's members. */

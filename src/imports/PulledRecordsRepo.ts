@@ -20,7 +20,7 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
       limit: number
     ) => Effect.Effect<ReadonlyArray<PulledRecord>>
     /**
-     * The entities that records match by one rule. For a product whose SKUs belong to different products here, `sku` returns
+     * The entities that records match by one rule. For a product whose SKUs belong to different products of the catalog, `sku` returns
      * several entities. A platform id, SKU, handle or address that two entities share matches nothing.
      */
     readonly find: (by: MatchedBy, range: RecordRange, storeId: StoreId) => Effect.Effect<ReadonlyArray<FoundEntity>>
@@ -31,8 +31,8 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
       platformIds: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyMap<string, EntityId>>
     /**
-     * Entities that the store accepted before its reading began and that no record matches. If a product is missing, its variants
-     * that were never accepted are included. Ordered by id, starting behind `after` (the nil UUID: from the start).
+     * Entities that the store accepted before the reading of the store began and that no record matches. If a product is missing,
+     * its variants that were never accepted are included. Ordered by id, starting behind `after` (the nil UUID: from the start).
      */
     readonly missing: (
       read: {

@@ -12,7 +12,7 @@ export interface StoreEntity {
   readonly types?: Values
   /** The entity's id on the platform. */
   readonly platformId?: string
-  /** Whether the entity was published from here. If so, values that the platform sets itself are ignored. */
+  /** Whether the entity was published by this service. If so, values that the platform sets itself are ignored. */
   readonly isOurs?: boolean
 }
 

@@ -55,7 +55,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       entityIds: ReadonlyArray<EntityId>,
       id: PublicationId
     ) => Effect.Effect<ReadonlySet<EntityId>>
-    /** Publications by id, oldest first. Unknown ids are left out. */
+    /** The publications with these ids, oldest first. Unknown ids are left out. */
     readonly find: (
       accountId: AccountId,
       ids: ReadonlyArray<PublicationId>

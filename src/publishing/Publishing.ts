@@ -69,7 +69,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       values: Readonly<Record<string, string | null>>,
       dropId?: DropId
     ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
-    /** Publications of the actor's account by id, oldest first. */
+    /** The publications of the actor's account with these ids, oldest first. */
     readonly find: (
       ids: ReadonlyArray<PublicationId>
     ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>

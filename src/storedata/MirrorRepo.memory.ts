@@ -57,7 +57,7 @@ export const layerMirrorRepoMemory = Layer.effect(
           staged.delete(importId)
           return { ...account, staged }
         }),
-      // Staged records have no time here, so none is abandoned.
+      // In memory, staged records have no time, so none is abandoned.
       forgetAbandoned: Effect.succeed(0)
     }
     return memory
@@ -76,7 +76,7 @@ const sorted = (account: MemoryAccount, storeId: StoreId) => {
   ]
 }
 
-/** Replaces a store's records with the staged ones. */
+/** Replaces a store's records with the staged records. */
 const takenOver = (
   account: MemoryAccount,
   staged: ReadonlyMap<string, StagedMirrorItem>,

@@ -15,7 +15,7 @@ export interface ImportMatch {
   readonly media: ReadonlyArray<Aggregate>
 }
 
-/** A field that was edited here and in the store since the store last accepted it. Lists are JSON in a string. */
+/** A field that was edited in the catalog and in the store since the store last accepted it. Lists are JSON in a string. */
 export interface FieldConflict {
   readonly entityId: EntityId
   /** An attribute's key. `media_ids`, `variant_ids` or `members`: the order of that list differs. */

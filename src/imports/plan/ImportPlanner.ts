@@ -93,7 +93,7 @@ export class ImportPlanner {
     )
   }
 
-  /** Updates an existing entity to the store's values. If a value was edited here too, it becomes a conflict. */
+  /** Updates an existing entity to the store's values. If a value was edited in the catalog too, it becomes a conflict. */
   update(entity: Aggregate, values: Values, types: Values): void {
     const { storeId } = this.source
     const version = versionOn(entity, storeId)
@@ -172,7 +172,7 @@ export class ImportPlanner {
     }
   }
 
-  /** Plans the order of a list. If it changed both here and in the store, it becomes a conflict. */
+  /** Plans the order of a list. If it changed both in the catalog and in the store, it becomes a conflict. */
   orderList(
     field: string,
     entityId: EntityId,

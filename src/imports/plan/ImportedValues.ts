@@ -43,7 +43,7 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 
 /**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
- * value, or else to the current value here, that form is returned, so that it does not count as a change.
+ * value, or else to the current draft, that form is returned, so that it does not count as a change.
  */
 export const readValues = (entity: Aggregate, imported: StoreEntity, source: ImportSource): Values => {
   const accepted = versionOn(entity, source.storeId)?.accepted?.attributes

@@ -28,8 +28,8 @@ export interface ListState {
 }
 
 /**
- * Puts the list in the store's order. If the order changed only here since it was last accepted, the order here stays and there
- * is no conflict. New entities are added in either case. `kept`: the list in the order here.
+ * Puts the list in the store's order. If the order changed only in the catalog since it was last accepted, that order stays and
+ * there is no conflict. New entities are added in either case. `kept`: the list in the catalog's order.
  */
 export const followOrder = ({ accepted, here, inStore, isThere, shared }: ListState) => {
   const own = subtract(inStore, shared)
@@ -43,8 +43,8 @@ export const followOrder = ({ accepted, here, inStore, isThere, shared }: ListSt
 }
 
 /**
- * Finds the entities that were removed since the list was last accepted: `byDraft` here, `byStore` in the store. A partial
- * source cannot tell what the store removed.
+ * Finds the entities that were removed since the list was last accepted: `byDraft` in the catalog, `byStore` in the store. A
+ * partial source cannot tell what the store removed.
  */
 export const findRemovals = (shown: Ids, inStore: Ids, accepted: Ids | undefined, isComplete: boolean) => ({
   byDraft: subtract(intersect(inStore, accepted ?? []), shown),

@@ -21,7 +21,7 @@ const idsOnStore = (entities: ReadonlyArray<Aggregate>, storeId: StoreId) =>
  * - The values of a new entity are canonical.
  * - A new value of an existing entity is canonical if no other store has the entity, else an override of this store.
  * - All stores share the order of variants and images, so it follows this store only if no other store has the product.
- * - If a value was also edited here since the store last accepted it, it is a conflict.
+ * - If a value was also edited in the catalog since the store last accepted it, it is a conflict.
  * - The store's values count as accepted.
  * - A partial source removes nothing. A complete source removes files from the gallery. Missing variants are removed by the
  *   refresh, after it compared the whole store.

@@ -16,7 +16,7 @@ const rules: ReadonlyArray<MatchedBy> = ["platformId", "saidId", "variants", "sk
 export const makeRecordMatching = Effect.gen(function* () {
   const pulled = yield* PulledRecordsRepo
 
-  /** Refuses a product whose SKUs belong to several products here. */
+  /** Refuses a product whose SKUs belong to several products of the catalog. */
   const refuseAmbiguous = (accountId: AccountId, id: ImportId, matches: ReadonlyArray<FoundEntity>) =>
     Effect.gen(function* () {
       const second = matches.find(({ root }, index) => matches[index - 1]?.root === root)

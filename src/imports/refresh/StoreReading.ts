@@ -19,7 +19,7 @@ import { ImportsRepo } from "../ImportsRepo.ts"
 import type { PulledRecord } from "../PulledRecord.ts"
 import { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
 
-/** Maximum length of a record's platform id. The database cannot index longer ones. */
+/** Maximum length of a record's platform id, in characters. The database cannot index longer ids. */
 const maxIdCharacters = 255
 
 const nouns: Readonly<Record<EntityKind, string>> = {
@@ -33,7 +33,7 @@ const nouns: Readonly<Record<EntityKind, string>> = {
 export const describeRecord = (kind: EntityKind, platformId: string, attributes: Attributes) =>
   `${nouns[kind]} ${platformId} (${quoted(titleOf(kind, attributes))})`
 
-/** Why a record cannot be stored: text is stored unchanged, so text that the database refuses is refused here. */
+/** Why a record cannot be stored: the database would refuse its text, and text is stored unchanged or not at all. */
 const findRefusal = ({ attributes, kind, platformId }: PlatformRecord): ValidationFailed | undefined => {
   if (platformId.length > maxIdCharacters || storageRule("", platformId) !== undefined)
     return ValidationFailed.at(

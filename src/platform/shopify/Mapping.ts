@@ -345,7 +345,7 @@ export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs:
 const metafieldKeys = (attributes: Attributes) =>
   Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [{ key, type }] : []))
 
-/** Pairs our variants with the store's variants: by entity id, platform id, SKU, then option values. Skips ambiguous pairs. */
+/** Pairs each of our variants with at most one of the store's: by entity id, platform id, SKU, then option values. */
 export const matchVariants = <Live extends LiveVariant>(
   ours: ReadonlyArray<PublishedEntity>,
   live: ReadonlyArray<Live>
