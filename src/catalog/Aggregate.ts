@@ -4,7 +4,7 @@ import { EntityId, type StoreId } from "../model/Ids.ts"
 import type { PublishError, PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
-/** The values and relationships that a store accepted. Each kind publishes only some relationships. */
+/** The values and relationships that a store accepted. A kind has only the relationships that it publishes. */
 export const AcceptedValues = Schema.Struct({
   attributes: Attributes,
   media: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),
@@ -13,17 +13,17 @@ export const AcceptedValues = Schema.Struct({
 })
 export type AcceptedValues = typeof AcceptedValues.Type
 
-/** The version of an entity on one store. */
+/** An entity on one store. */
 export interface VersionState {
   readonly storeId: StoreId
   readonly overrides: Attributes
-  /** null: the store has accepted no publish yet. */
+  /** null: the store has not accepted any values yet. */
   readonly accepted: AcceptedValues | null
   readonly pendingPublish: boolean
   readonly lastPublishStatus: PublishStatus
   readonly publishedAt: Timestamp | null
   readonly lastPublishError: PublishError | null
-  /** The entity's id on the store's platform. null: never published there, or unknown. */
+  /** The entity's id on the store's platform. null: unknown, or never published there. */
   readonly platformId: string | null
 }
 
@@ -33,7 +33,7 @@ export interface GalleryEntry {
   readonly storeIds: ReadonlyArray<StoreId>
 }
 
-/** An entity with everything that is written together with it. */
+/** An entity with all data that is written together with it. */
 export interface Aggregate {
   readonly id: EntityId
   readonly kind: EntityKind
@@ -44,10 +44,10 @@ export interface Aggregate {
   readonly attributes: Attributes
   readonly pendingPublish: boolean
   readonly lastPublishStatus: PublishStatus
-  /** By domain, then id. */
+  /** The linked stores that have the entity, ordered by domain, then id. */
   readonly storeIds: ReadonlyArray<StoreId>
   readonly searchText: string
-  /** By domain, then id. */
+  /** Ordered by domain, then id. */
   readonly versions: ReadonlyArray<VersionState>
   readonly gallery: ReadonlyArray<GalleryEntry>
   /** Products of a collection; empty for other kinds. */

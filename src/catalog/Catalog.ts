@@ -17,14 +17,14 @@ export interface ListQuery {
   readonly limit: number
   readonly cursor?: string | undefined
   readonly updated_since?: Timestamp | undefined
-  /** Only entities on this store; then `status` and `pending` are those on it. An unknown store has no entities. */
+  /** Only entities on this store; `status` and `pending` then refer to that store. An unknown store has no entities. */
   readonly store_id?: StoreId | undefined
   readonly status?: PublishStatus | undefined
-  /** Whether a draft is not yet published. */
+  /** Whether the entity has changes that are not published yet. */
   readonly pending?: boolean | undefined
   /** All terms, split on white space, must match. Blank text filters nothing. */
   readonly search?: string | undefined
-  /** Products only; an unknown collection has no members. */
+  /** Only members of this collection. Only for products. An unknown collection has no members. */
   readonly collection_id?: EntityId | undefined
 }
 
@@ -33,7 +33,7 @@ export interface Page<Row> {
   readonly next_cursor: string | null
 }
 
-/** The entities that are related to one, by list. */
+/** List rows of the entities that are related to one entity, by list. */
 export type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
 
 /** Reads of the actor's catalog. */
@@ -41,39 +41,39 @@ export class Catalog extends Context.Tag("catalog/Catalog")<
   Catalog,
   {
     /**
-     * A page of one kind (null: of all kinds), oldest canonical change first, as JSON text of its rows and cursor.
-     * ValidationFailed: a cursor of another list or other filters.
+     * A page of entities of one kind (null: of all kinds), as JSON text of the rows and the cursor. The entity whose canonical
+     * record changed longest ago comes first. ValidationFailed: the cursor belongs to another list or other filters.
      */
     readonly list: (
       kind: EntityKind | null,
       query: ListQuery
     ) => Effect.Effect<JsonText<Page<unknown>>, ValidationFailed, CurrentActor>
-    /** NotFound: absent, or of another account. */
+    /** NotFound: no such entity, or it belongs to another account. */
     readonly kindOf: (id: EntityId) => Effect.Effect<EntityKind, NotFound, CurrentActor>
-    /** `withHandle`, then the variants with this canonical SKU, by id. An empty name finds nothing. */
+    /** Products and collections with this canonical handle, then variants with this canonical SKU, by id. `""` finds nothing. */
     readonly withName: (
       name: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
-    /** Products and collections with this canonical handle, by kind, then id. */
+    /** Products and collections with this canonical handle, ordered by kind, then id. */
     readonly withHandle: (
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>, never, CurrentActor>
     /**
-     * List rows of the variants, media, collections and products of an entity, as JSON text of these four lists and a cursor
-     * that continues through them. NotFound as for `kindOf`. ValidationFailed: a cursor of another list.
+     * List rows of the variants, media, collections and products that are related to an entity, as JSON text. One cursor continues
+     * through the four lists. NotFound: as for `kindOf`. ValidationFailed: the cursor belongs to another list.
      */
     readonly related: (
       id: EntityId,
       query: Pick<ListQuery, "limit" | "cursor">
     ) => Effect.Effect<JsonText<Related>, NotFound | ValidationFailed, CurrentActor>
-    /** NotFound: absent, of another account, or of another kind. */
+    /** NotFound: no such entity, or it belongs to another account or kind. */
     readonly get: (kind: EntityKind, id: EntityId) => Effect.Effect<EntityRecord, NotFound, CurrentActor>
-    /** Every store version, by domain. NotFound as for `get`. */
+    /** All store versions of an entity, ordered by domain. NotFound: as for `get`. */
     readonly versions: (
       kind: EntityKind,
       id: EntityId
     ) => Effect.Effect<ReadonlyArray<StoreVersion>, NotFound, CurrentActor>
-    /** NotFound as for `get`, and when the entity has no version on that store. */
+    /** The store version on one store. NotFound: as for `get`, or the entity is not on that store. */
     readonly version: (
       kind: EntityKind,
       id: EntityId,

@@ -9,21 +9,21 @@ import type { CatalogRepo } from "./CatalogRepo.ts"
 import type { ListFilters, RowPage } from "./CatalogRows.ts"
 import { likePattern } from "./SearchText.ts"
 
-/** Page sizes with a prepared statement each: the default, the maximum and common ones. */
+/** Page sizes that get a prepared statement with the size in its text: the default, the maximum and common ones. */
 const preparedLimits: ReadonlySet<number> = new Set([10, 25, 50, 100, 200, 250])
 
-/** Separates rows. JSON text has no other line break, so the row after the page can be cut off at the last one. */
+/** Separates rows. Rows have no line break themselves, so the row after the page is cut off at the last separator. */
 const rowSeparator = ",\n"
 
 const PageRow = Schema.Struct({ rows: Schema.String, last: Schema.NullOr(Schema.Number), count: Schema.Number })
 const decodePage = Schema.decodeUnknown(Schema.Tuple(PageRow))
 
-/** Pages of lists, oldest canonical change first. */
+/** Reads pages of lists. The entity whose canonical record changed longest ago comes first. */
 export const makeCatalogLists = (
   sql: SqlClient,
   direct: Context.Tag.Service<DirectQuery>
 ): Pick<Context.Tag.Service<CatalogRepo>, "page" | "pageOfAll"> => {
-  /** Stamps rise with change_seq, so the first one since that time bounds the walk by its own index. */
+  /** Times of change rise with change_seq. So the first entity that changed since then gives a lower bound for the index. */
   const changedSince = (accountId: AccountId, { updatedSince }: ListFilters) =>
     updatedSince === undefined
       ? sql``
@@ -37,7 +37,7 @@ export const makeCatalogLists = (
     ${status === undefined ? sql`` : sql`AND ${alias}.last_publish_status = ${status}`}
     ${isPending === undefined ? sql`` : sql`AND ${alias}.pending_publish = ${sql.literal(String(isPending))}`}`
 
-  /** The best plan depends on the store: by its versions if it has few, in the change order if it has many. */
+  /** Planned at each call: for a store with few entities the index of its versions is best, else the change order. */
   const onStore = ({ storeId, ...filters }: ListFilters) =>
     storeId === undefined
       ? inState(sql.literal("e"), filters)
@@ -55,7 +55,7 @@ export const makeCatalogLists = (
           WHERE m.account_id = e.account_id AND m.collection_id = ${collectionId} AND m.product_id = e.id
         )`
 
-  /** The best plan depends on the term: the trigram index for a rare one, the change order for a common one. */
+  /** Planned at each call: for a rare term the trigram index is best, for a common term the change order. */
   const matching = ({ needles }: ListFilters) =>
     needles === undefined || needles.length === 0
       ? sql``
@@ -64,13 +64,13 @@ export const makeCatalogLists = (
         )}`
 
   /**
-   * One row more than the page tells whether more follow. A number in the text lets PostgreSQL keep its plan, which a
-   * parameter would not. Other sizes are planned at each call: each text stays prepared.
+   * Reads one row more than the page, to know whether more rows follow. A number in the SQL text lets PostgreSQL reuse its plan; a
+   * parameter would not. Every text stays prepared, so only common sizes are in the text; others are planned at each call.
    */
   const rowsToRead = (limit: number) =>
     preparedLimits.has(limit) ? sql.literal(String(limit + 1)) : sql`${limit} + 1 ${sql.literal(planCustom)}`
 
-  /** `after` is in a sub-select, so that a plan for this one value looks no better than the kept plan. */
+  /** `after` is in a subquery. Otherwise a plan for this one value would look cheaper than the reusable plan. */
   const rowsOfKind = (accountId: AccountId, kind: Fragment, filters: ListFilters, after: number, limit: number) => sql`
     SELECT e.change_seq, e.list_row
     FROM entity e
@@ -100,7 +100,7 @@ export const makeCatalogLists = (
   return {
     page: (accountId, kind, filters, after, limit) =>
       pageOf(rowsOfKind(accountId, sql.literal(`'${kind}'`), filters, after, limit), limit),
-    // Each kind is read by the index of its list, and the four are merged.
+    // Reads each kind by the index of its list, and merges the four results.
     pageOfAll: (accountId, filters, after, limit) =>
       pageOf(
         sql`

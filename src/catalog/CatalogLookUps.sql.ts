@@ -7,7 +7,7 @@ import { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
 import { joinLists, relatedLists } from "./CatalogRows.ts"
 
-/** Finds entities by id, SKU or handle, and the entities that are related to one. */
+/** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "related" | "withHandle" | "withSku"> => {

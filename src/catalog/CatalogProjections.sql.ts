@@ -5,7 +5,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
 import { ProjectionsRecord, VersionsRequest } from "./CatalogRows.ts"
 
-/** Reads the drafts of one entity with what its stores accepted last. */
+/** Reads the draft of one entity for each store, with the values that the store accepted last. */
 export const makeCatalogProjections = (sql: SqlClient): Pick<Context.Tag.Service<CatalogRepo>, "projections"> => {
   const findProjections = SqlSchema.findOne({
     Request: VersionsRequest,

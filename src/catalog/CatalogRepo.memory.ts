@@ -9,7 +9,7 @@ import type { MemoryEntity } from "./CatalogState.memory.ts"
 import { type EntityRecord, type EntityRow, mediaTypeOf } from "./Entity.ts"
 import { matches } from "./SearchText.ts"
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerCatalogRepoMemory = Layer.effect(
   CatalogRepo,
   Effect.gen(function* () {
@@ -134,7 +134,7 @@ export const layerCatalogRepoMemory = Layer.effect(
   })
 )
 
-/** Whether an entity is on the store of the filters, and in their state: on that store, or without one on all stores. */
+/** Whether an entity has the state of the filters: on the store of the filters, or without a store on all stores together. */
 const isInState = (
   account: MemoryAccount | undefined,
   aggregate: MemoryEntity["aggregate"],

@@ -15,7 +15,7 @@ import type { EntityRecord } from "./Entity.ts"
 export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
   CatalogRepo,
   {
-    /** Up to `limit` rows after a place in the change order (0: from the start), oldest canonical change first. */
+    /** Up to `limit` rows whose change_seq is greater than `after` (0: from the start), ordered by change_seq. */
     readonly page: (
       accountId: AccountId,
       kind: EntityKind,
@@ -23,7 +23,7 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       after: number,
       limit: number
     ) => Effect.Effect<RowPage>
-    /** A page of all kinds, in the change order of the account. */
+    /** A page of all kinds together, ordered by change_seq. */
     readonly pageOfAll: (
       accountId: AccountId,
       filters: Omit<ListFilters, "collectionId">,
@@ -33,34 +33,34 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
     readonly find: (accountId: AccountId, kind: EntityKind, id: EntityId) => Effect.Effect<Option.Option<EntityRecord>>
     /** The kind of an entity. None: the account has no such entity. */
     readonly kindOf: (accountId: AccountId, id: EntityId) => Effect.Effect<Option.Option<EntityKind>>
-    /** Variants with this canonical SKU, by id. */
+    /** Variants with this canonical SKU, ordered by id. */
     readonly withSku: (accountId: AccountId, sku: string) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** Products and collections with this canonical handle, by kind, then id. */
+    /** Products and collections with this canonical handle, ordered by kind, then id. */
     readonly withHandle: (
       accountId: AccountId,
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
     /**
-     * List rows of related entities, skipping the first `from`: variants of a product by position, media in gallery order,
-     * collections by id, products (the product of a variant, the members of a collection by position), then the users of a
-     * media file by id. Empty if the entity does not exist.
+     * List rows of related entities, without the first `from` rows: variants of a product by position; media in gallery order;
+     * collections by id; products (the product of a variant, the members of a collection by position). For a media file, each list
+     * has the entities that use the file, by id. Empty if the entity does not exist.
      */
     readonly related: (accountId: AccountId, id: EntityId, from: number, limit: number) => Effect.Effect<RelatedPage>
-    /** The store versions of an entity, by domain; with `storeId`, only that one. */
+    /** The store versions of an entity, ordered by domain. `storeId`: only the version on this store. */
     readonly versions: (
       accountId: AccountId,
       kind: EntityKind,
       id: EntityId,
       storeId?: StoreId
     ) => Effect.Effect<Option.Option<VersionsRecord>>
-    /** As `versions`, with all that a publish sends and what the stores accepted last. */
+    /** As `versions`, with all data that a publish sends and the values that each store accepted last. */
     readonly projections: (
       accountId: AccountId,
       kind: EntityKind,
       id: EntityId,
       storeId?: StoreId
     ) => Effect.Effect<Option.Option<ProjectionsRecord>>
-    /** The platform id of an entity on a store, null if it has none yet. None: no such entity, or none on that store. */
+    /** The platform id of an entity on a store (null: unknown). None: no such entity, or it is not on that store. */
     readonly onStore: (
       accountId: AccountId,
       kind: EntityKind,

@@ -6,16 +6,16 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { AcceptedValues } from "./Aggregate.ts"
 import type { Needle } from "./SearchText.ts"
 
-/** The filters of a list. An absent one filters nothing. */
+/** The filters of a list. A filter that is absent does not apply. */
 export interface ListFilters {
   /** Only entities whose canonical record changed at this time or later. */
   readonly updatedSince?: Timestamp | undefined
-  /** Only entities on this store; then `status` and `isPending` are those on it. */
+  /** Only entities on this store; `status` and `isPending` then refer to that store. */
   readonly storeId?: StoreId | undefined
   readonly status?: PublishStatus | undefined
-  /** Whether a draft is not yet published. */
+  /** Whether the entity has changes that are not published yet. */
   readonly isPending?: boolean | undefined
-  /** All of them must occur in the search text. */
+  /** Strings that must all occur in the search text. */
   readonly needles?: ReadonlyArray<Needle> | undefined
   /** Only members of this collection. */
   readonly collectionId?: EntityId | undefined
@@ -25,22 +25,22 @@ export interface ListFilters {
 export interface RowPage {
   /** The rows, comma-separated, without brackets. */
   readonly rows: string
-  /** The last row's place in the change order. Null on an empty page. */
+  /** The change_seq of the last row. Null: the page is empty. */
   readonly last: number | null
   readonly more: boolean
 }
 
-/** Lists of related entities, in the order in which they are read. */
+/** The lists of related entities, in the order in which they are read. */
 export const relatedLists = ["variants", "media", "collections", "products"] as const
 export type RelatedList = (typeof relatedLists)[number]
 
-/** Rows of related entities as JSON text. Each list is comma-separated, without brackets. */
+/** Rows of related entities as JSON text. The rows of a list are comma-separated, without brackets. */
 export interface RelatedPage {
   readonly rows: Readonly<Record<RelatedList, string>>
   readonly more: boolean
 }
 
-/** Joins the rows of each list. */
+/** Joins the rows of each list with commas. */
 export const joinLists = (
   rows: ReadonlyArray<{ readonly list: RelatedList; readonly row: string }>
 ): RelatedPage["rows"] => {
@@ -52,7 +52,7 @@ export const joinLists = (
   return { variants: of("variants"), media: of("media"), collections: of("collections"), products: of("products") }
 }
 
-/** The request for the versions of an entity. `storeId` null: those on all linked stores. */
+/** The request for the versions of an entity. `storeId` null: on all linked stores. */
 export const VersionsRequest = Schema.Struct({
   accountId: Schema.String,
   kind: EntityKind,
@@ -75,10 +75,10 @@ export const VersionsRecord = Schema.Struct({
 })
 export type VersionsRecord = typeof VersionsRecord.Type
 
-/** As `VersionsRecord`, with the outcome of the last publish and all that a publish sends. */
+/** As `VersionsRecord`, with all data that a publish sends and the outcome of the last publish. */
 export const ProjectionsRecord = Schema.Struct({
   attributes: Attributes,
-  /** Products of a collection. */
+  /** The products of a collection; empty for other kinds. */
   members: Schema.Array(EntityId),
   versions: Schema.Array(
     Schema.Struct({
@@ -86,7 +86,7 @@ export const ProjectionsRecord = Schema.Struct({
       accepted: Schema.NullOr(AcceptedValues),
       publishedAt: Schema.NullOr(Timestamp),
       lastPublishError: Schema.NullOr(PublishError),
-      /** The gallery, and the variants of a product, on the store. */
+      /** `media`: the gallery on the store. `variants`: the product's variants on the store. */
       media: Schema.Array(EntityId),
       variants: Schema.Array(EntityId)
     })

@@ -4,7 +4,7 @@ import { compareStores, type Store } from "../model/Store.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { Aggregate } from "./Aggregate.ts"
 
-/** An entity with its stamps. */
+/** An entity with its revision and the times of its changes. */
 export interface MemoryEntity {
   readonly aggregate: Aggregate
   readonly draftRevision: number
@@ -18,7 +18,7 @@ declare module "../database/MemoryStore.memory.ts" {
     readonly entities: ReadonlyMap<EntityId, MemoryEntity>
     /** The linked stores. */
     readonly stores: ReadonlyMap<StoreId, Store>
-    /** Unlinked stores as they were when they were linked; entities keep their versions on them. */
+    /** Unlinked stores, with the data from before the unlinking. Entities keep their versions on these stores. */
     readonly unlinkedStores: ReadonlyMap<StoreId, Store>
   }
 }
@@ -29,6 +29,6 @@ export const emptyCatalog: Pick<MemorySlices, "entities" | "stores" | "unlinkedS
   unlinkedStores: new Map()
 }
 
-/** The linked stores, by domain. */
+/** The linked stores, ordered by domain. */
 export const linkedStores = (account: MemoryAccount | undefined): ReadonlyArray<Store> =>
   [...(account?.stores.values() ?? [])].sort(compareStores)

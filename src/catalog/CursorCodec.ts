@@ -1,34 +1,34 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { Option } from "effect"
 
-/** A cursor works only for this list of this account under these filters. The page size may change. */
+/** What a cursor is valid for: this list of this account with these filters. The page size may change between pages. */
 export interface CursorBinding {
   readonly list: string
   readonly accountId: string
-  /** By parameter name. Undefined: no filter. */
+  /** Filter values by parameter name. Undefined: the filter does not apply. */
   readonly filters: Readonly<Record<string, string | undefined>>
 }
 
 export interface CursorCodec {
   /**
-   * The cursor that continues after `position`, a non-negative safe integer (any other number is a defect). The same binding
-   * and position always give the same text, in every process and after a restart.
+   * Returns the cursor that continues after `position`, a non-negative safe integer (any other number is a defect). The same
+   * binding and position always give the same text, in every process and after a restart.
    */
   readonly encode: (binding: CursorBinding, position: number) => string
-  /** The position, if `text` is exactly the cursor that `encode` returns for this binding; else none. */
+  /** Returns the position, if `text` is exactly the cursor that `encode` returns for this binding; otherwise none. */
   readonly decode: (binding: CursorBinding, text: string) => Option.Option<number>
 }
 
-/** Raised when the layout or the signed text changes, so that old cursors are refused and not misread. */
+/** Raise this number when the layout or the signed text changes. Old cursors are then refused instead of misread. */
 const version = 1
 /** The version in one byte and the position in seven, big-endian. */
 const headBytes = 8
 const tagBytes = 16
-/** 24 bytes fill 32 characters of base64url exactly: no padding, no spare bits. */
+/** 24 bytes are exactly 32 characters of base64url: no padding and no unused bits. */
 const textLength = 32
 const positionMask = (1n << 56n) - 1n
 
-/** JSON quotes names and values, so different bindings have different texts. */
+/** The text of a binding that is signed. JSON quotes names and values, so different bindings have different texts. */
 const serialise = ({ accountId, filters, list }: CursorBinding): string => {
   const names = Object.keys(filters).filter((name) => filters[name] !== undefined)
   return JSON.stringify([list, accountId, names.sort().map((name) => [name, filters[name]])])
@@ -38,10 +38,10 @@ const blockBytes = 64
 const padded = (key: Uint8Array, pad: number) =>
   Buffer.from(Buffer.alloc(blockBytes).map((_, i) => (key[i] ?? 0) ^ pad))
 
-/** HMAC-SHA256 (RFC 2104) of head and text from one-shot hashes, which take a third of the time of Node's Hmac object. */
+/** HMAC-SHA256 (RFC 2104) of head and text. It uses one-shot hashes, which take a third of the time of Node's Hmac object. */
 const makeSigner = (key: Uint8Array) => {
   const inner = padded(key, 0x36)
-  // Reused by every call: each writes the inner digest behind the pad.
+  // All calls share this buffer. Each call writes its inner digest after the pad.
   const outside = Buffer.concat([padded(key, 0x5c), Buffer.alloc(32)])
   return (head: Uint8Array, text: string): Buffer => {
     const inside = Buffer.allocUnsafe(blockBytes + headBytes + Buffer.byteLength(text))

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import { type CursorCodec, makeCursorCodec } from "./CursorCodec.ts"
 
-/** Cursors of lists outside the catalog, signed with the same key. */
+/** Cursors for lists outside the catalog. They are signed with the same key as the catalog's cursors. */
 export class Cursors extends Context.Tag("catalog/Cursors")<Cursors, CursorCodec>() {
   static readonly layer = Layer.effect(
     Cursors,

@@ -40,7 +40,7 @@ export const CollectionRow = Schema.Struct({ ...row("collection"), handle: Schem
 export const MediaType = Schema.Literal("image", "video", "model_3d", "external_video")
 export type MediaType = typeof MediaType.Type
 
-/** The media type of a MIME type. text/html is a page with a video player; an unknown type counts as an image. */
+/** The media type of a MIME type. text/html is a page with a video player. An unknown type counts as an image. */
 export const mediaTypeOf = (mimeType: string): MediaType =>
   mimeType.startsWith("video/")
     ? "video"
@@ -61,7 +61,7 @@ export const MediaRow = Schema.Struct({
 export const EntityRow = Schema.Union(ProductRow, VariantRow, CollectionRow, MediaRow)
 export type EntityRow = typeof EntityRow.Type
 
-/** The publish state of an entity on one store. Store versions have the values. */
+/** The publish state of an entity on one store. The values are in `StoreVersion`. */
 export const StorePublishState = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,
@@ -126,7 +126,7 @@ export const StoreVersion = Schema.Struct({
 }).annotations({ identifier: "StoreVersion" })
 export type StoreVersion = typeof StoreVersion.Type
 
-/** The fields of details of all kinds. Ids are in the order of the answers. */
+/** The data for the details of every kind. Ids are in the order of the API answers. */
 export interface EntityRecord {
   readonly id: EntityId
   readonly title: string
@@ -179,7 +179,7 @@ export const details = {
   }),
   variant: (record: EntityRecord): typeof Variant.Type => ({
     ...head("variant", record),
-    // Every variant has a product: a constraint of the database.
+    // The database guarantees by a constraint that every variant has a product.
     product_id: record.parentId ?? record.id,
     media_ids: record.mediaIds,
     ...tail(record)

@@ -1,42 +1,42 @@
 import { Brand } from "effect"
 
-// JavaScript's \s lacks NEXT LINE, which Unicode counts as white space.
+// JavaScript's \s does not include NEXT LINE (U+0085), which Unicode counts as white space.
 const whiteSpace = /[\s\u0085]+/gu
 
-/** Accents and other marks, and invisible characters: joiners, soft hyphens, variation selectors. */
+/** Matches accents and other marks, and invisible characters: joiners, soft hyphens, variation selectors. */
 const removed = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Characters that count as words: those of scripts without blanks, and all but letters and digits. */
+/** Matches characters that are words of their own: of scripts without spaces, and all that are no letters or digits. */
 const standalone = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]|[^\p{L}\p{N}\s\u0085]/gu
 
 /**
- * The form in which texts and queries are compared: NFKD, without marks and invisible characters, case folded. One blank
- * replaces white space and surrounds every character that counts as a word; there is none at the ends.
+ * The form in which texts and queries are compared: NFKD, without marks and invisible characters, case folded. White space
+ * becomes one blank. Every character that is a word of its own is between two blanks. No blanks are at the ends.
  *
- * Han, Kana, Hangul (as the letters NFKD gives) and Thai have no blanks of their own, so each character is a word.
- * So is everything that is neither letter nor digit: `TEE-XL` is `tee - xl`, in which `xl` begins a word.
+ * Han, Kana, Hangul (as the letters NFKD gives) and Thai are written without blanks, so each character is a word.
+ * Each character that is neither letter nor digit is a word too: `TEE-XL` becomes `tee - xl`, so `xl` begins a word.
  *
- * Each character is folded without regard to its neighbours, so the folded form of a substring is a substring of the folded
- * text. Matching by substring depends on that.
+ * Each character is folded independently of the characters beside it. So the folded form of a substring is a substring of the
+ * folded text. Matching by substring depends on that.
  */
 export const fold = (text: string): string =>
   text
     .normalize("NFKD")
     .replace(removed, "")
-    // Lower case alone does not match ß with SS, nor ı with I; upper case alone does not match ẞ. The Greek iota subscript
-    // still does not match: it is a mark, so ᾳ folds to α, but its upper case ΑΙ folds to αι.
+    // Lower case alone does not match ß with SS, or ı with I. Upper case alone does not match ẞ. The Greek iota subscript
+    // does not match even so: it is a mark, so ᾳ folds to α, but its upper case ΑΙ folds to αι.
     .toLowerCase()
     .toUpperCase()
     .toLowerCase()
-    // The only lower-case letter that depends on its neighbours.
+    // ς is the only lower-case letter that depends on the letters beside it.
     .replaceAll("ς", "σ")
     .replace(standalone, " $& ")
     .replace(whiteSpace, " ")
     .trim()
 
 /**
- * The search text of an entity: its folded fields, each after a blank (a word begins there) and on a line of its own (no
- * match spans two fields). Empty and repeated fields are left out.
+ * The search text of an entity: its folded fields, without empty and repeated ones. A blank before each field marks the
+ * beginning of a word. Each field is on a line of its own, so that no match spans two fields.
  */
 export const searchText = (fields: ReadonlyArray<string>): string => {
   const folded = new Set(Array.from(new Set(fields), fold))
@@ -48,14 +48,14 @@ export const searchText = (fields: ReadonlyArray<string>): string => {
 export type Needle = string & Brand.Brand<"Needle">
 const Needle = Brand.nominal<Needle>()
 
-/** Terms with fewer characters (folded, without blanks) match only at the beginning of a word. */
+/** A term with fewer characters (after folding, without blanks) matches only at the beginning of a word. */
 const minAnywhere = 3
 
 /**
- * The needles of a query, which must all occur. The query is split on white space before it is folded, so a term that folding
- * splits (手机 becomes `手 机`) matches as one phrase. A blank query has no needles and filters nothing.
+ * The needles of a query. All of them must occur. The query is split on white space before it is folded. So a term that folding
+ * splits (手机 becomes `手 机`) matches as one phrase. A blank query has no needles and matches everything.
  *
- * The length of a term is that of its folded form: an `e` with two accents is one character.
+ * The length of a term is the length of its folded form: an `e` with two accents is one character.
  */
 export const terms = (search: string): ReadonlyArray<Needle> => {
   const needles = new Set<Needle>()
@@ -68,9 +68,9 @@ export const terms = (search: string): ReadonlyArray<Needle> => {
   return Array.from(needles)
 }
 
-/** Whether a search text has all needles. */
+/** Whether a search text contains all needles. */
 export const matches = (stored: string, needles: ReadonlyArray<Needle>): boolean =>
   needles.every((needle) => stored.includes(needle))
 
-/** The LIKE pattern that tests for one needle. The backslash is the default escape character. */
+/** The LIKE pattern for one needle. It escapes special characters with a backslash, the default escape character. */
 export const likePattern = (needle: Needle): string => `%${needle.replace(/[\\%_]/g, "\\$&")}%`

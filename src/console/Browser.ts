@@ -17,12 +17,12 @@ export interface NextPage {
   readonly name: string
 }
 
-/** A refusal that is shown as an error page. */
+/** An error that is answered with an error page. */
 export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly status: 400 | 403 | 404 | 413 | 429
   readonly title: string
   readonly message: string
-  /** The link to continue; by default the start page. */
+  /** The link on the error page; by default it leads to the start page. */
   readonly next?: NextPage
 }> {}
 
@@ -33,13 +33,13 @@ export interface Visitor extends SignedIn {
 
 const isSecure = (baseUrl: string) => baseUrl.startsWith("https:")
 
-/** Over https, the prefix makes browsers accept the cookie from this host only. */
+/** Over https, the `__Host-` prefix makes browsers accept the cookie from this host only. */
 const nameOn = (baseUrl: string, name: string) => (isSecure(baseUrl) ? `__Host-${name}` : name)
 const cookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_session")
 const noteCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_note")
 const deviceCookieName = (baseUrl: string) => nameOn(baseUrl, "catalog_device")
 
-/** The CSRF token: derived from the session cookie, and different from its stored hash. */
+/** The CSRF token. It is derived from the session token, but differs from the hash of the session token in the database. */
 const csrfOf = (token: string) => hash("sha256", `form ${token}`, "base64url")
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -76,14 +76,14 @@ export const keepSession = (
     maxAge: Duration.seconds(sessionLife.wholeSeconds)
   })
 
-/** The address whose note this browser has not shown yet. */
+/** The URL whose flash message (note) this browser has not shown yet. */
 export const unseenNoteOf = (baseUrl: string, request: Request): string | undefined =>
   request.cookies[noteCookieName(baseUrl)]
 
-/** The time to follow a redirect to the page with its note. */
+/** Lifetime of the cookie in seconds: the time that a browser has to follow a redirect to the page with the flash message. */
 const noteSeconds = 60
 
-/** Lets the browser show the note of this address once. Undefined: it was shown, so the cookie is deleted. */
+/** Lets the browser show the flash message of this URL once. Undefined: it was shown, so the cookie is deleted. */
 export const keepNote = (
   response: HttpServerResponse.HttpServerResponse,
   baseUrl: string,
@@ -94,11 +94,11 @@ export const keepNote = (
     maxAge: address === undefined ? Duration.zero : Duration.seconds(noteSeconds)
   })
 
-/** The device token of a browser in which somebody signed in before. */
+/** The device token. A browser has one if a user has signed in with it before. */
 export const deviceOf = (baseUrl: string, request: Request): string | undefined =>
   request.cookies[deviceCookieName(baseUrl)]
 
-/** Sets the device token for the next sign-in. */
+/** Sets the device token, which the next sign-in of this browser sends. */
 export const keepDevice = (
   response: HttpServerResponse.HttpServerResponse,
   baseUrl: string,
@@ -124,16 +124,16 @@ const foreign = new PageRefused({
   message: "This form did not come from a page of this service. Open the page again and repeat it there."
 })
 
-/** Maximum bytes of a form without sign-in: the sign-in form includes a request to authorize. */
+/** Maximum bytes of a form that needs no sign-in. The sign-in form is the largest: it may include a request to authorize. */
 const openFormBytes = 65_536
-/** Maximum bytes of a signed-in form: values can be long texts, and a percent-encoded letter takes up to nine bytes. */
+/** Maximum bytes of a signed-in form. Values can be long texts, and percent-encoding may need nine bytes for one letter. */
 const ownFormBytes = 1_048_576
 
-/** Maximum size of an upload, as on Shopify's own pages. */
+/** Maximum size of an upload in megabytes. Shopify's own pages have the same maximum. */
 export const uploadMegabytes = 15
 const uploadBytes = uploadMegabytes * 1_048_576
 
-/** Refuses a form from another site, by the headers that browsers send. */
+/** Refuses a form that was sent from another site. Browsers tell the site in the headers `origin` and `sec-fetch-site`. */
 const requireOwnOrigin = ({ headers }: Request, baseUrl: string) => {
   const site = headers["sec-fetch-site"]
   const isForeign =
@@ -151,11 +151,11 @@ const fieldsOf = (text: string) => {
     : Effect.succeed(form)
 }
 
-/** The fields of a form that is not from another site. */
+/** Reads the fields of a form. PageRefused: the form was sent from another site, or a field is not readable. */
 export const formOf = (request: Request, baseUrl: string, limitBytes = openFormBytes) =>
   Effect.flatMap(Effect.zipRight(requireOwnOrigin(request, baseUrl), readForm(request, limitBytes)), fieldsOf)
 
-/** Whether a form has the visitor's CSRF token. */
+/** Whether a form contains the CSRF token of the visitor's session. */
 const hasCsrfOf =
   ({ csrf }: Visitor) =>
   (form: Parameters) => {
@@ -164,7 +164,7 @@ const hasCsrfOf =
     return given.length === expected.length && timingSafeEqual(given, expected)
   }
 
-/** The fields of a form with the visitor's CSRF token. */
+/** Reads the fields of a form. PageRefused: as for `formOf`, or the CSRF token of the visitor's session is missing. */
 export const ownFormOf = (request: Request, baseUrl: string, visitor: Visitor) =>
   Effect.filterOrFail(formOf(request, baseUrl, ownFormBytes), hasCsrfOf(visitor), () => foreign)
 
@@ -188,7 +188,7 @@ const incomplete = new PageRefused({
   next: { path: paths.imports, name: "To the imports" }
 })
 
-/** A form with a file and the visitor's CSRF token. */
+/** Reads a form with a file. PageRefused: as for `ownFormOf`, or the upload is too large or incomplete. */
 export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor) =>
   Effect.gen(function* () {
     yield* requireOwnOrigin(request, baseUrl)
@@ -209,8 +209,8 @@ export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor)
   })
 
 /**
- * The target if it is a path of this service, as browsers read it; else undefined. Browsers read a backslash before the query
- * as a slash.
+ * Returns the target of a redirect if it is a path of this service, else undefined, so that nobody is redirected to another site.
+ * Browsers read a backslash before the query as a slash.
  */
 export const localPath = (target: string | undefined, baseUrl: string): string | undefined => {
   if (target === undefined || !/^\/(?![/\\])[!->@-[\]-~]*(?:\?[!-~]*)?$/.test(target)) return undefined

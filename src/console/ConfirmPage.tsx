@@ -1,7 +1,7 @@
 import type { Visitor } from "./Browser.ts"
 import { Frame, HiddenFields } from "./Frame.tsx"
 
-/** Asks before something that cannot be undone. `section`: the page that Cancel returns to. */
+/** Asks for confirmation of an action that cannot be undone. `section`: the page to which Cancel returns. */
 export const ConfirmPage = ({
   action,
   button,

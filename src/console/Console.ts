@@ -36,8 +36,8 @@ const common: Surface<BaseUrl | Sessions> = {
 }
 
 /**
- * The pages for merchants. A new section needs its surface here and its paths in Paths.ts. `trustedProxies`: how many proxies
- * in front of the service are trusted to name the address of a client.
+ * All pages for merchants. A new section must be added here, and its paths in Paths.ts. `trustedProxies`: number of proxies in
+ * front of the service whose statement of the client's IP address is trusted.
  */
 export const pages = (settings: { readonly trustedProxies: number }) =>
   beside(

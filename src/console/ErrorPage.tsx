@@ -4,7 +4,7 @@ import { paths } from "./Paths.ts"
 
 const start: NextPage = { path: paths.home, name: "To the start page" }
 
-/** `requestId`: identifies the cause in the log; `next`: the link to continue; `withSections`: as in Frame. */
+/** `requestId`: the id by which the cause is found in the log; `next`: a link; `withSections`: whether to show the navigation. */
 export const ErrorPage = ({
   message,
   next = start,

@@ -1,5 +1,5 @@
-/** Names of fields in forms of several pages. */
+/** Names of form fields that several pages use. */
 export const fieldNames = { csrf: "csrf", returnTo: "return_to", unsent: "unsent" } as const
 
-/** Parameters of an address with the result of a form. A result is shown once. */
+/** Query parameters that show the result of a form as a flash message. Each result is shown once. */
 export const noteNames: ReadonlyArray<string> = ["note", "ended", "scanned"]

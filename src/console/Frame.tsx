@@ -4,7 +4,7 @@ import { fieldNames } from "./Fields.ts"
 import { paths, sections } from "./Paths.ts"
 import { stylesheetPath } from "./Style.ts"
 
-/** The CSRF token, which every form that changes something needs, and the id of the record that it changes or creates. */
+/** The CSRF token, which every form with an effect needs, and the id of the record that the form changes or creates. */
 export const HiddenFields = ({ csrf, id }: { readonly csrf: string; readonly id?: string | undefined }) => (
   <>
     <input type="hidden" name={fieldNames.csrf} value={csrf} />
@@ -37,8 +37,8 @@ const Navigation = ({ current }: { readonly current: string | undefined }) => (
 )
 
 /**
- * The frame of all pages. `current`: the section of the page; `returnTo`: the page after the next sign-in; `narrow`: for a page
- * with a single form; `withSections`: whether it shows the navigation.
+ * The frame of all pages. `current`: the section of the page; `returnTo`: the page to show after the next sign-in; `narrow`: the
+ * page has a single form; `withSections`: whether to show the navigation.
  */
 export const Frame = ({
   children,
@@ -94,21 +94,21 @@ export const Frame = ({
   </html>
 )
 
-/** A problem, at the top of a page or of its form. */
+/** An error message, at the top of a page or of a form. */
 export const Alert = ({ children }: { readonly children: ComponentChildren }) => (
   <div class="alert" role="alert">
     {children}
   </div>
 )
 
-/** The result of the last form. */
+/** A flash message: the result of the last form. */
 export const Note = ({ children }: { readonly children: ComponentChildren }) => (
   <div class="note" role="status">
     {children}
   </div>
 )
 
-/** An instant, to the minute. */
+/** A time in UTC, to the minute. */
 export const Time = ({ at }: { readonly at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`}</time>
 )

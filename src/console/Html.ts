@@ -3,8 +3,8 @@ import type { VNode } from "preact"
 import { renderToString } from "preact-render-to-string"
 
 /**
- * Headers of every page. `form-action` is left out: Chrome applies it to redirects and would block the one after a consent.
- * Referrer `same-origin`: with `no-referrer` browsers send our own forms with `Origin: null`.
+ * Headers of every page. `form-action` is left out of the policy, because Chrome applies it to redirects too and would block the
+ * redirect after a consent. With the referrer policy `no-referrer`, browsers would send our own forms with `Origin: null`.
  */
 export const pageHeaders = {
   "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'",

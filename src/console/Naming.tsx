@@ -30,7 +30,7 @@ export const EntityLink = ({
   </a>
 )
 
-/** The domain of a store. It can break at its dots. */
+/** The domain of a store. A line can break after each dot. */
 export const Domain = ({ name }: { readonly name: string }) => (
   <>
     {name.split(/(?<=\.)/).map((label) => (
@@ -66,12 +66,12 @@ const statusWords: Readonly<Record<PublishStatus, { readonly name: string; reado
   failed: { name: "Failed to publish", tone: "bad" }
 }
 
-/** A state as a coloured word. */
+/** A state, as a coloured word. */
 export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => (
   <span class={`state ${tone}`}>{name}</span>
 )
 
-/** The publish state of an entity. `pendingPublish`: its draft is unpublished. */
+/** The publish state of an entity. `pendingPublish`: the entity has a draft that is not published. */
 export const PublishStateOf = ({
   pendingPublish,
   status

@@ -36,7 +36,7 @@ export const paths = {
   stylesheet: stylesheetPath
 } as const
 
-/** The navigation of every page, in this order. A new section needs a line here and its routes in Console.ts. */
+/** The navigation of every page, in this order. A new section is added here, and its routes in Console.ts. */
 export const sections: ReadonlyArray<{ readonly name: string; readonly path: string }> = [
   { name: "Stores", path: paths.stores },
   { name: "Imports", path: paths.imports },
@@ -50,7 +50,7 @@ export const sections: ReadonlyArray<{ readonly name: string; readonly path: str
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`
 
-/** The page of a connection: what it changed, and the form that undoes it. */
+/** The page of a connection. It shows the changes of the connection and has a form that undoes them. */
 export const connectionPath = (id: string): string => `${paths.connections}/${id}`
 
 /** The page of a connection with changes older than this place. */
@@ -59,7 +59,7 @@ export const olderChangesPath = (
   { at, entityId, sequence }: { readonly at: string; readonly sequence: number; readonly entityId: string }
 ): string => `${connectionPath(id)}?${new URLSearchParams({ at, sequence: String(sequence), entityId })}`
 
-/** The review of an undo, from the entity after this one. */
+/** The page that shows what an undo would change, starting behind the entity `after`. */
 export const undoReviewPath = (
   id: string,
   { since, until }: { readonly since: string; readonly until: string },
@@ -70,14 +70,14 @@ export const undoReviewPath = (
 export const publishStoreOf = (storeId: string): string =>
   `${paths.publishStore}?${new URLSearchParams({ id: storeId })}`
 
-/** The form of a new drop, filled in with an entity. */
+/** The form for a new drop, with the entity filled in. */
 export const newDropOf = (entityId: string): string => `${paths.newDrop}?${new URLSearchParams({ entity: entityId })}`
 
 /** The one-time link that lets a user set a password. */
 export const setPasswordLink = (baseUrl: string, token: string): string =>
   `${baseUrl}${paths.setPassword}?${new URLSearchParams({ token })}`
 
-/** The list of a section's issues; by default of all stores and languages. */
+/** The list of issues of a section. Without filters: on all stores and in all languages. */
 export const issuesPath = (
   section: HealthSection,
   filters: {

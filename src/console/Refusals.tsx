@@ -55,7 +55,7 @@ export const refuseOnPage: Refuse = (error, requestId) => {
   return html(page, { status, headers: headersOf(error) })
 }
 
-/** The error page of an unknown address. */
+/** The error page of a URL that has no page. */
 export const refuseAddress: Refuse = (error, requestId) =>
   error._tag === "NotFound"
     ? html(
@@ -68,6 +68,6 @@ export const refuseAddress: Refuse = (error, requestId) =>
       )
     : refuseOnPage(error, requestId)
 
-/** The error page of a PageRefused. */
+/** The response for a PageRefused. */
 export const refusedPage = ({ message, next, status, title }: PageRefused) =>
   html(<ErrorPage title={title} message={message} next={next} />, { status })

@@ -16,7 +16,7 @@ export const StoreOptions = ({
   </>
 )
 
-/** The field of a form that chooses a store. Without a choice it means all stores, unless one is required. */
+/** A form field that selects a store. The empty choice means all stores; with `isRequired` there is no empty choice. */
 export const StoreChoice = ({
   chosen,
   isRequired = false,

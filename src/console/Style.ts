@@ -187,5 +187,5 @@ table.chart tbody td.drawn { width: 35%; }
 details > summary { cursor: pointer; color: var(--accent); }
 `
 
-/** The name changes with the content, so browsers can cache it forever. */
+/** The name contains a hash of the content, so browsers can cache the file forever. */
 export const stylesheetPath: `/${string}` = `/assets/console-${hash("sha256", stylesheet, "hex").slice(0, 12)}.css`

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact"
 
-/** A row. Its first cell is its header. */
+/** A row. The first cell is the header of the row. */
 export interface Row {
   readonly key: string
   readonly cells: ReadonlyArray<ComponentChildren>
 }
 
 /**
- * A table. On a narrow screen each row is a block, and its cells are labelled with their columns. `name`: the caption for
- * screen readers; `labelledBy`: the id of a heading instead of a caption.
+ * A table. On a narrow screen each row becomes a block, and each cell shows the name of its column. `name`: the caption for
+ * screen readers; `labelledBy`: the id of a heading that is used instead of a caption.
  */
 export const Table = ({
   columns,

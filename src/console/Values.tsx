@@ -5,7 +5,7 @@ import { pageOf, paths } from "./Paths.ts"
 const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(EntityId)))
 
-/** A value as people read it: a list as text, separated by commas. */
+/** A value as readers expect it: a list becomes text with commas, other values do not change. */
 export const readable = (value: string, type: string): string =>
   type.startsWith("list.")
     ? Either.getOrElse(
@@ -18,13 +18,13 @@ const empty = <span class="quiet">empty</span>
 
 export const Value = ({ text }: { readonly text: string }) => (text === "" ? empty : <bdi class="value">{text}</bdi>)
 
-/** The length of the common start of two lists. */
+/** Number of equal items at the start of two lists. */
 const sharedStart = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) => {
   const differs = left.findIndex((part, index) => part !== right[index])
   return differs === -1 ? left.length : differs
 }
 
-/** A text in three parts. The middle one differs from the other text; parts are whole words. */
+/** Splits a text into three parts of whole words. Only the middle part differs from the other text. */
 export const differenceOf = (text: string, other: string): readonly [string, string, string] => {
   const words = text.split(/(?<=\s)/u)
   const others = other.split(/(?<=\s)/u)
@@ -47,7 +47,7 @@ export const ComparedValue = ({ other, text }: { readonly text: string; readonly
   )
 }
 
-/** Ordered list of entities; other text unchanged. */
+/** An ordered list of entities. Text that is not a list of ids is shown unchanged. */
 export const OrderOf = ({ text }: { readonly text: string }) =>
   Either.match(readIds(text), {
     onLeft: () => <Value text={text} />,

@@ -32,15 +32,15 @@ type Page<R = never> = Effect.Effect<HttpServerResponse.HttpServerResponse, ApiE
 
 export const queryOf = (request: Request): Parameters => parametersOf(splitTarget(request.originalUrl).query)
 
-/** The note that an address names; undefined: it names none of these. */
+/** The flash message that a query parameter names. Undefined: it names none of these. */
 export const noteOf = (notes: Readonly<Record<string, string>>, name: string | undefined): string | undefined =>
   name !== undefined && Object.hasOwn(notes, name) ? notes[name] : undefined
 
-/** A number from an address or a form; 0 if there is none. */
+/** A number from a query or a form; 0 if it is missing or malformed. */
 export const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : 0
 
-/** Runs the effect as the visitor. */
+/** Runs the effect with the visitor as actor. */
 const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
 
@@ -48,14 +48,14 @@ const actingAs = ({ accountId, userId }: Visitor) =>
 export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> =>
   Effect.mapError(Schema.decode(id)(form.get(name) ?? ""), () => new NotFound())
 
-/** The id at the end of a path, as `idOf`. */
+/** The id at the end of a path. A malformed id is NotFound. */
 export const idInPath = <A>(id: Schema.Schema<A, string>, request: Request): Effect.Effect<A, NotFound> =>
   Effect.mapError(
     Schema.decode(id)(splitTarget(request.originalUrl).path.split("/").at(-1)?.toLowerCase() ?? ""),
     () => new NotFound()
   )
 
-/** Decodes these parameters by the rules of the API. Empty parameters count as left out. */
+/** Decodes these parameters by the schemas of the API. An empty parameter counts as missing. */
 export const decoded = <A, I>(
   schema: Schema.Schema<A, I>,
   names: ReadonlyArray<string>,
@@ -66,7 +66,7 @@ export const decoded = <A, I>(
     return value === undefined ? [] : [[name, value] as const]
   })
   return Effect.mapError(Schema.decodeUnknown(schema)(Object.fromEntries(present)), (error) => {
-    // The first problem of each field: the others are of alternatives that nobody chose.
+    // Only the first problem of each field: the others concern alternatives of a union that the visitor did not mean.
     const problems = new Map<string, string>()
     for (const { message, path } of ParseResult.ArrayFormatter.formatErrorSync(error)) {
       const field = path.join(".")
@@ -76,7 +76,7 @@ export const decoded = <A, I>(
   })
 }
 
-/** The page of this service that a form was sent from, by its referrer; without one, the start page. */
+/** The page from which a form was sent, by the Referer header. The start page, if it is missing or of another site. */
 const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
   const page = referer !== undefined && URL.canParse(referer) ? new URL(referer) : undefined
   const isOwn = page !== undefined && ownOrigins(baseUrl).has(page.origin)
@@ -84,8 +84,8 @@ const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
 }
 
 /**
- * Redirects to the sign-in page, which continues with the requested page afterwards. A form is not repeated: the sign-in page
- * says that it was not saved, and continues with the page of the form.
+ * Redirects to the sign-in page, which shows the requested page afterwards. A form cannot be sent again automatically: the sign-in
+ * page says that it was not saved, and then shows the page of the form.
  */
 const toSignIn = (request: Request, baseUrl: string) => {
   const { method, originalUrl } = request
@@ -96,7 +96,7 @@ const toSignIn = (request: Request, baseUrl: string) => {
   return seeOther(`${paths.signIn}?${new URLSearchParams(query)}`)
 }
 
-/** An address without its notes; undefined: it has none. */
+/** A URL without the parameters of a flash message. Undefined: it has no such parameters. */
 const withoutNote = (address: string): string | undefined => {
   const { path, query } = splitTarget(address)
   const parameters = new URLSearchParams(query)
@@ -105,13 +105,13 @@ const withoutNote = (address: string): string | undefined => {
   return parameters.size === 0 ? path : `${path}?${parameters}`
 }
 
-/** Lets the page that a form redirects to show its note. */
+/** Lets the page to which a form redirects show its flash message. */
 const leavingNote = (response: HttpServerResponse.HttpServerResponse, baseUrl: string) => {
   const [address = ""] = (response.headers.location ?? "").split("#")
   return withoutNote(address) === undefined ? response : keepNote(response, baseUrl, address)
 }
 
-/** Shows the note of an address once. Afterwards it could be outdated, so the address redirects to the one without it. */
+/** Shows the flash message of a URL once. Later it may be outdated, so the URL then redirects to the URL without the message. */
 const showingNoteOnce = <R>(request: Request, baseUrl: string, answer: Page<R>): Page<R> => {
   const plain = withoutNote(request.originalUrl)
   if (plain === undefined) return answer
@@ -120,7 +120,7 @@ const showingNoteOnce = <R>(request: Request, baseUrl: string, answer: Page<R>):
     : Effect.succeed(seeOther(plain))
 }
 
-/** A handler whose PageRefused is answered with a page. */
+/** Makes a handler that answers PageRefused with an error page. */
 export const page =
   (answer: (request: Request) => Page): Handler =>
   (request) =>
@@ -128,10 +128,10 @@ export const page =
       error instanceof PageRefused ? Effect.succeed(refusedPage(error)) : Effect.fail(error)
     )
 
-/** Maximum number of uploads that are read at once: each is held in memory. */
+/** Maximum number of uploads that are read at the same time. It is small, because each upload is held in memory. */
 const maxUploads = 2
 
-/** Handlers of pages and forms that know the visitor; services act as the visitor. */
+/** Makes handlers for pages and forms. They find the signed-in visitor, and services run with the visitor as actor. */
 export const makeVisits = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
   const sessions = yield* Sessions
@@ -156,21 +156,21 @@ export const makeVisits = Effect.gen(function* () {
 
   return {
     baseUrl,
-    /** A page for signed-in visitors. Others sign in first and come back. */
+    /** A page for signed-in visitors. Other visitors sign in first and are then sent back to the page. */
     asVisitor,
-    /** A form of such a page. It must have the visitor's own CSRF token. */
+    /** A form for signed-in visitors. It must contain the CSRF token of the visitor's session. */
     withForm: (answer: (visitor: Visitor, form: Parameters) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
         Effect.flatMap(ownFormOf(request, baseUrl, visitor), (form) => answer(visitor, form))
       ),
-    /** As `withForm`, with a file. */
+    /** As `withForm`, for a form with a file. */
     withUpload: (answer: (visitor: Visitor, upload: Upload) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
         Effect.flatMap(ownUploadOf(request, baseUrl, visitor).pipe(uploads.withPermits(1)), (upload) =>
           answer(visitor, upload)
         )
       ),
-    /** A form of a page that needs no sign-in. */
+    /** A form that needs no sign-in. */
     withOpenForm: (answer: (form: Parameters, request: Request) => Page): Handler =>
       page((request) => Effect.flatMap(formOf(request, baseUrl), (form) => answer(form, request)))
   }

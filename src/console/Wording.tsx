@@ -10,10 +10,10 @@ export const shorten = (text: string, maxCharacters: number): string => {
   return characters.length > maxCharacters ? `${characters.slice(0, maxCharacters).join("")}…` : text
 }
 
-/** Text that somebody wrote, in its own direction, cut to a line or two. */
+/** Text that a person wrote. It keeps its own writing direction and is shortened to a line or two. */
 export const Text = ({ children }: { readonly children: string }) => <bdi>{shorten(children, 160)}</bdi>
 
-/** The key of an attribute. It can break between words. */
+/** The key of an attribute. A line can break after a dot or an underscore. */
 export const Key = ({ children }: { readonly children: string }) => (
   <code>
     {children.split(/(?<=[._])/).map((part, index) => (
@@ -25,7 +25,7 @@ export const Key = ({ children }: { readonly children: string }) => (
   </code>
 )
 
-/** The beginning of a value, or "empty". */
+/** The beginning of a value; an empty value is shown as "empty". */
 export const ShortValue = ({ children }: { readonly children: string }) =>
   children === "" ? <span class="quiet">empty</span> : <Text>{children}</Text>
 
@@ -35,7 +35,7 @@ export const StoreName = ({ id, stores }: { readonly id: StoreId; readonly store
   return store === undefined ? <span>an unlinked store</span> : <Text>{store.name}</Text>
 }
 
-/** An entity with its kind, named by its title, or by its id if the title is unknown. */
+/** An entity and its kind. The entity is named by its title, or by its id if the title is unknown. */
 export const EntityName = ({
   id,
   kind,

@@ -16,8 +16,8 @@ import { acceptedRecords, awaited, withNames } from "./DemoShopRecords.ts"
 import { DemoShops } from "./DemoShops.ts"
 
 /**
- * A demo account: three stores, a catalog and an API key. Its shops have the values that the stores have accepted. Pending
- * versions get publish requests, which workers run later.
+ * Creates a demo account: three stores, a catalog and an API key. The demo shops get the values that the stores have accepted.
+ * Store versions with the status `pending` get publish requests, which workers run later.
  */
 export class Demo extends Context.Tag("catalog/Demo")<
   Demo,
@@ -48,7 +48,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
           const account = yield* accounts.create("Demo: Tarn & Tern")
           const linked = demoStores(account.id)
           yield* Effect.forEach(linked, (store) => stores.link(account.id, store), { discard: true })
-          // Answers that list stores change although no entity does.
+          // The account's version must rise: answers that list stores change, although no entity does.
           yield* drafts.raise(account.id)
           const content = withNames(demoChanges(linked))
           const owners = [...new Set(content.flat().flatMap(ownersOf))]
@@ -87,7 +87,7 @@ export class Demo extends Context.Tag("catalog/Demo")<
           })
           return { account, key }
         }).pipe(
-          // The content is part of the project, so an invalid change is a defect.
+          // The content is part of the source code. An invalid change is therefore a defect.
           Effect.orDie,
           transaction.run,
           Effect.withSpan("Demo.create")

@@ -15,12 +15,12 @@ import {
 } from "./DemoContent.ts"
 import { localPrice, localValues, variantValues } from "./DemoVariants.ts"
 
-/** The stores of the demo, by domain. */
+/** The stores of the demo, ordered by domain. */
 export type DemoStores = readonly [china: Store, europe: Store, gulf: Store]
 
 const storeNames = ["china", "europe", "gulf"] as const
 
-/** A name-based UUID (RFC 9562, version 5): the same name under the same id is the same UUID. */
+/** A name-based UUID (RFC 9562, version 5): the same namespace and name always give the same UUID. */
 const uuidOf = (namespace: string, name: string): string => {
   const hash = createHash("sha1")
     .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
@@ -31,7 +31,7 @@ const uuidOf = (namespace: string, name: string): string => {
   return hash.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
 }
 
-/** The three stores of a demo account. Ids and domains are derived from the account's id, so no two accounts share one. */
+/** The three stores of a demo account. Ids and domains are derived from the account's id, so each account has different ones. */
 export const demoStores = (accountId: AccountId): DemoStores => {
   const store = (slug: StoreName, name: string, primary_locale: string, other: string, currency: string): Store => ({
     id: StoreId.make(uuidOf(accountId, `store/${slug}`)),
@@ -53,11 +53,11 @@ export const demoStores = (accountId: AccountId): DemoStores => {
 
 type Changes = ReadonlyArray<CatalogChange>
 
-/** The ids of one account by the names in the content. */
+/** The ids of entities and stores of one account, by their names in the content. */
 export interface Ids {
   readonly entity: (kind: "product" | "variant" | "media" | "collection", name: string) => EntityId
   readonly store: (name: StoreName) => StoreId
-  /** In the order of answers. */
+  /** The ids of several stores, in the order in which the API lists stores. */
   readonly stores: (names: ReadonlyArray<StoreName>) => ReadonlyArray<StoreId>
 }
 
@@ -83,7 +83,7 @@ export interface DemoProduct {
   readonly text: string
   readonly family: ProductFamily
   readonly stores: ReadonlyArray<StoreName>
-  /** The name is the product's handle and the variant's position: `kestrel-20/0`. */
+  /** A variant's name is the handle of the product and the position of the variant, for example `kestrel-20/0`. */
   readonly variants: ReadonlyArray<{ readonly name: string; readonly values: Values }>
   readonly gallery: ReadonlyArray<DemoMedia>
 }
@@ -124,7 +124,7 @@ export const products = families.flatMap((family, familyIndex) =>
   })
 )
 
-/** The outcome of a product's first publish to a store. */
+/** The outcome of the first publish of a product to a store. */
 export const firstPublishOf = (handle: string, store: StoreName): FirstPublish["outcome"] | "accepted" => {
   const { outcome, stores } = stories.firstPublishes[handle] ?? { outcome: "accepted" }
   return stores === undefined || stores.includes(store) ? outcome : "accepted"
@@ -179,7 +179,7 @@ const createMedia = (ids: Ids, { alt, file, mimeType, stores }: DemoMedia, index
   return [CatalogChange.CreateEntity({ id, kind: "media", parentId: null, values }), ...addToStores(ids, id, stores)]
 }
 
-/** Types of metafields that are not single-line texts. */
+/** The types of metafields. Metafields that are not listed are single-line texts. */
 export const metafieldTypes: Readonly<Record<string, string>> = {
   "specs.fabric_weight_gsm": "number_decimal",
   "specs.season": "number_integer",
@@ -226,7 +226,7 @@ const createProduct = (ids: Ids, product: DemoProduct): Changes => {
         CatalogChange.CreateEntity({ id: variantId, kind: "variant", parentId: id, values }),
         ...addToStores(ids, variantId, stores),
         ...stores.flatMap((store) => override(ids, variantId, store, { price: localPrice(store, values.price) })),
-        // The first picture of a product shows its first variant.
+        // The product's first picture shows the first variant.
         show(ids, variantId, place === 0 ? gallery.slice(0, 1) : [])
       ]
     })
@@ -280,7 +280,7 @@ const publish = (
   }
 }
 
-/** The first publish of a product includes its variants and its gallery on the store, so they have the same outcome. */
+/** Publishes a product. Its first publish includes the variants and the gallery on the store, so all have the same outcome. */
 const publishProduct = (ids: Ids, { gallery, handle, stores, variants }: DemoProduct): Changes =>
   stores.flatMap((store) =>
     [
@@ -307,8 +307,8 @@ const edit = (ids: Ids, { of, product, store, values }: Edit): Changes => {
 }
 
 /**
- * The demo's catalog as lists of changes: media, products, collections, first publishes, and later edits and publishes. The
- * same stores always give the same changes.
+ * The catalog of the demo as lists of changes: media, products, collections, first publishes, and later edits and publishes.
+ * The same stores always give the same changes.
  */
 export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
   const ids = idsOf(stores)
@@ -343,14 +343,14 @@ export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
 
 const dayMicros = 86_400_000_000
 
-/** A drop of the demo. `isOver`: it has ended and its changes were reverted. */
+/** A drop of the demo. `isOver`: the drop has ended and its changes were reverted. */
 export interface DemoDrop {
   readonly id: DropId
   readonly planned: PlannedDrop
   readonly isOver: boolean
 }
 
-/** One drop that is over and one that is far ahead. Their products were accepted by the store. */
+/** The drops of the demo: one has ended, one is in the far future. The store has accepted the products of both. */
 export const demoDrops = (stores: DemoStores, now: Timestamp): ReadonlyArray<DemoDrop> => {
   const { entity, store } = idsOf(stores)
   const days = (count: number) => plusMicros(now, count * dayMicros)

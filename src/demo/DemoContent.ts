@@ -6,7 +6,7 @@ import shopsJson from "./content/shops.json" with { type: "json" }
 import storiesJson from "./content/stories.json" with { type: "json" }
 import translationsJson from "./content/translations.json" with { type: "json" }
 
-// The content of the demo is data in content/*.json. Its schemas are here.
+// Schemas of the demo's content, which is data in content/*.json.
 
 /** The three stores of the demo. */
 export const StoreName = Schema.Literal("europe", "gulf", "china")
@@ -21,11 +21,11 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 const Values = recordOf(Schema.NullOr(Schema.String))
 export type Values = typeof Values.Type
 
-/** Products that share everything but their name, price and text. */
+/** Products that have everything in common except name, price, text and perhaps stores. */
 export const ProductFamily = Schema.Struct({
   type: Schema.String,
   vendor: Schema.String,
-  /** The prefix of the SKUs. */
+  /** The prefix of the products' SKUs. */
   code: Schema.String,
   tags: Texts,
   /** Choices by option name. Each combination is a variant. Without options there is one variant. */
@@ -34,26 +34,26 @@ export const ProductFamily = Schema.Struct({
   priceStep: optional(Schema.Number),
   weightGrams: Schema.Number,
   stores: StoreNames,
-  /** The last sentence of every description. */
+  /** The last sentence of the description of every product. */
   promise: Schema.String,
-  /** The end of every alt text. */
+  /** The end of the alt text of every image. */
   scene: Schema.String,
   metafields: recordOf(Schema.String),
-  /** By handle. `price` is in euros. `stores` is set if they differ from those of the family. */
+  /** Products by handle. `price` is in euros. `stores` is set if the product is on other stores than the family. */
   products: recordOf(
     Schema.Struct({ title: Schema.String, price: Schema.Number, text: Schema.String, stores: optional(StoreNames) })
   )
 })
 export type ProductFamily = typeof ProductFamily.Type
 
-/** The outcome of a product's first publish. `stores`: where it applies; the other stores accepted the product. */
+/** The outcome of a product's first publish on `stores`; without `stores`, on all its stores. Other stores accepted it. */
 const FirstPublish = Schema.Struct({
   outcome: Schema.Union(Schema.Literal("not requested", "requested"), PublishError),
   stores: optional(StoreNames)
 })
 export type FirstPublish = typeof FirstPublish.Type
 
-/** An edit after the first publish: of a product or its first variant, of the canonical values or of one store's. */
+/** An edit after the first publish, of a product or its first variant. `store`: it edits overrides, not canonical values. */
 const Edit = Schema.Struct({
   product: Schema.String,
   of: optional(Schema.Literal("variant")),
@@ -62,7 +62,7 @@ const Edit = Schema.Struct({
 })
 export type Edit = typeof Edit.Type
 
-/** Mistakes and later changes, so that every dimension of data health finds issues. Keys are handles or file names. */
+/** Mistakes and later changes in the catalog, so that data health finds issues in every dimension. Keys: handles, file names. */
 export const Stories = Schema.Struct({
   /** Missing and wrong values of products. */
   productGaps: recordOf(Values),
@@ -71,7 +71,7 @@ export const Stories = Schema.Struct({
   withoutVariants: Texts,
   withoutGallery: Texts,
   withoutAlt: Texts,
-  /** Media beside the main picture of every product. `product` null: no gallery has it. `stores`: if not all of the product's. */
+  /** Media besides the main picture of each product. `product` null: in no gallery. `stores`: if not all stores of the product. */
   moreMedia: recordOf(
     Schema.Struct({
       mimeType: Schema.String,
@@ -80,23 +80,23 @@ export const Stories = Schema.Struct({
       stores: optional(StoreNames)
     })
   ),
-  /** Members are the products with the tag that all stores of the collection have accepted. */
+  /** The members of a collection are the products with its tag that all stores of the collection have accepted. */
   collections: recordOf(
     Schema.Struct({ title: Schema.String, text: Schema.String, tag: Schema.String, stores: StoreNames })
   ),
-  /** All other products were accepted by their stores. */
+  /** First publishes with another outcome than "accepted", by the handle of the product. */
   firstPublishes: recordOf(FirstPublish),
   edits: Schema.Array(Edit),
   laterAlts: recordOf(Schema.String),
   /** Products that were added to a collection later. */
   laterMembers: recordOf(Texts),
-  /** Publish requests after the edits. Without an error the outcome is pending. */
+  /** Publish requests after the edits. If `error` is missing, the publish is still pending. */
   laterPublishes: Schema.Array(
     Schema.Struct({ product: Schema.String, stores: StoreNames, error: optional(PublishError) })
   )
 })
 
-/** `text`: one sentence, for the description and the search engines. `madeFrom`: the earlier source of an outdated title. */
+/** `text`: one sentence, for description and search engines. `madeFrom`: the old source text of an outdated title. */
 const TranslatedText = Schema.Struct({
   title: Schema.String,
   text: optional(Schema.String),
@@ -108,7 +108,7 @@ const LocalTexts = recordOf(Schema.Struct({ gulf: optional(Schema.String), china
 
 /** Texts by handle. */
 export const Translations = Schema.Struct({
-  /** Overrides of the stores with another main language. */
+  /** Overrides on the stores gulf and china, which have other main languages than europe. */
   local: Schema.Struct({ title: LocalTexts, text: LocalTexts, vendor: LocalTexts }),
   /** The second language of the store europe. */
   german: Schema.Struct({ products: recordOf(TranslatedText), collections: recordOf(TranslatedText) }),
@@ -117,9 +117,9 @@ export const Translations = Schema.Struct({
     /** Products whose canonical language is not English. */
     products: recordOf(TranslatedText),
     collections: recordOf(TranslatedText),
-    /** The earlier local titles of outdated translations. */
+    /** The old local titles from which outdated translations were made. */
     outdatedSources: recordOf(Schema.String),
-    /** Products with a local title and without an English translation. */
+    /** Products that have a local title but no English translation. */
     missing: Texts
   })
 })
@@ -128,9 +128,9 @@ const Market = Schema.Struct({
   name: Schema.String,
   status: optional(Schema.Literal("draft")),
   currency: Schema.String,
-  /** Names by country code. */
+  /** Names of countries, by country code. */
   regions: recordOf(Schema.String),
-  /** The main language first. */
+  /** Locales, the main language first. */
   locales: Texts,
   /** Price adjustment of the market's catalog, in percent. */
   priceChange: optional(Schema.Number)
@@ -144,7 +144,7 @@ const Metafield = Schema.Struct({
 })
 const Metafields = recordOf(Metafield)
 
-/** `values`: in the order of the fields. `updated`: a time of 2026. */
+/** `values`: in the order of the definition's fields. `updated`: a time in 2026, without the year. */
 const MetaobjectEntry = Schema.Struct({
   stores: StoreNames,
   values: Schema.Array(Schema.NullOr(Schema.String)),
@@ -163,11 +163,11 @@ const Metaobject = Schema.Struct({
 })
 export type Metaobject = typeof Metaobject.Type
 
-/** The parts of the shops beside the catalog. */
+/** The data of the shops outside their catalogs. */
 export const Shops = Schema.Struct({
-  /** By store, then by handle. A handle names the same market in all stores. */
+  /** Markets by store, then by handle. The same handle on several stores is the same market. */
   markets: Schema.Struct({ europe: recordOf(Market), gulf: recordOf(Market), china: recordOf(Market) }),
-  /** By owner type, then by `namespace.key`. */
+  /** Metafield definitions by owner type, then by `namespace.key`. */
   metafields: Schema.Struct({
     product: Metafields,
     variant: Metafields,

@@ -9,14 +9,14 @@ import { StoresRepo } from "../stores/StoresRepo.ts"
 import { demoShopOf } from "./DemoFailures.ts"
 import { DemoShops } from "./DemoShops.ts"
 
-/** Edits records in the shops of demo stores, to try a refresh. */
+/** Edits records in the shops of demo stores, so that a refresh finds changes. */
 export class DemoEdits extends Context.Tag("catalog/DemoEdits")<
   DemoEdits,
   {
     /**
-     * Changes one value of an entity in the store's shop, not here; `""` empties it. Returns the old value. NotFound: the shop
-     * has no record of the entity. ValidationFailed: there is no such store, it is not on the demo platform, or the key or
-     * value would not be valid in a draft.
+     * Changes one value of an entity in the store's shop, but not in the catalog; `""` empties it. Returns the old value. NotFound:
+     * the shop has no record of the entity. ValidationFailed: there is no such store, it is not on the demo platform, or the
+     * key or value would not be valid in a draft.
      */
     readonly edit: (
       domain: string,

@@ -5,7 +5,7 @@ import { StoresRepo } from "../stores/StoresRepo.ts"
 import type { DemoFailure } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
 
-/** Makes the shops of demo stores fail, to try what publishing does. */
+/** Makes the shops of demo stores fail, to show how publishing handles failures. */
 export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
   DemoFailures,
   {
@@ -39,7 +39,7 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
   )
 }
 
-/** The shop of a demo store by its domain. ValidationFailed as for `fail`. `what` completes the message. */
+/** Finds the shop of a demo store by its domain. ValidationFailed: as for `fail`. `what` completes the message. */
 export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (given: string) =>
   Effect.gen(function* () {
     const { accountId } = yield* CurrentActor

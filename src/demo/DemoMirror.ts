@@ -9,8 +9,8 @@ import { demoSections } from "./DemoSections.ts"
 import { DemoShops } from "./DemoShops.ts"
 
 /**
- * Writes the markets, definitions and translations of the demo's shops, and mirrors them as a refresh does. Runs in the
- * caller's transaction, after the products were created.
+ * Writes the markets, definitions and translations of the demo's shops, and copies them to the account as a refresh does. Runs
+ * in the caller's transaction, after the products were created.
  */
 export const makeDemoMirror = Effect.gen(function* () {
   const drafts = yield* DraftsRepo

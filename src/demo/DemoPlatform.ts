@@ -23,7 +23,7 @@ const refused = new PlatformRefused({
   field: null
 })
 
-/** The sales channels of a demo shop. Everything published is on the first one. */
+/** The sales channels of a demo shop. Published entities are on the first channel. */
 const channels: ReadonlyArray<SalesChannel> = [
   {
     id: "demo://publication/online-store",
@@ -51,11 +51,11 @@ const onChannel = ({ auto_publish, id, name }: SalesChannel): EntityChannel => (
   state: auto_publish ? "published" : "unpublished"
 })
 
-/** The commerce platform of the demo. Its shops are in tables and fail on command. */
+/** The commerce platform of the demo. Its shops are stored in tables, and can be made to fail. */
 export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, DemoShops> = Effect.map(
   DemoShops,
   (shops) => {
-    /** The failures of this call, drawn by their percentages. */
+    /** Draws the failures of this call at random, by their percentages. */
     const met = (store: PlatformStore) =>
       Effect.flatMap(
         shops.failures(store),
@@ -65,7 +65,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
     const find = (failures: ReadonlyArray<DemoFailure>, kind: DemoFailure["kind"]) =>
       failures.find((failure) => failure.kind === kind)
 
-    /** Delays, fails or refuses a call before anything is done. */
+    /** Delays, fails or refuses a call before it has any effect. */
     const meet = (failures: ReadonlyArray<DemoFailure>) =>
       Effect.gen(function* () {
         yield* Effect.sleep(find(failures, "delay")?.delayMillis ?? 0)
@@ -135,5 +135,5 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
   }
 )
 
-/** Only the demo platform. No request leaves the process. */
+/** The demo platform without Shopify. No request leaves the process. */
 export const layerDemoPlatforms = layerOfflinePlatforms(makeDemoPlatform)

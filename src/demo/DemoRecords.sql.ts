@@ -10,7 +10,7 @@ import type { DemoShops } from "./DemoShops.ts"
 
 const pageSize = 500
 
-/** The place of a record in the order of a pull. */
+/** The position of a record in the order in which a pull returns records. */
 const Place = Schema.Struct({
   rank: Schema.Int,
   owner: Schema.String,
@@ -69,7 +69,7 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
 /** Writes records of a shop. */
 export const makeDemoRecordWrites = (sql: SqlClient) => {
   const rowsOf = (records: ReadonlyArray<DemoRecord>) =>
-    // Sorted, so that concurrent publications of one shop cannot deadlock.
+    // Sorted by id, so that concurrent publications to one shop lock rows in the same order and cannot deadlock.
     JSON.stringify(
       Arr.sort(
         records,
@@ -98,7 +98,7 @@ export const makeDemoRecordWrites = (sql: SqlClient) => {
       SET entity_id = EXCLUDED.entity_id, parent_id = EXCLUDED.parent_id, attributes = EXCLUDED.attributes,
           position = coalesce(EXCLUDED.position, demo_shop_record.position),
           media = EXCLUDED.media, members = EXCLUDED.members`,
-    /** Inserts missing records. Of existing ones it writes only the position. */
+    /** Inserts missing records. In existing records it writes only the position. */
     place: (shop: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
       ${insert(shop, records)}
       ON CONFLICT (account_id, store_id, platform_id) DO UPDATE

@@ -4,7 +4,7 @@ import { PlatformRefused } from "../platform/PlatformErrors.ts"
 import type { PlatformRecord } from "../platform/PlatformRecord.ts"
 import type { Publication, Published, PublishedEntity } from "../platform/Publication.ts"
 
-/** A record, and the position of a variant in its product. Null: unchanged; a new variant is last. */
+/** A record, and the position of a variant in its product. null: the position does not change; a new variant comes last. */
 export interface DemoRecord extends PlatformRecord {
   readonly position: number | null
 }
@@ -13,12 +13,12 @@ export interface DemoRecord extends PlatformRecord {
 export interface DemoEffect {
   /** Records that are inserted or overwritten. */
   readonly written: ReadonlyArray<DemoRecord>
-  /** Records that are inserted if they are missing. Of existing ones only the position is written. */
+  /** Records that are inserted if they are missing. In existing records only the position is written. */
   readonly placed: ReadonlyArray<DemoRecord>
   readonly published: Published
 }
 
-/** The id of an entity in a demo shop. It does not change. */
+/** The platform id of an entity in every demo shop. It never changes. */
 export const demoPlatformId = (kind: EntityKind, entityId: EntityId): string => `demo://${kind}/${entityId}`
 
 const withoutEmptyValues = (attributes: Attributes): Attributes =>
@@ -77,14 +77,14 @@ export const effectOf = (publication: Publication): DemoEffect => {
   }
 }
 
-/** The demo platform's refusal of a publication, in Shopify's words; null: it accepts the publication. */
+/** The error with which the demo platform refuses a publication, worded as Shopify does; null: it accepts the publication. */
 export const refusalOf = (publication: Publication): PlatformRefused | null =>
   (publication._tag === "Product" || publication._tag === "Collection") &&
   valueOf(publication.attributes, "title").trim() === ""
     ? new PlatformRefused({ code: "INVALID_INPUT", message: "Title can't be blank", field: "input.title" })
     : null
 
-/** The order of a pull: media, then every product followed by its variants, then collections. */
+/** Compares records in the order of a pull: media, then each product followed by its variants, then collections. */
 export const pullOrder = (left: DemoRecord, right: DemoRecord): number => {
   const key = ({ kind, parentId, platformId, position }: DemoRecord) =>
     [

@@ -31,7 +31,7 @@ import {
 } from "./DemoContent.ts"
 import { localValues } from "./DemoVariants.ts"
 
-/** The id of an entity in a demo shop. */
+/** Returns the platform id of an entity in a demo shop. */
 export type PlatformIdOf = (kind: EntityKind, entityId: EntityId) => string
 
 const at = (text: string) => Timestamp.make(`2026-${text}:00.000000Z`)
@@ -135,10 +135,10 @@ const metaobjectDefinitionsOf = (name: StoreName): ReadonlyArray<PlatformMetaobj
         ]
   })
 
-/** The digest of a source text, by which a platform notices its changes. */
+/** The digest of a source text. A platform compares digests to notice that a source has changed. */
 const digestOf = (source: string) => createHash("sha256").update(source).digest("hex")
 
-/** Translated fields: the platform's name, the type, and our key. */
+/** Translatable fields: the platform's field name, the type, and our attribute key. */
 const translatable = [
   ["title", "single_line_text_field", "title"],
   ["body_html", "html", "description_html"],
@@ -187,7 +187,7 @@ const translationsOf = (
   }
 }
 
-/** The English translation of a product. Where the canonical values are English, it exists if the store has a local title. */
+/** The English translation of a product. If the canonical values are English, only products with a local title have one. */
 const englishOf = (
   handle: string,
   { text, title }: { readonly text: string; readonly title: string },
@@ -219,7 +219,7 @@ const productTranslationsOf = (stores: DemoStores, store: Store, name: StoreName
       )
     })
 
-/** The published collections of a store: those with members. */
+/** The published collections of a store. Collections without members are not published. */
 const collectionsOn = (name: StoreName) =>
   collections.filter(({ members, stores }) => members.length > 0 && stores.includes(name))
 
@@ -240,7 +240,7 @@ const named = ([china, europe, gulf]: DemoStores): ReadonlyArray<readonly [Store
   ["gulf", gulf]
 ]
 
-/** The parts of each shop beside its catalog, by section. */
+/** The data of each shop outside its catalog, by section. */
 export const demoSections = (
   stores: DemoStores,
   platformIdOf: PlatformIdOf

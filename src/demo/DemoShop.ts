@@ -1,19 +1,19 @@
 import { Schema } from "effect"
 import type { PlatformStore } from "../platform/PlatformClient.ts"
 
-/** Names a shop. */
+/** Identifies a shop. */
 export type DemoShop = Pick<PlatformStore, "accountId" | "storeId">
 
 export const ShopKey = Schema.Struct({ accountId: Schema.String, storeId: Schema.String })
 
 /**
- * How a shop fails. `delay`: it answers late. `error`: it fails without doing anything. `refuse`: it refuses. `lost`: it does
- * the call, and the answer is lost. `percent`: the share of calls that fail.
+ * A way in which a shop fails. `delay`: it answers late. `error`: it fails and does nothing. `refuse`: it refuses the call.
+ * `lost`: it carries out the call, but the answer is lost. `percent`: the share of calls that fail in this way.
  */
 export const DemoFailure = Schema.Struct({
   kind: Schema.Literal("delay", "error", "refuse", "lost"),
   percent: Schema.Int.pipe(Schema.between(1, 100)),
-  /** Only for `delay`. */
+  /** Milliseconds; only for `delay`. */
   delayMillis: Schema.NonNegativeInt
 })
 export type DemoFailure = typeof DemoFailure.Type

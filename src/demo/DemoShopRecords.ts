@@ -8,7 +8,7 @@ type Aggregates = ReadonlyMap<EntityId, Aggregate>
 const accepted = ({ versions }: Aggregate, storeId: StoreId) =>
   versions.find((version) => version.storeId === storeId)?.accepted ?? null
 
-/** The records of a demo shop that has exactly the values that its store has accepted. */
+/** The records of a demo shop whose values are exactly those that its store has accepted. */
 export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): ReadonlyArray<DemoRecord> => {
   const nameOf = (id: EntityId) => {
     const aggregate = aggregates.get(id)
@@ -35,7 +35,7 @@ export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): Reado
   })
 }
 
-/** The demo's changes, with the shops' ids of accepted entities. */
+/** Adds platform ids to the changes by which stores accept entities. */
 export const withNames = (
   changes: ReadonlyArray<ReadonlyArray<CatalogChange>>
 ): ReadonlyArray<ReadonlyArray<CatalogChange>> => {
@@ -52,7 +52,7 @@ export const withNames = (
   )
 }
 
-/** The pending products and collections. Variants and media are published with their product. */
+/** The products and collections whose publish is pending. Variants and media are published together with their product. */
 export const awaited = (
   aggregates: Aggregates
 ): ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }> =>

@@ -4,7 +4,7 @@ import { type DemoEffect, type DemoRecord, effectOf, pullOrder } from "./DemoRec
 import type { DemoFailure, DemoShop } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
 
-/** The in-memory layer for unit tests. It passes the same suite as `layer`. */
+/** The in-memory layer for unit tests. It passes the same contract suite as `layer`. */
 export const layerDemoShopsMemory = Layer.effect(
   DemoShops,
   Effect.map(Ref.make<ReadonlyMap<string, MemoryShop>>(new Map()), (shops) => {

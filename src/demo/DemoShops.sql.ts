@@ -19,7 +19,7 @@ const publishedFrom = (ids: Readonly<Record<EntityId, string>>): Published => ({
   platformIds: new Map(Object.entries(ids).map(([entityId, platformId]) => [EntityId.make(entityId), platformId]))
 })
 
-/** Applies publications to a shop, each at most once. */
+/** Applies publications to a shop, each publication at most once. */
 export const makeDemoEffects = (
   sql: SqlClient,
   transaction: Transactions
@@ -41,7 +41,7 @@ export const makeDemoEffects = (
 
   const carryOut = (shop: DemoShop, publication: Publication, { placed, published, written }: DemoEffect) =>
     Effect.gen(function* () {
-      // A concurrent publication with the same key waits here until the first one is committed.
+      // If two publications with the same key run at once, the second waits here until the first is committed.
       const inserted = yield* sql`
         INSERT INTO demo_shop_effect (account_id, store_id, key, entity_id, platform_ids)
         VALUES (${shop.accountId}, ${shop.storeId}, ${publication.key}, ${publication.entityId},
@@ -80,7 +80,7 @@ export const makeDemoEffects = (
   }
 }
 
-/** The parts of a shop beside its catalog. */
+/** Reads and writes the data of a shop outside its catalog. */
 export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pick<Shops, "putSection" | "section"> => {
   const section = SqlSchema.findAll({
     Request: Schema.Struct({ ...ShopKey.fields, section: Schema.String }),
@@ -109,7 +109,7 @@ export const makeDemoSections = (sql: SqlClient, transaction: Transactions): Pic
   }
 }
 
-/** How shops fail. */
+/** Reads and writes the failures of shops. */
 export const makeDemoFailures = (sql: SqlClient): Pick<Shops, "fail" | "failures" | "mend"> => {
   const failures = SqlSchema.findAll({
     Request: ShopKey,

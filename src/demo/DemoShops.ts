@@ -8,26 +8,26 @@ import { makeDemoRecordReads } from "./DemoRecords.sql.ts"
 import type { DemoFailure, DemoShop } from "./DemoShop.ts"
 import { makeDemoEffects, makeDemoFailures, makeDemoSections } from "./DemoShops.sql.ts"
 
-/** The shops of the demo platform. They are in the database, so all processes see the same shops. */
+/** The shops of the demo platform. They are stored in the database, so all processes see the same shops. */
 export class DemoShops extends Context.Tag("catalog/DemoShops")<
   DemoShops,
   {
     /** All records in the order of a pull, read a page at a time. */
     readonly records: (shop: DemoShop) => Stream.Stream<PlatformRecord>
-    /** The record that was published from an entity; if there are several, the first by id. */
+    /** The record that was published from an entity. If there are several, the first by platform id. */
     readonly find: (shop: DemoShop, entityId: EntityId) => Effect.Effect<Option.Option<PlatformRecord>>
-    /** Applies a publication. If its key was applied before, nothing changes and the earlier result is returned. */
+    /** Applies a publication. If its key was applied before, nothing changes, and the result of that time is returned. */
     readonly apply: (shop: DemoShop, publication: Publication) => Effect.Effect<Published>
-    /** The result of the publication with this key; none: it was not applied. */
+    /** The result of the publication with this key. None: the publication was not applied. */
     readonly applied: (shop: DemoShop, key: string) => Effect.Effect<Option.Option<Published>>
-    /** The number of applied publications. */
+    /** The number of publications that were applied. */
     readonly effects: (shop: DemoShop) => Effect.Effect<number>
-    /** Writes records, as an edit in the shop itself. A variant without a position keeps its place. */
+    /** Writes records, like an edit in the shop itself. A variant without a position keeps its position. */
     readonly put: (
       shop: DemoShop,
       records: ReadonlyArray<PlatformRecord & { readonly position?: number | null }>
     ) => Effect.Effect<void>
-    /** Replaces the items of a section, a part of the shop beside its catalog. */
+    /** Replaces the items of a section. A section is a part of the shop's data outside its catalog, such as its markets. */
     readonly putSection: (shop: DemoShop, section: string, items: ReadonlyArray<unknown>) => Effect.Effect<void>
     readonly section: (shop: DemoShop, section: string) => Effect.Effect<ReadonlyArray<unknown>>
     readonly fail: (shop: DemoShop, failure: DemoFailure) => Effect.Effect<void>

@@ -1,6 +1,6 @@
 import { type ProductFamily, type StoreName, translations, type Values } from "./DemoContent.ts"
 
-/** All combinations of one choice from each list, the last list varying fastest. */
+/** All combinations of one choice from each list. The last list varies fastest. */
 const combinations = (lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<ReadonlyArray<string>> =>
   lists.reduce<ReadonlyArray<ReadonlyArray<string>>>(
     (chosen, choices) => chosen.flatMap((before) => choices.map((choice) => [...before, choice])),
@@ -9,7 +9,7 @@ const combinations = (lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArra
 
 const twoDigits = (number: number) => String(number).padStart(2, "0")
 
-/** An EAN-13 from the range for internal use (20 to 29), which no other product has. */
+/** An EAN-13 from the range for internal use (20 to 29), so that no real product has it. */
 const barcodeOf = (...numbers: ReadonlyArray<number>) => {
   const digits = `2900${numbers.map(twoDigits).join("")}00`
   const sum = [...digits].reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0)
@@ -22,7 +22,7 @@ const skuPart = (choice: string, index: number) =>
     .slice(0, 3)
     .toUpperCase() || String(index + 1)
 
-/** The values of a product's variants. `familyNumber` and `number` are its position in the content, from 1. */
+/** The values of a product's variants. `familyNumber` and `number`: positions of family and product in the content, from 1. */
 export const variantValues = (
   family: ProductFamily,
   familyNumber: number,
@@ -50,14 +50,14 @@ export const variantValues = (
   })
 }
 
-/** A price in a store's currency, rounded as is usual there; null: the price in euros. */
+/** A price in a store's currency, rounded as is usual there; null: the store uses the canonical price in euros. */
 export const localPrice = (store: StoreName, price: string | null | undefined): string | null => {
   const euros = Number(price ?? Number.NaN)
   if (Number.isNaN(euros) || store === "europe") return null
   return (store === "gulf" ? Math.ceil((euros * 4.2) / 5) * 5 : Math.ceil((euros * 7.8) / 10) * 10 - 1).toFixed(2)
 }
 
-/** The local values of a product on a store; null: the canonical value. */
+/** The local values of a product on a store; null: the store uses the canonical value. */
 export const localValues = (handle: string, store: StoreName) => {
   const { text, title, vendor } = translations.local
   const localText = (texts: typeof title) => (store === "europe" ? null : (texts[handle]?.[store] ?? null))

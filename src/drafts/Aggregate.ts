@@ -5,15 +5,15 @@ import { type Attributes, type EntityKind, effective, titleOf, valueOf } from ".
 import type { EntityId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
-/** Other entities on which the derived fields of an aggregate depend. */
+/** The related entities that the derived fields of an aggregate depend on. */
 export interface Surroundings {
-  /** Of a variant. */
+  /** The title of a variant's product; `""` for other kinds. */
   readonly productTitle: string
-  /** Of a product, by position. */
+  /** The variants of a product, by position; empty for other kinds. */
   readonly variants: ReadonlyArray<Aggregate>
 }
 
-/** The values that a publish to a store would send now. They equal the accepted values when nothing is pending. */
+/** The values that a publish to a store would send now. If nothing is pending, they equal the accepted values. */
 export const publishable = (
   aggregate: Aggregate,
   version: Pick<VersionState, "storeId" | "overrides">,
@@ -38,8 +38,8 @@ export const publishable = (
 }
 
 /**
- * Puts the ids that are in both lists into the order of `ids`, in the places that they have in `list`. Appends new ids. All
- * others keep their places.
+ * Reorders a list. The ids that `list` and `ids` share take the order of `ids`, within the positions that they have in `list`.
+ * New ids are appended. All other ids keep their positions.
  */
 export const inOrderOf = (list: ReadonlyArray<EntityId>, ids: ReadonlyArray<EntityId>): ReadonlyArray<EntityId> => {
   const existing = new Set(list)
@@ -54,7 +54,7 @@ export const inOrderOf = (list: ReadonlyArray<EntityId>, ids: ReadonlyArray<Enti
 export const sameOrder = (left: ReadonlyArray<string> = [], right: ReadonlyArray<string> = []): boolean =>
   left.length === right.length && left.every((item, index) => item === right[index])
 
-/** Whether both have the same keys, values and types. Order does not matter. */
+/** Whether both have the same keys, values and types. The order of keys does not matter. */
 export const sameAttributes = (left: Attributes, right: Attributes): boolean => {
   const keys = Object.keys(left)
   return (
@@ -69,7 +69,7 @@ export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
   sameOrder(left.variants, right.variants) &&
   sameOrder(left.members, right.members)
 
-/** Keys whose values, canonical and overridden, a search finds. */
+/** Keys whose values are searched. Canonical values and overrides are both searched. */
 const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   product: ["title", "vendor"],
   variant: ["title", "sku", "barcode"],
@@ -77,7 +77,7 @@ const searchedKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   media: ["alt", "file_name"]
 }
 
-/** The keys of all kinds. */
+/** The searched keys of all kinds, and `tags`, which only products have. */
 export const everySearchedKey: ReadonlyArray<string> = [...new Set([...Object.values(searchedKeys).flat(), "tags"])]
 
 const layered = (aggregate: Aggregate, key: string) =>
@@ -85,9 +85,9 @@ const layered = (aggregate: Aggregate, key: string) =>
 
 const decodeTags = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 
-/** The tags in a value, a JSON list in a string. Other text counts as one tag. */
+/** The tags in a value, which is a JSON list in a string. Other text counts as one tag. */
 const tagsOf = (value: string): ReadonlyArray<string> =>
-  // Checked first: a decoder that fails is slow, and most versions have no tags of their own.
+  // The first character is checked before decoding: a decoder that fails is slow, and most versions have no tags of their own.
   value.trimStart().startsWith("[") ? Either.getOrElse(decodeTags(value), () => [value]) : [value]
 
 const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surroundings) =>
@@ -99,13 +99,13 @@ const searchTextOf = (aggregate: Aggregate, { productTitle, variants }: Surround
     productTitle
   ])
 
-/** Recomputes the derived fields: pending states, their roll-up, the stores and the search text. */
+/** Computes the derived fields again: pending states, their roll-up, the stores and the search text. */
 export const derive = (aggregate: Aggregate, surroundings: Surroundings): Aggregate => {
   const versions = aggregate.versions.map((version) => {
     const pendingPublish =
       version.accepted === null ||
       !samePublishable(version.accepted, publishable(aggregate, version, surroundings.variants))
-    // Keeps the object when nothing changes, which makes later comparisons cheap.
+    // An unchanged version stays the same object, which makes later comparisons cheap.
     return pendingPublish === version.pendingPublish ? version : { ...version, pendingPublish }
   })
   return {

@@ -6,33 +6,33 @@ import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
 /**
- * New values by key. `null` empties a canonical value and removes an override. A metafield that no layer has yet gets its
- * type from `types`, by default a single line of text.
+ * New values by key. `null` empties a canonical value and removes an override. The type of a metafield that the entity does not
+ * have yet comes from `types`; the default is `single_line_text_field`.
  */
 export interface NewValues {
   readonly values: Readonly<Record<string, string | null>>
   readonly types?: Readonly<Record<string, string>>
 }
 
-/** One change of the catalog. A list of changes is applied in order, as a whole or not at all. */
+/** One change of the catalog. A list of changes is applied in order, either completely or not at all. */
 export type CatalogChange = Data.TaggedEnum<{
-  /** `parentId`: the product of a variant, null for other kinds. A new variant becomes the last of its product. */
+  /** `parentId`: the product of a variant; null for other kinds. A new variant comes after the other variants of the product. */
   CreateEntity: NewValues & { readonly id: EntityId; readonly kind: EntityKind; readonly parentId: EntityId | null }
   SetAttributes: NewValues & { readonly entityId: EntityId }
   SetOverrides: NewValues & { readonly entityId: EntityId; readonly storeId: StoreId }
   AddToStore: { readonly entityId: EntityId; readonly storeId: StoreId }
   RemoveFromStore: { readonly entityId: EntityId; readonly storeId: StoreId }
-  /** The whole gallery, in order. */
+  /** `entries`: the whole new gallery, in order. */
   SetGallery: { readonly entityId: EntityId; readonly entries: ReadonlyArray<GalleryEntry> }
-  /** The whole collection, in order. */
+  /** `productIds`: all members of the collection, in order. */
   SetMembers: { readonly collectionId: EntityId; readonly productIds: ReadonlyArray<EntityId> }
-  /** All variants of the product, in their new order. */
+  /** `variantIds`: all variants of the product, in their new order. */
   OrderVariants: { readonly productId: EntityId; readonly variantIds: ReadonlyArray<EntityId> }
-  /** The store accepted the current values. `platformId`: the entity's id on the platform, if it is new. */
+  /** The store accepted the current values. `platformId`: the entity's id on the platform, if the publish returned one. */
   AcceptPublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly platformId?: string }
   /**
-   * The store has these values and relationships, according to its export or its platform. Other accepted values stay, and
-   * so do other accepted relationships unless the given ones are complete. `platformId`: the entity's id on the platform.
+   * According to an export or its platform, the store has these values and relationships. Other accepted values do not change.
+   * Other accepted relationships do not change either, unless `isComplete`. `platformId`: the entity's id on the platform.
    */
   AcceptImported: {
     readonly entityId: EntityId
@@ -57,7 +57,7 @@ export type CatalogChange = Data.TaggedEnum<{
   /** A publish is requested. */
   RequestPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /**
-   * Gives metafields the types of their definitions, where their values fit: canonical values, overrides and accepted values.
+   * Changes the types of metafields, by key: canonical values, overrides and accepted values. Values that do not fit are skipped.
    */
   Retype: { readonly entityId: EntityId; readonly types: Readonly<Record<string, string>> }
   /** Sets the entity's id on the platform of the store. */
@@ -65,23 +65,23 @@ export type CatalogChange = Data.TaggedEnum<{
 }>
 export const CatalogChange = Data.taggedEnum<CatalogChange>()
 
-/** The state that changes are planned against, read under the locks that their writes need. */
+/** The state that changes are planned against. It is read under the locks that the later writes need. */
 export interface Locked {
   readonly now: Timestamp
-  /** Linked stores, by domain. */
+  /** The linked stores, ordered by domain. */
   readonly storeIds: ReadonlyArray<StoreId>
-  /** The entities that the changes write, the products of the variants among them, and the variants of the products. */
+  /** The entities to be written, the products of variants among them, and all variants of these products. */
   readonly aggregates: ReadonlyMap<EntityId, Aggregate>
   /** The draft revision of each aggregate. */
   readonly revisions: ReadonlyMap<EntityId, number>
-  /** Kinds of the entities that the changes only refer to. */
+  /** The kinds of entities that the changes refer to but do not write. */
   readonly kinds: ReadonlyMap<EntityId, EntityKind>
 }
 
-/** Changes that were decided from the locked state. */
+/** Changes that were decided from a locked state. */
 export interface Decision {
   readonly changes: ReadonlyArray<CatalogChange>
-  /** The draft revisions that the changes are based on. They are refused if a current revision differs. */
+  /** The draft revision of each entity that the changes are based on. If a current revision differs, the changes are refused. */
   readonly basedOn: ReadonlyMap<EntityId, number>
 }
 
@@ -89,13 +89,13 @@ export interface Decision {
 export interface Plan {
   readonly created: ReadonlyArray<Aggregate>
   readonly updated: ReadonlyArray<{ readonly before: Aggregate; readonly after: Aggregate }>
-  /** Entities whose canonical record changed, in the order of their first change. Each gets a new place in the change order. */
+  /** Entities whose canonical record changed, in the order of their first change. Each gets a new change_seq. */
   readonly stamped: ReadonlyArray<EntityId>
-  /** Entities whose draft changed only on stores: their revision rises, their place stays. */
+  /** Entities whose draft changed only on stores. Their revision rises, their change_seq does not. */
   readonly drafted: ReadonlyArray<EntityId>
 }
 
-/** The entities whose rows a change writes. */
+/** The entities whose database rows a change writes. */
 export const ownersOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
     case "CreateEntity":
@@ -109,7 +109,7 @@ export const ownersOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   }
 }
 
-/** The entities that a change refers to and does not write. */
+/** The entities that a change refers to but does not write. */
 export const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
     case "SetGallery":

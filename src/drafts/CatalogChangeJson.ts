@@ -38,7 +38,7 @@ const Change = Schema.Union(
   })
 )
 
-/** The changes of an import, as they are stored until it is accepted. */
+/** The changes of an import. They are stored until the import is accepted. */
 export const StagedChangeJson = Schema.Union(
   Change,
   Schema.TaggedStruct("Decided", { conflict: Schema.Int, take: Schema.Array(Change), keep: Schema.Array(Change) })

@@ -14,38 +14,38 @@ type Refused = NotFound | ValidationFailed
 
 const byActor = { importId: null, dropId: null, undoOf: null }
 
-/** All writes of the catalog go through this service. Every revision of a draft is in the history of its entity. */
+/** The only way to write the catalog. Every revision of a draft gets an entry in the entity's history. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
   CatalogChanges,
   {
     /**
-     * Applies a list of changes to the actor's account, in order, as a whole or not at all. Changes without effect write
-     * nothing. At most about 1,000 entities at once: they are kept in memory and locked together.
+     * Applies a list of changes to the actor's account in order, either completely or not at all. Changes without effect write
+     * nothing. A list may write about 1,000 entities at most, because they are held in memory and locked together.
      *
      * NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible. PimLocked: an
      * import of the account is under review or being applied.
      */
     readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
-    /** As `apply`, by a drop that the actor scheduled. */
+    /** As `apply`. History names the drop, which the actor has scheduled. */
     readonly applyDropped: (
       dropId: DropId,
       changes: ReadonlyArray<CatalogChange>
     ) => Effect.Effect<void, Refused | PimLocked, CurrentActor>
     /**
-     * As `apply`, for changes that depend on the current state: `decide` gets it under the locks, and is called again when the
-     * transaction is repeated. Changes may only write `owners`. Returns the state after the changes.
+     * As `apply`, for changes that depend on the current state. `decide` gets that state under the locks; if the transaction is
+     * repeated, it is called again. The changes may write only `owners`. Returns the state after the changes.
      *
-     * Errors of `decide` come first, then PimLocked, then RevisionConflict: a revision that the decision is based on is not
-     * the current one.
+     * Errors of `decide` come first, then PimLocked, then RevisionConflict: a current revision differs from the one that the
+     * decision is based on.
      */
     readonly applyDecided: <E>(
       owners: ReadonlyArray<EntityId>,
       decide: (locked: Locked) => Effect.Effect<Decision, E>
     ) => Effect.Effect<Locked, E | Refused | PimLocked | RevisionConflict, CurrentActor>
     /**
-     * As `applyDecided`, for a batch whose parts fail separately: `decide` returns the changes and the outcome of each part.
-     * Returns that and the state after the changes. PimLocked comes before `decide`. `undoOf`: the connection whose writes the
-     * batch undoes.
+     * As `applyDecided`, for a batch whose parts can fail separately. `decide` returns the changes and the outcome of each part.
+     * Returns the result of `decide` and the state after the changes. PimLocked comes before `decide`. `undoOf`: the connection
+     * whose writes the batch undoes.
      */
     readonly applyRemedy: <R extends { readonly changes: ReadonlyArray<CatalogChange> }>(
       owners: ReadonlyArray<EntityId>,
@@ -53,8 +53,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       undoOf?: ConnectionId
     ) => Effect.Effect<{ readonly remedy: R; readonly locked: Locked }, PimLocked, CurrentActor>
     /**
-     * As `apply`, for the import that holds the import lock, in its transaction. `select` gets the locked state and returns the
-     * changes to apply.
+     * As `apply`, for the import that holds the import lock. Runs in that import's transaction. `select` gets the locked state and
+     * returns the changes to apply.
      */
     readonly applyImported: (
       importId: ImportId,
@@ -84,7 +84,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           if (importId === null) {
             yield* drafts.save(actor.accountId, plan)
             yield* record
-            // The counter last: a walk must not pass changes that are not committed, and writers must not deadlock.
+            // The counter comes last: otherwise a reader could pass changes that are not committed, and writers could deadlock.
             yield* drafts.raise(actor.accountId, plan)
           } else {
             yield* drafts.saveStamped(actor.accountId, plan)
@@ -143,7 +143,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
               const locked = yield* drafts.lock(accountId, owners, [])
               const remedy = yield* decide(locked)
-              // The changes were decided from the locked state, so a change that is not possible is a defect.
+              // The changes were decided from the locked state. A change that is not possible is therefore a defect.
               const after = yield* Effect.orDie(
                 carryOut(locked, remedy.changes, { ...byActor, undoOf: undoOf ?? null })
               )

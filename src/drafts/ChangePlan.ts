@@ -10,8 +10,8 @@ export const isEmpty = (plan: Plan): boolean =>
   plan.created.length + plan.updated.length + plan.stamped.length + plan.drafted.length === 0
 
 /**
- * Plans the changes, in order, against the locked state. Pure: the SQL and the in-memory repository carry out the same plan.
- * NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible.
+ * Plans the changes, in order, against the locked state. A pure function: the SQL repository and the in-memory repository write
+ * the same plan. NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible.
  */
 export const planChanges = (
   locked: Locked,
@@ -26,8 +26,8 @@ export const planChanges = (
 }
 
 /**
- * Derives all locked entities again, after stores were linked or unlinked. Stamps nothing and raises no revision. All variants
- * of a locked product must be locked, and the product of a locked variant.
+ * Computes the derived fields of all locked entities again, after stores were linked or unlinked. No change_seq and no revision
+ * rises. If a product or one of its variants is locked, the product and all its variants must be locked.
  */
 export const planDerivations = (locked: Locked): Plan => {
   const planner = new ChangePlanner(locked)
@@ -36,8 +36,8 @@ export const planDerivations = (locked: Locked): Plan => {
 }
 
 /**
- * Moves the publish times of a plan to `time`, its last stamp, where they are earlier. So no entity is published before the
- * same plan created or changed it.
+ * Raises the publish times of a plan to `time`, the time of its last change, if they are earlier. So no publish time is before
+ * the time at which the same plan created or changed the entity.
  */
 export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   const dated = (after: Aggregate, before: Aggregate | undefined): Aggregate => {
@@ -58,7 +58,7 @@ export const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   }
 }
 
-/** The locked state after a plan is carried out. */
+/** The locked state after the plan was written. */
 export const carriedOut = (locked: Locked, plan: Plan): Locked => ({
   ...locked,
   aggregates: new Map([

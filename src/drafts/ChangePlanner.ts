@@ -21,7 +21,7 @@ type Outcome = Either.Either<void, NotFound | ValidationFailed>
 const done: Outcome = Either.void
 const invalid = (path: string, message: string): Outcome => Either.left(ValidationFailed.at(path, message))
 
-/** `layers`: where the types of metafields are looked up. */
+/** `layers`: attributes in which the type of a metafield is looked up. */
 const withValues = (
   kind: EntityKind,
   attributes: Attributes,
@@ -37,9 +37,9 @@ const withValues = (
   return next
 }
 
-/** An empty canonical value is absent. */
+/** An empty canonical value is stored as an absent key. */
 const isCanonical = (value: string | null): value is string => value !== null && value !== ""
-/** An override can be empty. */
+/** An empty override is stored, because it replaces the canonical value. */
 const isOverride = (value: string | null): value is string => value !== null
 
 const retyped = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
@@ -50,7 +50,7 @@ const retyped = (attributes: Attributes, types: Readonly<Record<string, string>>
     })
   )
 
-/** What a store has accepted after an import. */
+/** The values and relationships that a store has accepted after an import. */
 const importedValues = (
   aggregate: Aggregate,
   before: AcceptedValues,
@@ -90,9 +90,9 @@ const newVersion = (storeId: StoreId): VersionState => ({
 
 const hasRepeats = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
 
-/** Applies changes to the aggregates that were locked, one after the other, and collects what to write. */
+/** Applies changes to the locked aggregates one after the other, and collects the rows to write. */
 export class ChangePlanner {
-  /** Entities to derive again. */
+  /** Entities whose derived fields must be computed again. */
   readonly touched = new Set<EntityId>()
   private readonly aggregates: Map<EntityId, Aggregate>
   private readonly variantIds = new Map<EntityId, Array<EntityId>>()
@@ -247,7 +247,7 @@ export class ChangePlanner {
         const before = version.accepted ?? publishable(aggregate, version, this.variantsOf(aggregate.id))
         const accepted = importedValues(aggregate, before, version.overrides, change)
         const platformId = change.platformId ?? version.platformId
-        // An import that only brings the platform id says nothing about the last publish.
+        // If an import found the same values and only a new platform id, the publish state does not change.
         return version.accepted !== null && samePublishable(version.accepted, accepted)
           ? { ...version, platformId }
           : { ...version, ...published, accepted, platformId }
@@ -318,7 +318,7 @@ export class ChangePlanner {
       if (mediaIds.some((id) => this.kindOf(id) !== "media")) return Either.left(new NotFound())
       if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       const before = new Map(aggregate.gallery.map((entry) => [entry.mediaId, entry]))
-      // An unlinked store keeps its entries: a change cannot name it, and it may be linked again.
+      // An unlinked store keeps its entries: a change cannot name it, and it may be linked again later.
       const unlinked = (mediaId: EntityId) => (before.get(mediaId)?.storeIds ?? []).filter((id) => !isLinked(id))
       const gallery = entries.map(({ mediaId, storeIds }) => ({
         mediaId,
@@ -356,7 +356,7 @@ export class ChangePlanner {
     return done
   }
 
-  /** Touches the variants of renamed products, and the products of changed variants: their derived fields change too. */
+  /** Adds entities whose derived fields change too: the variants of renamed products, and the products of changed variants. */
   private touchRelated(): void {
     for (const id of [...this.touched]) {
       const aggregate = this.aggregates.get(id)
@@ -371,7 +371,7 @@ export class ChangePlanner {
 
   private deriveTouched(): void {
     const touched = [...this.touched].flatMap((id) => this.aggregates.get(id) ?? [])
-    // Variants first: the derived fields of a product depend on them.
+    // Variants come first, because the derived fields of a product depend on its variants.
     for (const aggregate of [
       ...touched.filter(({ kind }) => kind === "variant"),
       ...touched.filter(({ kind }) => kind !== "variant")

@@ -4,7 +4,7 @@ import { fits } from "../model/KeyRule.ts"
 import { DefinitionsRepo } from "./DefinitionsRepo.ts"
 import { metafieldDefinitions, metafieldRules } from "./MirroredDefinitions.memory.ts"
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerDefinitionsRepoMemory = Layer.effect(
   DefinitionsRepo,
   Effect.map(MemoryStore, (store) => ({

@@ -14,8 +14,8 @@ import {
 import { AccountId, EntityId, type RecordId } from "../model/Ids.ts"
 
 /**
- * The definition in force of a metafield definition `d`: that of the first linked store, by domain, whose platform has it; else
- * the account's own; else that of the first store whose imported file has it. A definition without any of these is not joined.
+ * Selects the definition that applies to a metafield definition `d`, from the first of these that has one: the platform of a
+ * linked store, by domain; the account itself; the imported file of a store, by domain. Without any, `d` is not returned.
  */
 const definitionInForce = (sql: SqlClient.SqlClient, accountId: string): Fragment => sql`
   CROSS JOIN LATERAL (
@@ -35,7 +35,7 @@ const definitionInForce = (sql: SqlClient.SqlClient, accountId: string): Fragmen
     LIMIT 1
   ) o`
 
-/** The definition in force of `d`, and the linked stores that have it. */
+/** The applicable definition of `d`, and the linked stores that have a definition. */
 export const definitionColumns = (sql: SqlClient.SqlClient, accountId: string): Fragment => sql`
   d.id, d.owner_type, d.namespace, d.key, o.name, o.description, o.type, o.validations,
   (
@@ -50,7 +50,7 @@ export const definitionColumns = (sql: SqlClient.SqlClient, accountId: string): 
   FROM metafield_definition d
   ${definitionInForce(sql, accountId)}`
 
-/** Reads the definitions in force, of every owner type, by owner type and key. */
+/** Reads the applicable definitions of all owner types, ordered by owner type and key. */
 export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
   SqlSchema.findAll({
     Request: AccountId,
@@ -68,27 +68,27 @@ export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
       ORDER BY d.owner_type COLLATE "C", key COLLATE "C"`
   })
 
-/** The metafield definitions of an account, from its stores and its own. */
+/** The metafield definitions of an account: those of its stores, and its own. */
 export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
   DefinitionsRepo,
   {
-    /** The definitions in force, of every owner type, by owner type and key. */
+    /** The applicable definitions of all owner types, ordered by owner type and key. */
     readonly metafields: (accountId: AccountId) => Effect.Effect<ReadonlyArray<MetafieldRule>>
-    /** The definition in force of a key. */
+    /** The applicable definition of a key. */
     readonly find: (
       accountId: AccountId,
       ownerType: OwnerType,
       namespace: string,
       key: string
     ) => Effect.Effect<Option.Option<MetafieldDefinition>>
-    /** The next entities of a kind, by id, with a value of this key that has another type and fits this one. */
+    /** Entities of a kind, by id, that have a value of this key with another type although the value fits this type. */
     readonly mistyped: (
       accountId: AccountId,
       metafield: { readonly kind: EntityKind; readonly key: string; readonly type: string },
       after: EntityId,
       limit: number
     ) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** Creates or replaces the account's own definition of a key. `id`: used if the key has no definition yet. */
+    /** Creates or replaces the account's own definition of a key. `id` is used if the key has no definition yet. */
     readonly define: (accountId: AccountId, id: RecordId, definition: AccountMetafieldDefinition) => Effect.Effect<void>
   }
 >() {

@@ -3,7 +3,7 @@ import { type Attributes, type EntityKind, valueOf } from "../model/Attribute.ts
 import { compareFields } from "../model/FieldOrder.ts"
 import { sameOrder } from "./Aggregate.ts"
 
-/** A field whose draft is not what a store accepted last. `""`: empty. Relationships are JSON lists of ids. */
+/** A field whose draft value differs from the value that a store accepted last. `""`: empty. Lists of ids are JSON. */
 export interface Difference {
   /** An attribute's key, or `variant_ids`, `media_ids` or `members`. */
   readonly key: string
@@ -14,7 +14,7 @@ export interface Difference {
 const differsIn = (left: Attributes, right: Attributes, key: string) =>
   left[key]?.value !== right[key]?.value || left[key]?.type !== right[key]?.type
 
-/** The fields that a publish of the draft would change on a store, in definition order. `accepted` null: all with a value. */
+/** The fields that a publish of the draft would change on a store, in definition order. `accepted` null: all that have a value. */
 export const differencesOf = (
   kind: EntityKind,
   accepted: AcceptedValues | null,

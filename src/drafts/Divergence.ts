@@ -6,7 +6,7 @@ import type { StoreId } from "../model/Ids.ts"
 import { isWritable } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
 
-/** Which stores are compared for divergence. */
+/** The rules for which stores' values are compared to find divergence. */
 export const DivergenceRules = Schema.Struct({
   texts: Schema.Literal("same_language", "all").annotations({
     description: "Texts are compared among the stores of one primary language, or among all stores."
@@ -20,15 +20,15 @@ export type DivergenceRules = typeof DivergenceRules.Type
 /** The rules of a new account. */
 export const defaultDivergence: DivergenceRules = { texts: "same_language", prices: "same_currency" }
 
-/** A field is compared among the stores of one language, of one currency, or among all stores. */
+/** The stores among which a field is compared: stores with the same language, stores with the same currency, or all. */
 export type ComparedBy = "language" | "currency" | "all"
 
 /**
- * The built-in fields that are not compared among all stores. Scans pass the same table to the database.
+ * How built-in fields are compared. A field that is not listed is compared among all stores. Scans pass the same table to SQL.
  *
- * Language: texts for shoppers. A handle is derived from the title; product types, tags and option values (and a variant's
- * title, which joins them) are words that shoppers filter by. A file name is the same in every language. Currency: amounts.
- * All others are names, codes, measures and settings, which do not depend on either.
+ * By language: texts for shoppers. A handle is derived from the title. Product types, tags and option values (and a variant's
+ * title, which joins the option values) are words that shoppers filter by. A file name is the same in every language.
+ * By currency: amounts. All other fields are names, codes, measures and settings, which do not depend on either.
  */
 const comparedBy: Readonly<Record<EntityKind, Readonly<Record<string, ComparedBy>>>> = {
   product: {
@@ -58,7 +58,7 @@ const comparedBy: Readonly<Record<EntityKind, Readonly<Record<string, ComparedBy
   media: { alt: "language" }
 }
 
-/** The types of metafields that are not compared among all stores. */
+/** How metafields are compared, by type. A type that is not listed is compared among all stores. */
 const comparedByType: Readonly<Record<string, ComparedBy>> = {
   single_line_text_field: "language",
   multi_line_text_field: "language",
@@ -74,15 +74,15 @@ const underRules = (by: ComparedBy, { prices, texts }: DivergenceRules): Compare
 const namesOf = (table: Readonly<Record<string, ComparedBy>>, by: ComparedBy, rules: DivergenceRules) =>
   Object.keys(table).filter((name) => underRules(table[name] ?? "all", rules) === by)
 
-/** The built-in fields of a kind that are compared by language, or by currency. */
+/** The built-in fields of a kind that are compared in this way. */
 export const fieldsComparedBy = (by: ComparedBy, kind: EntityKind, rules: DivergenceRules): ReadonlyArray<string> =>
   namesOf(comparedBy[kind], by, rules)
 
-/** The types of metafields that are compared by language, or by currency. */
+/** The types of metafields that are compared in this way. */
 export const metafieldTypesComparedBy = (by: ComparedBy, rules: DivergenceRules): ReadonlyArray<string> =>
   namesOf(comparedByType, by, rules)
 
-/** The stores of an account and the rules by which their values are compared. */
+/** The stores of an account, and the rules by which their values are compared. */
 export interface Comparison {
   readonly stores: ReadonlyMap<StoreId, Pick<Store, "primary_locale" | "currency">>
   readonly rules: DivergenceRules
@@ -101,17 +101,17 @@ export const comparedByOf = (aggregate: Aggregate, key: string, rules: Divergenc
   return underRules(by ?? "all", rules)
 }
 
-/** The language of a locale, without region and script. Undefined: unknown. */
+/** The language of a locale, without region and script. Undefined: the language is unknown. */
 const languageOf = (locale: string): string | undefined => {
   const language = /^[A-Za-z]{2,8}(?![A-Za-z0-9])/.exec(locale)?.[0].toLowerCase()
   return language === "und" ? undefined : language
 }
 
-/** The code in upper case. Undefined: it is not a code, or it is the code of ISO 4217 for "no currency". */
+/** The currency code in upper case. Undefined: the text is no code, or it is XXX, the ISO 4217 code for "no currency". */
 const currencyOf = (currency: string): string | undefined =>
   /^[A-Za-z]{3}$/.test(currency) && currency.toUpperCase() !== "XXX" ? currency.toUpperCase() : undefined
 
-/** The group of a store. A store with an unknown language or currency is a group of its own. */
+/** The group in which a store is compared. A store whose language or currency is unknown has a group of its own. */
 const groupOf = (storeId: StoreId, by: ComparedBy, { stores }: Comparison): string => {
   const store = stores.get(storeId)
   switch (by) {
@@ -128,7 +128,7 @@ const groupOf = (storeId: StoreId, by: ComparedBy, { stores }: Comparison): stri
 export const effectiveValue = (aggregate: Aggregate, version: VersionState, key: string): string =>
   version.overrides[key]?.value ?? valueOf(aggregate.attributes, key)
 
-/** The groups of stores that have different values of a field, each by domain. None for a read-only field. */
+/** The groups of stores within which a field's values differ, each ordered by domain. Empty for a read-only field. */
 export const disagreeingGroups = (
   aggregate: Aggregate,
   key: string,
@@ -142,7 +142,7 @@ export const disagreeingGroups = (
   )
 }
 
-/** The stores of the groups that disagree about a field. */
+/** The stores of all groups within which the values of a field differ. */
 export const differingStores = (aggregate: Aggregate, key: string, comparison: Comparison): ReadonlySet<StoreId> =>
   new Set(disagreeingGroups(aggregate, key, comparison).flatMap((group) => group.map(({ storeId }) => storeId)))
 

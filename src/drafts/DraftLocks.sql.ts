@@ -11,17 +11,17 @@ import { Timestamp } from "../model/Timestamp.ts"
 import type { DraftsRepo } from "./DraftsRepo.ts"
 
 /**
- * A schema for rows that only this service writes: it has the type of a schema without transformations, and does not check the
- * values again. For thousands of rows the check took longer than the statements.
+ * Declares the type of a schema without decoding the rows. Use it only for rows that this service alone writes, and for schemas
+ * without transformations. For thousands of rows, decoding took longer than the statements.
  */
 const unchecked = <A extends object, I>(_schema: Schema.Schema<A, I>): Schema.Schema<A> =>
   Schema.declare((value): value is A => typeof value === "object" && value !== null)
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
-// Statements look up each id by itself (CROSS JOIN LATERAL) and are planned at each call: while an import fills a table,
-// statistics are missing, and for a list any index that begins with the account may look good, although it reads all rows of
-// the account.
+// Statements look up each id by itself (CROSS JOIN LATERAL) and are planned at each call. While an import fills a table, its
+// statistics are missing. For a list of ids, the planner might then choose any index that begins with the account, which
+// reads all rows of the account.
 
 /** Statements that lock entities and read their rows. */
 const makeEntityLocks = (sql: SqlClient) => {
@@ -45,8 +45,8 @@ const makeEntityLocks = (sql: SqlClient) => {
     e.draft_revision AS "draftRevision"`
   const planned = sql.literal(planCustom)
 
-  // NO KEY UPDATE does not block the key share locks of rows that refer to an entity (galleries, members), which are taken in
-  // any order. Rows are locked in the order of the sub-select.
+  // FOR NO KEY UPDATE does not block the key share locks of rows that refer to an entity (galleries, members). Those locks are
+  // taken in any order. Rows are locked in the order of the subquery.
   const lockOwners = SqlSchema.findAll({
     Request: Ids,
     Result: EntityColumns,
@@ -91,7 +91,7 @@ const makeEntityLocks = (sql: SqlClient) => {
   return { lockOwners, lockVariants }
 }
 
-/** Statements that read what belongs to locked entities. */
+/** Statements that read the rows that belong to locked entities. */
 const makeLockedReads = (sql: SqlClient) => {
   const planned = sql.literal(planCustom)
 
@@ -171,7 +171,7 @@ const makeLockedReads = (sql: SqlClient) => {
   return { readAccount, readGalleries, readKinds, readMembers, readVersions }
 }
 
-/** Locks entities and reads them with everything that a plan needs. */
+/** Locks entities and reads them with all data that a plan needs. */
 export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["lock"] => {
   const { lockOwners, lockVariants } = makeEntityLocks(sql)
   const { readAccount, readGalleries, readKinds, readMembers, readVersions } = makeLockedReads(sql)
@@ -180,13 +180,13 @@ export const makeDraftLock = (sql: SqlClient): Context.Tag.Service<DraftsRepo>["
     Effect.gen(function* () {
       const ownerRows = yield* lockOwners({ accountId, ids: owners })
       const products = ownerRows.filter(({ kind }) => kind === "product").map(({ id }) => id)
-      // A separate statement sees variants that were added while this transaction waited for the lock of the product.
+      // A separate statement also sees variants that were added while this transaction waited for the lock of the product.
       const variants = products.length === 0 ? [] : yield* lockVariants({ accountId, ids: products })
       const entities = new Map([...ownerRows, ...variants].map((entity) => [entity.id, entity]))
       const ids = [...entities.keys()]
       const versions = Arr.groupBy(yield* readVersions({ accountId, ids }), ({ entityId }) => entityId)
       const galleries = Arr.groupBy(yield* readGalleries({ accountId, ids }), ({ entityId }) => entityId)
-      // Only for collections: for all ids the planner would expect so many members that it scans the table.
+      // Only collections are queried. For all ids, the planner would expect many more members and scan the table.
       const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
       const members = Arr.groupBy(
         collections.length === 0 ? [] : yield* readMembers({ accountId, ids: collections }),

@@ -12,7 +12,7 @@ import { layersOf } from "./Divergence.ts"
 const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
 const pendingPublish = Schema.Boolean.annotations({ description: "Draft changes not yet pushed to a store." })
 
-/** New values of an entity, canonical or of one store, written together or not at all. */
+/** New values of an entity: canonical values, or overrides of one store. All of them are written or none. */
 export const AttributesUpdate = Schema.Struct({
   draft_revision: Schema.Int.annotations({
     description: "The revision of the last read. The write is refused if it is not the current one."
@@ -33,7 +33,7 @@ export const DraftState = Schema.Struct({
 }).annotations({ identifier: "DraftState" })
 export type DraftState = typeof DraftState.Type
 
-/** The values of a draft: canonical, or of one store. */
+/** The values of a draft: canonical values, or the effective values on one store. */
 export const Draft = Schema.Struct({
   entity_id: EntityId,
   entity_type: EntityKind,
@@ -54,11 +54,11 @@ const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, Validation
 
 const find = ({ aggregates }: Locked, id: EntityId) => Either.fromNullable(aggregates.get(id), () => new NotFound())
 
-/** Checks an update before its entity is read. */
+/** Checks the parts of an update that do not depend on the entity. */
 export const checkUpdate = ({ attributes }: AttributesUpdate): Either.Either<void, ValidationFailed> =>
   unlessAny(textIssues(attributes))
 
-/** The types of the metafields among these keys, by their rules. */
+/** The metafield types for these keys, by the account's rules. Built-in keys are left out. */
 export const typesFor = (rules: KeyRules, kind: EntityKind, keys: Iterable<string>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...keys].flatMap((key) => {
@@ -76,8 +76,8 @@ export interface UpdatedLayer {
 }
 
 /**
- * Checks new values, canonical or of one store, by the rules of their keys. NotFound: the entity or its store version does not
- * exist. With `addsToStore`, a missing store version is added first, as by `decideAddition`.
+ * Checks new values by the rules of their keys and decides the changes. NotFound: the entity does not exist or is not on the
+ * store. With `addsToStore`, an entity that is not on the store is added first, as by `decideAddition`.
  */
 export const decideUpdate =
   (

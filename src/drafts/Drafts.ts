@@ -24,12 +24,12 @@ import { type Projection, toProjections } from "./Projection.ts"
 const maxHistoryEntries = 250
 
 /**
- * Drafts of the actor's account, written and read one entity at a time.
+ * Reads and writes drafts of the actor's account, one entity at a time.
  *
  * A write succeeds or fails as a whole. Errors are checked in this order: ValidationFailed for text that cannot be stored;
- * NotFound for an entity, store or version that does not exist or belongs to another account; ValidationFailed for an unknown or
- * read-only key or a value that does not fit its rule (`KeyRules`); PimLocked while an import is under review or applied;
- * RevisionConflict, with the current revision. A write that changes nothing raises no counter.
+ * NotFound for an entity, store or store version that does not exist or belongs to another account; ValidationFailed for an
+ * unknown or read-only key, or a value that does not fit its rule (`KeyRules`); PimLocked while an import is under review or
+ * applied; RevisionConflict, with the current revision. A write without effect raises no counter.
  */
 export class Drafts extends Context.Tag("catalog/Drafts")<
   Drafts,
@@ -40,8 +40,8 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       update: AttributesUpdate
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
     /**
-     * Writes overrides of one store. `null` removes an override; `""` is an empty override. `addsToStore`: an entity that is not
-     * on the store is added in the same write; ValidationFailed as for `addStoreVersion`.
+     * Writes overrides of one store. `null` removes an override; `""` is an empty override. With `addsToStore`, an entity that is not
+     * on the store is added in the same write. ValidationFailed: also as for `addStoreVersion`.
      */
     readonly updateVersionAttributes: (
       id: EntityId,
@@ -50,18 +50,18 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
       addsToStore?: boolean
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked | RevisionConflict, CurrentActor>
     /**
-     * Adds an entity to a store, a product with all its variants. ValidationFailed: the store has it already, or it is a
+     * Adds an entity to a store; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
      * variant whose product is not on the store.
      */
     readonly addStoreVersion: (
       id: EntityId,
       storeId: StoreId
     ) => Effect.Effect<DraftState, ValidationFailed | NotFound | PimLocked, CurrentActor>
-    /** The values of a draft. NotFound: the entity does not exist, or is not on the store. */
+    /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
     readonly get: (id: EntityId, storeId: StoreId | null) => Effect.Effect<Draft, NotFound, CurrentActor>
     /**
-     * The drafts of an entity for its stores beside what these accepted last, by domain; with `storeId` only that one. NotFound:
-     * the entity does not exist, or is not on that store.
+     * The draft of an entity for each store, with the values that the store accepted last, ordered by domain. `storeId`: only this
+     * store. NotFound: the entity does not exist, or is not on that store.
      */
     readonly projections: (
       id: EntityId,
@@ -117,7 +117,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
           (id, storeId, request, addsToStore = false) => update(id, { storeId, addsToStore }, request)
         ),
         addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id, storeId) =>
-          // It is based on no revision: it overwrites nothing.
+          // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
           Effect.catchTag(write(id, decideAddition(id, storeId)), "RevisionConflict", Effect.die)
         ),
         get: Effect.fn("Drafts.get")(function* (id, storeId) {
@@ -133,7 +133,7 @@ export class Drafts extends Context.Tag("catalog/Drafts")<
               pending_publish: record.pendingPublish,
               last_publish_status: record.lastPublishStatus
             }
-          // Read after the revision: if the draft changes between the two reads, a write with this revision is refused.
+          // The values are read after the revision. If the draft changes between both reads, a write with this revision is refused.
           const found = yield* catalog.versions(accountId, kind, id, storeId)
           const version = Option.flatMapNullable(found, ({ versions }) => versions[0])
           if (Option.isNone(found) || Option.isNone(version)) return yield* new NotFound()

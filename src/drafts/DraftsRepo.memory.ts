@@ -9,7 +9,7 @@ import type { Plan } from "./CatalogChange.ts"
 import { publishedFrom } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerDraftsRepoMemory = Layer.effect(
   DraftsRepo,
   Effect.gen(function* () {
@@ -113,6 +113,6 @@ export const layerDraftsRepoMemory = Layer.effect(
   })
 )
 
-/** The versions on these stores, in their order. Versions on unlinked stores are stored but not read. */
+/** The versions on these stores, in the order of the stores. Versions on unlinked stores are stored but not returned. */
 const versionsOn = (storeIds: ReadonlyArray<StoreId>, { versions }: Aggregate) =>
   storeIds.flatMap((id) => versions.find(({ storeId }) => storeId === id) ?? [])

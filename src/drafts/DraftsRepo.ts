@@ -5,13 +5,13 @@ import type { Locked, Plan } from "./CatalogChange.ts"
 import { makeDraftLock } from "./DraftLocks.sql.ts"
 import { makeDraftWrites } from "./DraftWrites.ts"
 
-/** The steps of every write to the catalog: lock, save, raise, in one transaction and in this order. */
+/** The steps of every write to the catalog, in one transaction and in this order: lock, save, raise. */
 export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
   DraftsRepo,
   {
     /**
-     * Locks the existing entities among `owners`, the products of the variants among them, and then the variants of the
-     * products. Reads everything that a plan needs. Owners are locked before variants, each by id, so writers cannot
+     * Locks the existing entities among `owners` and the products of variants among them, then the variants of all these products.
+     * Reads all data that a plan needs. Owners are locked before variants, each set in the order of ids, so writers cannot
      * deadlock.
      */
     readonly lock: (
@@ -19,16 +19,16 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
       owners: ReadonlyArray<EntityId>,
       references: ReadonlyArray<EntityId>
     ) => Effect.Effect<Locked>
-    /** Writes a plan, except the rows of existing entities whose revision rises: `raise` writes those. */
+    /** Writes a plan, except the rows of existing entities whose revision rises. `raise` writes those rows. */
     readonly save: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
-     * Raises the account's counters first and writes a plan with its stamps, so that a new entity is written only once.
-     * Only for an import, which excludes all other writes of the account.
+     * Raises the account's counters first, then writes a plan with the new counters, so that each new entity is written only once.
+     * Only for an import, because an import excludes all other writes of the account.
      */
     readonly saveStamped: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
-     * Raises the account's version, and the revisions and stamps of a plan, in one statement. It must be the last statement of
-     * a transaction, so that a walk misses no entity. Without a plan, only the version rises.
+     * Raises the account's version, and writes revisions and change_seq of a plan, in one statement. It must be the last statement
+     * of a transaction, so that a reader of lists misses no entity. Without a plan, only the version rises.
      */
     readonly raise: (accountId: AccountId, plan?: Plan) => Effect.Effect<void>
   }

@@ -41,7 +41,7 @@ const makeVersionRows = (sql: SqlClient) => ({
     WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`
 })
 
-/** Statements on galleries and on members of collections. */
+/** Statements on galleries and on the members of collections. */
 const makeRelationRows = (sql: SqlClient) => ({
   upsertGalleries: (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
     INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
@@ -77,7 +77,7 @@ export const runUnlessEmpty = <Row>(
   statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
 ) => (rows.length === 0 ? Effect.void : statement(rows))
 
-/** Writes the store versions, galleries and members of a plan. The rows of its entities must exist. */
+/** Writes the store versions, galleries and members of a plan. The plan's entities must have been inserted before. */
 export const makeWriteParts = (sql: SqlClient) => {
   const { deleteVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
   const { deleteGalleries, deleteMembers, upsertGalleries, upsertMembers } = makeRelationRows(sql)

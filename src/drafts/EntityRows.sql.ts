@@ -6,11 +6,11 @@ import type { AccountId, EntityId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type EntityUpdate, entityRow } from "./PlanRows.ts"
 
-/** The counters of an account before they were raised. */
+/** The counters of an account before they are raised. */
 export const Counters = Schema.Struct({ seqBefore: Schema.Int, timeBefore: Timestamp })
 export type Counters = typeof Counters.Type
 
-/** Places in the change order after the counters, from 1. */
+/** The entities' positions in the change order, counted from 1 after `counters`. */
 interface Stamps {
   readonly places: ReadonlyMap<EntityId, number>
   readonly counters: Counters
@@ -64,7 +64,7 @@ export const makeEntityRows = (sql: SqlClient) => ({
     )
     WHERE e.account_id = ${accountId} AND e.id = r.id`,
 
-  /** The counters as a statement. Without counters, nothing can be stamped. */
+  /** The counters as a statement. Without counters, no change_seq can be set. */
   selectCounters: (counters?: Counters) =>
     sql`SELECT ${counters?.seqBefore ?? null}::bigint AS seq_before,
                ${counters?.timeBefore ?? null}::timestamptz AS time_before`

@@ -7,7 +7,7 @@ import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { Plan } from "./CatalogChange.ts"
 
-/** A value before and after. null: no value; for an override, the canonical value is inherited. */
+/** A value before and after a change. null: no value; for an override, the canonical value is inherited. */
 export const ValueChange = Schema.Struct({
   key: Schema.String,
   old: Schema.NullOr(Schema.String),
@@ -16,9 +16,9 @@ export const ValueChange = Schema.Struct({
 export type ValueChange = typeof ValueChange.Type
 
 /**
- * What a write did to one layer of an entity. `created` includes the first values. `variants`: a variant was added, or their
- * order changed. `gallery` and `members` do not record the previous list. The last three are about a publish to the store,
- * which changes no draft.
+ * The kind of a change. `created` includes the first values. `variants`: a variant was added, or the order of variants changed.
+ * `gallery` and `members` do not record the previous list. The last three are about a publish to the store, which does not
+ * change a draft.
  */
 export const HistoryAction = Schema.Literal(
   "created",
@@ -33,15 +33,15 @@ export const HistoryAction = Schema.Literal(
   "publish_failed"
 )
 
-/** A change of one layer, without its author. */
+/** A change of the canonical record or of one store version, without its author. */
 export const LayerChange = Schema.Struct({
   entityId: EntityId,
-  /** The draft's revision after the change. */
+  /** The revision of the draft after the change. */
   draftRevision: Schema.Int,
   /** The store whose version changed; null: the canonical record. */
   storeId: Schema.NullOr(StoreId),
   action: HistoryAction,
-  /** Of `attributes` only. */
+  /** The changed values; empty for actions other than `attributes`. */
   changes: Schema.Array(ValueChange)
 })
 export type LayerChange = typeof LayerChange.Type
@@ -49,15 +49,15 @@ export type LayerChange = typeof LayerChange.Type
 /** A publish request or its outcome, without its author. */
 export interface PublishEvent {
   readonly entityId: EntityId
-  /** The pinned revision. */
+  /** The draft revision that the publish request fixed. */
   readonly draftRevision: number
   readonly storeId: StoreId
   readonly action: "publish_asked" | "published" | "publish_failed"
-  /** Of `publish_failed` only. */
+  /** Set for `publish_failed`; null for other actions. */
   readonly error: PublishError | null
 }
 
-/** Who made a change, with the name at that time. */
+/** The author of a change, with the name at that time. */
 export const HistoryActor = Schema.Struct({
   kind: Schema.Literal("user", "key", "connection", "cli"),
   id: Schema.NullOr(Schema.String),
@@ -121,7 +121,7 @@ const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<Valu
     ? []
     : [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
         const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
-        // A value that only gets another type is listed too.
+        // A value that keeps its text but gets another type is listed too.
         return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
       })
 
@@ -161,8 +161,8 @@ const layersOf = (before: Aggregate, after: Aggregate): ReadonlyArray<Layer> => 
 }
 
 /**
- * The changes of drafts in a plan, by layer: at least one for each revision that it raises, none for derived fields and publish
- * states. `revisions`: before the plan is carried out.
+ * The changes of drafts in a plan. Each revision that rises has at least one change. Derived fields and publish states have
+ * none. `revisions`: the revisions before the plan is written.
  */
 export const layerChanges = (
   { created, drafted, stamped, updated }: Plan,
@@ -174,7 +174,7 @@ export const layerChanges = (
     const pair = pairs.get(entityId)
     const layers = made.has(entityId) ? [whole("created")] : pair === undefined ? [] : layersOf(pair.before, pair.after)
     const draftRevision = (revisions.get(entityId) ?? 0) + 1
-    // A product is stamped when variants are added or reordered, although only the rows of the variants change.
+    // A product's revision rises when variants are added or reordered, although only the rows of the variants change.
     return (layers.length === 0 ? [whole("variants")] : layers).map((layer) => ({ entityId, draftRevision, ...layer }))
   })
 }

@@ -13,16 +13,16 @@ export interface MemoryHistory extends HistoryEntry {
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Oldest first. */
+    /** Entries of all entities, oldest first. */
     readonly history: ReadonlyArray<MemoryHistory>
-    /** Names of API keys and drops by id; they are never renamed. */
+    /** Names of API keys and drops, by id. They never change. */
     readonly names: ReadonlyMap<string, string>
   }
 }
 
 export const emptyHistory: Pick<MemorySlices, "history" | "names"> = { history: [], names: new Map() }
 
-/** Passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerHistoryRepoMemory = Layer.effect(
   HistoryRepo,
   Effect.gen(function* () {
@@ -45,7 +45,7 @@ export const layerHistoryRepoMemory = Layer.effect(
       record: ({ actor, dropId, importId, undoOf }, changes) =>
         append(actor.accountId, dropId, (account) => {
           const { id, kind } = authorOf(actor)
-          // Users and connections, and so their names, exist only in a database.
+          // Users and connections are not stored in memory, so their names are null here.
           const author = { kind, id, name: nameIn(account, id) }
           return changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
             entityId,

@@ -16,7 +16,7 @@ import {
 } from "./History.ts"
 
 /**
- * The author of a write. `importId`, `dropId`: the import that the actor accepted, or the drop that the actor scheduled. `undoOf`:
+ * The author of a write. `importId`: the import that the actor accepted. `dropId`: the drop that the actor scheduled. `undoOf`:
  * the connection whose writes the actor undid.
  */
 export interface Author {
@@ -26,15 +26,15 @@ export interface Author {
   readonly undoOf: ConnectionId | null
 }
 
-/** Who changed which draft, when and how. */
+/** The history of drafts: authors, times and values. */
 export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   HistoryRepo,
   {
-    /** Runs in the transaction of the changes, under the locks of their entities and before the counter is raised. */
+    /** Records changes. Call it in their transaction, under the locks of the entities, before the account's counter is raised. */
     readonly record: (author: Author, changes: ReadonlyArray<LayerChange>) => Effect.Effect<void>
-    /** The actor with the current name. */
+    /** The actor as history stores it, with the current name. */
     readonly nameOf: (actor: Actor) => Effect.Effect<HistoryActor>
-    /** As `record`, for publish requests and their outcomes. `by`: who requested them; `dropId`: the drop that did so for them. */
+    /** Records publish requests and their outcomes. `by`: the actor of the request; `dropId`: the drop that made the request. */
     readonly recordPublishes: (
       accountId: AccountId,
       by: HistoryActor,

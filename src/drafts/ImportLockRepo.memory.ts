@@ -13,7 +13,7 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyImportLock: Pick<MemorySlices, "lockedBy"> = { lockedBy: null }
 
-/** Memory transactions run one at a time, so there is nothing to lock. */
+/** In-memory transactions run one at a time, so the lock itself is not needed. */
 export const layerImportLockRepoMemory = Layer.effect(
   ImportLockRepo,
   Effect.map(MemoryStore, (store) => {

@@ -4,19 +4,19 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ImportId } from "../model/Ids.ts"
 
 /**
- * The lock between imports and all other writes of an account: one row per account, in a table of its own (on the account's row
- * the same scheme deadlocked 103 of 200 transactions). It is the first lock of a transaction. An advisory lock before it makes
- * it fair: a shared row lock is granted although another transaction waits for the exclusive one, so under steady writes an
- * import waited until its statement timed out.
+ * The lock between imports and all other writes of an account. It is one row per account, in a separate table: on the account's
+ * own row, the same scheme deadlocked 103 of 200 transactions. A transaction takes it before any other lock. An advisory lock
+ * before the row lock makes it fair: PostgreSQL grants a shared row lock even if another transaction waits for the exclusive
+ * one. Without the advisory lock, an import waited under steady writes until its statement timed out.
  */
 export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
   ImportLockRepo,
   {
-    /** Takes the lock shared until the transaction ends. Returns the import that locks the account, if any. */
+    /** Takes the shared lock until the transaction ends. Returns the import that keeps the account locked, if any. */
     readonly share: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
-    /** Takes the lock exclusively until the transaction ends. Returns the import that locks the account, if any. */
+    /** Takes the exclusive lock until the transaction ends. Returns the import that keeps the account locked, if any. */
     readonly take: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
-    /** Sets the import that locks the account from now on, null for none. The lock must be taken exclusively. */
+    /** Sets the import that keeps the account locked (null: none). The transaction must hold the exclusive lock. */
     readonly keep: (accountId: AccountId, id: ImportId | null) => Effect.Effect<void>
   }
 >() {

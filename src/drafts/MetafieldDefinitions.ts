@@ -20,27 +20,27 @@ import { DefinitionsRepo } from "./DefinitionsRepo.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { ImportLockRepo } from "./ImportLockRepo.ts"
 
-/** Entities per transaction that gives values another type. */
+/** Number of entities per transaction that changes the types of values. */
 const maxRetyped = 500
 
-/** A definition, and the number of entities with values that got its type. */
+/** A definition, and the number of entities whose values got the type of the definition. */
 export interface DefinedMetafield {
   readonly definition: MetafieldDefinition
   readonly retyped: number
 }
 
-/** The rules of an account's keys. Every write reads them under its locks. */
+/** The rules of an account's keys. Every write reads them while it holds its locks. */
 export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefinitions")<
   MetafieldDefinitions,
   {
     /** The rules of all keys. */
     readonly rules: (accountId: AccountId) => Effect.Effect<KeyRules>
-    /** The rules together with the definitions of an import. Existing definitions win. */
+    /** The rules of all keys, and of the definitions of an import. If a key has a definition already, that definition wins. */
     readonly rulesWith: (
       accountId: AccountId,
       imported: ReadonlyArray<PlatformMetafieldDefinition>
     ) => Effect.Effect<KeyRules>
-    /** Rules for these keys of a kind. Needs no query if all are built in and writable. */
+    /** The rules of at least these keys. If all of them are built in and writable, no query is needed. */
     readonly rulesFor: (accountId: AccountId, kind: EntityKind, keys: ReadonlyArray<string>) => Effect.Effect<KeyRules>
   }
 >() {
@@ -72,8 +72,8 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
       given: NewDefinition
     ) => Effect.Effect<DefinedMetafield, ValidationFailed | PimLocked, CurrentActor>
     /**
-     * Changes the type of a definition and of the values that fit it. Data health lists the values that do not.
-     * ValidationFailed: no such definition or type, or the platform of a linked store defines the key.
+     * Changes the type of a definition, and of stored values that fit the new type. Data health lists the values that do not fit.
+     * ValidationFailed: there is no such definition or type, or the platform of a linked store defines the key.
      */
     readonly setType: (
       given: Pick<NewDefinition, "owner_type" | "key" | "type">
@@ -92,7 +92,7 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
       const find = (accountId: AccountId, owner: EntityKind, key: string) =>
         repo.find(accountId, owner, key.slice(0, key.indexOf(".")), key.slice(key.indexOf(".") + 1))
 
-      /** Excludes other writes of the account, which may have read the old definitions. */
+      /** Takes the import lock exclusively, so that no other write of the account uses the old definitions. */
       const exclusively = <A>(write: (accountId: AccountId) => Effect.Effect<A, ValidationFailed>) =>
         Effect.flatMap(CurrentActor, ({ accountId }) =>
           transaction.run(
@@ -105,7 +105,7 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
           )
         )
 
-      /** Gives values the type of their definition, a few hundred entities at a time. A second run continues with the rest. */
+      /** Gives stored values the type of their definition, in batches. If it is interrupted, a second run continues with the rest. */
       const retype = (accountId: AccountId, kind: EntityKind, key: string, type: string) =>
         Effect.gen(function* () {
           let after = EntityId.make(nilUuid)
@@ -114,7 +114,7 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
             const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
             const last = ids.at(-1)
             if (last === undefined) return count
-            // They are entities of the account, and entities are never deleted.
+            // The ids come from the account and entities are never deleted, so a refusal is a defect.
             yield* Effect.catchTags(
               changes.apply(ids.map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))),
               { NotFound: Effect.die, ValidationFailed: Effect.die }
@@ -163,7 +163,7 @@ export class OwnDefinitions extends Context.Tag("catalog/OwnDefinitions")<
                   "key",
                   `is defined by a store's platform, as ${definition.type}: change it there, then refresh the store`
                 )
-              // Validations of one type make no sense for another.
+              // The validations of one type have no meaning for another type.
               const validations = definition.type === type ? definition.validations : []
               yield* repo.define(accountId, id, { ...definition, type, validations })
             })

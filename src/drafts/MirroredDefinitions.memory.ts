@@ -8,7 +8,7 @@ import type {
 } from "../model/Definition.ts"
 import type { RecordId, StoreId } from "../model/Ids.ts"
 
-/** A record of a store. All stores with the same record share its id. */
+/** A record of a store. If several stores have the same record, it has the same id on each. */
 export interface MemoryRecord<Content> {
   readonly id: RecordId
   readonly content: Content
@@ -16,9 +16,9 @@ export interface MemoryRecord<Content> {
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Metafield definitions of each store, by their names in `recordIds`. Those of unlinked stores are stored but not read. */
+    /** Metafield definitions of each store, by name as in `recordIds`. Definitions of unlinked stores are kept but not read. */
     readonly mirroredDefinitions: ReadonlyMap<StoreId, ReadonlyMap<string, MemoryRecord<PlatformMetafieldDefinition>>>
-    /** Ids of markets and definitions by kind and name, even if no store has them any more. */
+    /** Ids of markets and definitions by kind and name. An id stays even if no store has the record any more. */
     readonly recordIds: ReadonlyMap<string, RecordId>
     /** The account's own metafield definitions, by id. */
     readonly definitions: ReadonlyMap<RecordId, AccountMetafieldDefinition>
@@ -35,7 +35,7 @@ interface OnStore<Content> extends MemoryRecord<Content> {
   readonly storeId: StoreId
 }
 
-/** Records by id, each with the stores that have it. */
+/** Records grouped by id. A group has one entry for each store with the record. */
 export const grouped = <Content>(
   records: Iterable<OnStore<Content>>
 ): ReadonlyArray<readonly [OnStore<Content>, ...ReadonlyArray<OnStore<Content>>]> => {
@@ -48,7 +48,7 @@ export const grouped = <Content>(
   return [...groups.values()]
 }
 
-/** Sorts items by the parts of their keys. */
+/** Sorts items by several keys. The first key that differs decides. */
 export const sortedBy = <A>(items: ReadonlyArray<A>, partsOf: (item: A) => ReadonlyArray<string>): ReadonlyArray<A> =>
   items
     .map((item) => ({ item, parts: partsOf(item) }))
@@ -58,7 +58,7 @@ export const sortedBy = <A>(items: ReadonlyArray<A>, partsOf: (item: A) => Reado
     })
     .map(({ item }) => item)
 
-/** The definitions in force: of a store's platform, else the account's own, else of a store's imported file. */
+/** The applicable definitions: of a store's platform, else the account's own, else of a store's imported file. */
 export const metafieldDefinitions = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldDefinition> => {
   const own: MemoryAccount["definitions"] = account?.definitions ?? new Map()
   const onStores = linkedStores(account).flatMap(({ id: storeId }) =>

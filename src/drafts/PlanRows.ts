@@ -3,7 +3,7 @@ import type { EntityId } from "../model/Ids.ts"
 import { sameJson } from "../model/SameJson.ts"
 import type { Plan } from "./CatalogChange.ts"
 
-/** The columns of an entity's own row that can change. */
+/** The columns of an entity's row that a plan can change. */
 export const entityRow = ({
   attributes,
   id,
@@ -22,16 +22,16 @@ export const entityRow = ({
   searchText
 })
 
-/** An update of an entity's row. Absent columns keep their values. */
+/** An update of an entity's row. A column that is absent does not change. */
 export interface EntityUpdate extends Partial<ReturnType<typeof entityRow>> {
   readonly id: EntityId
-  /** Added to the draft's revision. */
+  /** The number that is added to the draft's revision. */
   readonly revisions: 0 | 1
-  /** Its place among the stamped entities, from 1. */
+  /** Position among the entities that get a new change_seq, from 1. */
   readonly n?: number | undefined
 }
 
-/** The places of stamped entities, from 1. */
+/** The positions of the entities that get a new change_seq, from 1. */
 export const placesOf = ({ stamped }: Plan): ReadonlyMap<EntityId, number> =>
   new Map(stamped.map((id, index) => [id, index + 1]))
 
@@ -50,7 +50,7 @@ export const risenUpdates = (plan: Plan): ReadonlyArray<EntityUpdate> => {
   })
 }
 
-/** Updates of entities of which only derived columns change. */
+/** Updates of entities whose derived columns change and whose revision does not. */
 export const derivedUpdates = ({ drafted, stamped, updated }: Plan): ReadonlyArray<EntityUpdate> => {
   const risen = new Set([...stamped, ...drafted])
   return updated.flatMap((pair) => {
@@ -59,7 +59,7 @@ export const derivedUpdates = ({ drafted, stamped, updated }: Plan): ReadonlyArr
   })
 }
 
-/** The rows of a table that a plan adds, changes and removes. */
+/** The rows of a table that a plan adds, changes or removes. */
 interface Difference<Row> {
   readonly added: ReadonlyArray<Row>
   readonly changed: ReadonlyArray<{ readonly before: Row; readonly after: Row }>
@@ -72,7 +72,7 @@ export const upsertedRows = <Row>({ added, changed }: Difference<Row>): Readonly
   ...changed.map(({ after }) => after)
 ]
 
-/** What a plan changes of store versions, galleries and members. */
+/** The rows of store versions, galleries and members that a plan adds, changes or removes. */
 export const differences = (plan: Plan) => {
   const difference = <Item, Row extends object>(
     itemsOf: (aggregate: Aggregate) => ReadonlyArray<Item>,
@@ -116,7 +116,7 @@ export const differences = (plan: Plan) => {
   }
 }
 
-/** An update of a store version. Overrides and accepted values, most of the row, are included only if they change. */
+/** An update of a store version. Overrides and accepted values are large, so they are included only if they change. */
 export const versionUpdate = ({ after, before }: ReturnType<typeof differences>["versions"]["changed"][number]) => {
   const { accepted, overrides, ...state } = after
   return {

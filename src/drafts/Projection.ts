@@ -7,11 +7,11 @@ import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { differencesOf } from "./Difference.ts"
 
-/** The draft of an entity for one store, beside what the store accepted last. */
+/** The draft of an entity for one store, with the values that the store accepted last. */
 export const Projection = Schema.Struct({
   store_id: StoreId,
   store_domain: Schema.String,
-  /** The draft. `live`: what the store accepted last, where it differs; absent if the store never accepted the entity. */
+  /** Draft values. `live`: the accepted value, if it differs from the draft. Absent if the store never accepted the entity. */
   attributes: Schema.Array(
     Schema.Struct({ ...AttributeTriple.fields, live: Schema.optionalWith(Schema.String, { exact: true }) })
   ),
@@ -19,7 +19,7 @@ export const Projection = Schema.Struct({
   /** Keys of attributes and names of relationships that a publish would change. */
   pending_keys: Schema.Array(Schema.String),
   last_publish_status: PublishStatus,
-  /** null: never. */
+  /** null: the entity was never published to the store. */
   published_at: Schema.NullOr(Timestamp),
   last_publish_error: Schema.NullOr(PublishError)
 })
@@ -39,7 +39,7 @@ export const toProjections = (
     const live = new Map(version.accepted === null ? [] : differences.map((each) => [each.key, each.live]))
     const drafted = listed(kind, attributes)
     const keys = new Set([...drafted.map(({ key }) => key), ...relationships])
-    // A metafield that the store still has, though the draft does not.
+    // Metafields that the store has accepted and the draft does not have any more.
     const removed = Object.entries(version.accepted?.attributes ?? {})
       .filter(([key]) => !keys.has(key))
       .map(([key, { type }]) => ({ key, value: "", type }))

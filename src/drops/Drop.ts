@@ -10,8 +10,8 @@ import type { Store } from "../model/Store.ts"
 import { fromRfc3339, Timestamp } from "../model/Timestamp.ts"
 
 /**
- * `applying` until all publishes of the start have ended; then `applied`, or `failed` if at least one change failed. `reverted`
- * once the fields have their earlier values again.
+ * State of a drop. `applying` until all publishes of the start have ended; then `applied`, or `failed` if at least one change
+ * failed. `reverted` after the end, when the fields have their earlier values again.
  */
 export const DropStatus = Schema.Literal("scheduled", "applying", "applied", "failed", "cancelled", "reverted")
 export type DropStatus = typeof DropStatus.Type
@@ -19,7 +19,7 @@ export type DropStatus = typeof DropStatus.Type
 export const DropOutcome = Schema.Literal("applied", "failed", "reverted", "skipped")
 export type DropOutcome = typeof DropOutcome.Type
 
-/** A value that a drop gives to a field, on one store or on all stores of the entity. */
+/** A new value for a field, on one store or on all stores of the entity. */
 export const DropChange = Schema.Struct({
   entity_id: EntityId,
   entity_type: EntityKind,
@@ -34,7 +34,7 @@ export const DropChange = Schema.Struct({
 }).annotations({ identifier: "DropChange" })
 export type DropChange = typeof DropChange.Type
 
-/** Field changes that start at one time and, with `ends_at`, end at another. */
+/** Field changes that are published at one time and, with `ends_at`, taken back at another time. */
 export const Drop = Schema.Struct({
   id: DropId,
   name: Schema.String,
@@ -46,7 +46,7 @@ export const Drop = Schema.Struct({
 }).annotations({ identifier: "Drop" })
 export type Drop = typeof Drop.Type
 
-/** A request to schedule a drop, not checked yet. Times are RFC 3339 with an offset. */
+/** A request to schedule a drop, before it is checked. Times are RFC 3339 with an offset. */
 export const NewDrop = Schema.Struct({
   name: Schema.String,
   starts_at: Schema.String,
@@ -63,7 +63,7 @@ export const NewDrop = Schema.Struct({
 })
 export type NewDrop = typeof NewDrop.Type
 
-/** An entity that a drop can change, and the attribute layers that give the types of its metafields. */
+/** An entity that a drop can change. `layers`: attributes in which the types of metafields are looked up. */
 export interface DropTarget {
   readonly id: EntityId
   readonly kind: EntityKind
@@ -73,7 +73,7 @@ export interface DropTarget {
 
 export type PlannedChange = Omit<DropChange, "outcome" | "error">
 
-/** A drop that passed the checks. */
+/** A drop that has passed the checks. */
 export interface PlannedDrop {
   readonly name: string
   readonly starts_at: Timestamp
@@ -82,11 +82,11 @@ export interface PlannedDrop {
   readonly changes: ReadonlyArray<PlannedChange>
 }
 
-/** Another drop that writes the field of a change on the same store at the same time. */
+/** Another drop that changes the same field on the same store at the same time. `ordinal`: index of the change. */
 export const Overlap = Schema.Struct({ ordinal: Schema.Int, id: DropId, name: Schema.String })
 export type Overlap = typeof Overlap.Type
 
-/** Maximum number of changes of a drop: one transaction writes them all. */
+/** Maximum number of changes of a drop. It is limited because one transaction writes all of them. */
 const maxDropChanges = 250
 
 const isTimezone = (name: string) =>
@@ -104,7 +104,7 @@ export const isSameField = (
   left.field === right.field &&
   (left.store_id === null || right.store_id === null || sameText(left.store_id, right.store_id))
 
-/** Checks a drop against the current state of the account. Each problem names its path. */
+/** Checks a drop against the current state of the account. Each issue has the path of the wrong field. */
 export const planDrop = (
   given: NewDrop,
   now: Timestamp,

@@ -37,7 +37,7 @@ const makeStartAndEnd = Effect.gen(function* () {
   const repo = yield* DropsRepo
   const stores = yield* StoresRepo
 
-  /** Locks in one order all entities that the publishes of the step lock, so that steps and publish requests cannot deadlock. */
+  /** Locks all entities that the publishes of the step lock, in one order, so that steps and publish requests cannot deadlock. */
   const lockAll = (accountId: AccountId, pairs: ReadonlyArray<Pick<ValuesToPublish, "entityId" | "storeId">>) =>
     Effect.gen(function* () {
       const besides = yield* Effect.forEach(pairs, ({ entityId, storeId }) =>
@@ -47,7 +47,7 @@ const makeStartAndEnd = Effect.gen(function* () {
       return yield* drafts.lock(accountId, [...ids], [])
     })
 
-  /** Requests a publish. Right: the publication, null if the store has these values already. */
+  /** Requests a publish. Right: the publication, or null if the store has these values already. Left: why it was refused. */
   const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish) =>
     Effect.map(
       Effect.either(publishing.askValues(entityId, storeId, values, dropId)),
@@ -57,10 +57,10 @@ const makeStartAndEnd = Effect.gen(function* () {
       })
     )
 
-  /** Writes the drafts of a step and requests its publishes. Returns the effects with their publications. */
+  /** Writes the drafts of a step and requests its publishes. Returns the effects with the ids of the publications. */
   const carryOut = (dropId: DropId, step: PlannedStep) =>
     Effect.gen(function* () {
-      // The entities are locked and no import can begin, so a refusal is a defect.
+      // The entities are locked and no import can begin. A refusal is therefore a defect.
       yield* Effect.orDie(changes.applyDropped(dropId, step.changes))
       const answers = new Map<string, Either.Either<PublicationId | null, PublishError>>()
       for (const values of step.publishes)
@@ -98,7 +98,7 @@ const makeStartAndEnd = Effect.gen(function* () {
   return { start, end }
 })
 
-/** Saves the outcomes of a start or an end once all its publishes have ended. */
+/** Saves the outcomes of a start or an end after all its publishes have ended. */
 const makeSettle = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const drafts = yield* DraftsRepo
@@ -106,7 +106,7 @@ const makeSettle = Effect.gen(function* () {
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
 
-  /** The publications of these effects. None: one of them is still pending. */
+  /** The publications of these effects. None: at least one is still pending. */
   const findEnded = (effects: ReadonlyArray<DropEffect>) =>
     Effect.gen(function* () {
       const ids = [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
@@ -121,7 +121,7 @@ const makeSettle = Effect.gen(function* () {
       yield* Effect.orDie(changes.applyDropped(id, withdrawFailed(failed, locked)))
     })
 
-  /** False: a publish has not ended. */
+  /** Returns false if a publish has not ended yet. */
   return (due: DueStep, held: HeldDrop) =>
     Effect.gen(function* () {
       const isStart = due.step === "settle_start"
@@ -162,7 +162,7 @@ const failed = (effect: DropEffect, record: PublicationRecord | undefined): Drop
 const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect =>
   isPublished(record) ? { ...effect, outcome: "reverted" } : failed(effect, record)
 
-/** The publication knows the accepted value before it better than the start: publishes that were pending then may have failed. */
+/** Takes the earlier accepted value from the publication: a publish that was pending at the start may have changed it since. */
 const settleStart = (
   effect: DropEffect,
   record: PublicationRecord | undefined,
@@ -175,7 +175,7 @@ const settleStart = (
   return { ...effect, outcome: "applied", acceptedBefore }
 }
 
-/** Carries out one due step in one transaction. False: it was not due any more, another process held it, or it failed. */
+/** Carries out one due step in one transaction. False: the step is not due any more, another process has it, or it failed. */
 export const makeDropExecution = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector
@@ -202,7 +202,7 @@ export const makeDropExecution = Effect.gen(function* () {
     return transaction
       .run(
         Effect.gen(function* () {
-          // While an import keeps the account locked, its drops wait.
+          // While an import locks the account, the account's drops wait.
           if (Option.isSome(yield* importLock.share(due.accountId))) return false
           const held = yield* repo.hold(due)
           if (Option.isNone(held)) return false

@@ -11,7 +11,7 @@ import { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { DropOutcome, type DropStatus, type PlannedChange } from "./Drop.ts"
 
-/** The next step of a drop. `start` and `end` are due at their times, the others when all publishes have ended. */
+/** The next step of a drop. `start` and `end` are due at their times; the settle steps when all publishes have ended. */
 export const DropStepName = Schema.Literal("start", "settle_start", "end", "settle_end")
 export type DropStepName = typeof DropStepName.Type
 
@@ -29,17 +29,17 @@ export const DropEffect = Schema.Struct({
   value: Schema.String,
   /** The store's override before the drop; null: it inherited the canonical value. */
   overrideBefore: Schema.NullOr(AttributeValue),
-  /** The store's accepted value before the drop. Final once the publish of the start has ended. */
+  /** The store's accepted value before the drop. It is final when the publish of the start has ended. */
   acceptedBefore: Schema.String,
-  /** The last publish that was requested; null: none. */
+  /** The publication that was requested last; null: none. */
   publicationId: Schema.NullOr(Schema.String),
-  /** null: the publish has not ended. */
+  /** null: the publish has not ended yet. */
   outcome: Schema.NullOr(DropOutcome),
   error: Schema.NullOr(PublishError)
 })
 export type DropEffect = typeof DropEffect.Type
 
-/** A drop that is locked by the transaction that carries out its next step. */
+/** A drop whose next step is being carried out. The transaction holds its row lock. */
 export interface HeldDrop {
   readonly actor: Actor
   readonly status: DropStatus
@@ -55,14 +55,14 @@ export interface ChangeOutcome {
   readonly error: PublishError | null
 }
 
-/** Values of one entity to publish to one store. Its other fields keep their accepted values. */
+/** Values of one entity to publish to one store. Other fields keep their accepted values. */
 export interface ValuesToPublish {
   readonly entityId: EntityId
   readonly storeId: StoreId
   readonly values: Readonly<Record<string, string>>
 }
 
-/** A start or an end: the drafts to write, the values to publish, and the effects to save. */
+/** The plan of a start or an end: drafts to write, values to publish and effects to save. */
 export interface PlannedStep {
   readonly effects: ReadonlyArray<DropEffect>
   readonly changes: ReadonlyArray<CatalogChange>
@@ -92,7 +92,7 @@ const neverAccepted = failure(
 const versionOn = ({ aggregates }: Locked, entityId: EntityId, storeId: StoreId) =>
   aggregates.get(entityId)?.versions.find((version) => version.storeId === storeId)
 
-/** Why a change cannot start on a store; undefined: it can. A definition may have changed since the drop was created. */
+/** Why a change cannot start on a store; undefined: it can. Checked again here, because rules may have changed meanwhile. */
 const startError = (
   { entity_id, field, value }: PlannedChange,
   storeId: StoreId,
@@ -107,7 +107,7 @@ const startError = (
   return misfit && failure("INVALID_VALUE", `The ${misfit.at} ${field} ${misfit.message}.`)
 }
 
-/** The start: each value becomes the store's override, and only the changed fields are published. */
+/** Plans the start: each value becomes an override of the store, and only the changed fields are published. */
 export const startDrop = (
   changes: ReadonlyArray<PlannedChange>,
   publishable: ReadonlySet<StoreId>,
@@ -144,7 +144,7 @@ export const startDrop = (
   }
 }
 
-/** Whether the store's override is still the value of the drop. */
+/** Whether the store's override still has the value of the drop. */
 const isUntouched = (locked: Locked, { entityId, field, storeId, value }: DropEffect) =>
   versionOn(locked, entityId, storeId)?.overrides[field]?.value === value
 
@@ -156,7 +156,7 @@ const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffec
     ...(overrideBefore === null ? {} : { types: { [field]: overrideBefore.type } })
   })
 
-/** The end: applied changes return to their earlier values. Fields that somebody edited meanwhile are left alone. */
+/** Plans the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. */
 export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: Locked): PlannedStep => {
   const applied = effects.filter(({ outcome }) => outcome === "applied")
   const untouched = applied.filter((effect) => isUntouched(locked, effect))
@@ -171,13 +171,13 @@ export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: Locked): Pla
   }
 }
 
-/** Restores the drafts of failed changes, so that the next publish does not send them. Edited fields are left alone. */
+/** Restores the drafts of failed changes, so that the next publish does not send them. Edited fields do not change. */
 export const withdrawFailed = (effects: ReadonlyArray<DropEffect>, locked: Locked): ReadonlyArray<CatalogChange> =>
   effects.filter((effect) => effect.outcome === "failed" && isUntouched(locked, effect)).map(restoreOverride)
 
 const worstFirst = ["failed", "skipped", "applied", "reverted"] as const
 
-/** The outcome of each change: the worst of its stores. A change that reached no store has failed. */
+/** The outcome of each change: the worst of its stores' outcomes. A change without any store has failed. */
 export const outcomesOf = (count: number, effects: ReadonlyArray<DropEffect>): ReadonlyArray<ChangeOutcome> =>
   Array.from({ length: count }, (_, ordinal) => {
     const own = effects.filter((effect) => effect.ordinal === ordinal)

@@ -17,7 +17,7 @@ const StoredActor = Schema.Union(
   Schema.TaggedStruct("User", { accountId: AccountId, userId: UserId }),
   Schema.TaggedStruct("Cli", { accountId: AccountId })
 )
-/** The type makes a new kind of actor fail to compile until it can be stored. */
+/** The type annotation makes the compiler fail if a new kind of actor cannot be stored. */
 const ActorJson: Schema.Schema<Actor, typeof StoredActor.Encoded> = StoredActor
 
 const Held = Schema.Struct({
@@ -28,7 +28,7 @@ const Held = Schema.Struct({
   effects: Schema.Array(DropEffect)
 })
 
-/** No earlier drop that writes one of the fields of `d` has still to end. */
+/** Whether every earlier drop that writes a field of `d` has ended. */
 const isFree = (sql: SqlClient) => sql`
   NOT EXISTS (
     SELECT FROM drop_change c
@@ -39,7 +39,7 @@ const isFree = (sql: SqlClient) => sql`
       AND before.next_step IN ('start', 'settle_start', 'end') AND before.ends_at <= d.starts_at
   )`
 
-/** Statements that find and lock due steps. */
+/** Statements that find due steps and lock drops. */
 export const makeDueSteps = (sql: SqlClient): Pick<Repo, "due" | "hold"> => {
   const due = SqlSchema.findAll({
     Request: Schema.Struct({ limit: Schema.Int, except: Schema.Array(DropId) }),

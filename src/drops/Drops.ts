@@ -14,9 +14,9 @@ import { makeDropExecution } from "./DropExecution.ts"
 import type { DueStep } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
-/** Interval between looks for due steps. */
+/** Interval between queries for due steps. */
 const pollInterval = Duration.seconds(1)
-/** Maximum number of steps that one look returns. */
+/** Maximum number of steps that one query returns. */
 const maxSteps = 20
 
 /** Scheduled field changes of the actor's account. The actor who schedules a drop is the author of its changes. */
@@ -24,14 +24,14 @@ export class Drops extends Context.Tag("catalog/Drops")<
   Drops,
   {
     /**
-     * Schedules a drop. Works while an import keeps the account locked; a drop that is due then waits.
+     * Schedules a drop. This also works while an import locks the account; the drop's steps wait until the import ends.
      *
      * ValidationFailed, with a path for each problem: an invalid name or time zone; a start in the past, or an end before the
      * start; no changes, or too many; an unknown entity or store; an entity that is not on the store; a store without a
-     * platform; an unknown or read-only field; an invalid value; a field that another change writes, or another drop at the
-     * same time.
+     * platform; an unknown or read-only field; an invalid value; a field that another change of this drop writes, or another
+     * drop at the same time.
      *
-     * `id`: makes the request repeatable. If the drop exists already, it is returned as it is now.
+     * `id`: makes the request repeatable. If the drop exists already, returns that drop.
      */
     readonly create: (drop: NewDrop, id?: DropId) => Effect.Effect<Drop, ValidationFailed, CurrentActor>
     /** Cancels a drop. ValidationFailed: it has started, or was cancelled before. */
@@ -41,7 +41,7 @@ export class Drops extends Context.Tag("catalog/Drops")<
     readonly get: (id: DropId) => Effect.Effect<Drop, NotFound, CurrentActor>
     /** Drops that change an entity, with only the changes of that entity. NotFound: no such entity of this kind. */
     readonly ofEntity: (kind: ChannelKind, id: EntityId) => Effect.Effect<ReadonlyArray<Drop>, NotFound, CurrentActor>
-    /** Carries out all due steps of all accounts, next to any other workers. Returns how many this process carried out. */
+    /** Carries out all due steps of all accounts, in addition to other workers. Returns the number that this process carried out. */
     readonly runDue: Effect.Effect<number>
     /** Repeats `runDue` until it is interrupted. */
     readonly work: Effect.Effect<never>
@@ -150,7 +150,7 @@ const makeRunDue = Effect.gen(function* () {
 
   const runDue = Effect.gen(function* () {
     let count = 0
-    // Drops that another process holds or that failed: skipped until the next poll.
+    // Drops that another process has locked or that failed. They are skipped until the next poll.
     const skipped = new Set<DropId>()
     for (;;) {
       const steps = yield* repo.due(maxSteps, [...skipped])

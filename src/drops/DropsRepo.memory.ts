@@ -15,7 +15,7 @@ export interface MemoryDrop {
   readonly actor: Actor
   readonly status: DropStatus
   readonly nextStep: DropStepName | null
-  /** Starts and ends that were carried out. */
+  /** The steps `start` and `end` that were carried out. */
   readonly claims: ReadonlyArray<DropStepName>
   readonly effects: ReadonlyArray<DropEffect>
   readonly outcomes: ReadonlyArray<ChangeOutcome>
@@ -29,7 +29,7 @@ declare module "../database/MemoryStore.memory.ts" {
 
 export const emptyDrops: Pick<MemorySlices, "drops"> = { drops: new Map() }
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerDropsRepoMemory = Layer.effect(
   DropsRepo,
   Effect.map(MemoryStore, (store) => ({ ...makeSchedule(store), ...makeReads(store), ...makeSteps(store) }))
@@ -56,7 +56,7 @@ const makeSchedule = (
   store: Store
 ): Pick<Repo, "cancel" | "insert" | "lockSchedule" | "now" | "overlaps" | "targets"> => ({
   now,
-  // Transactions in memory run one at a time.
+  // In-memory transactions run one at a time, so no lock is needed.
   lockSchedule: () => Effect.void,
   targets: (accountId, ids) =>
     Effect.map(Ref.get(store), (state) => {
@@ -193,7 +193,7 @@ const isDue = (account: MemoryAccount, drop: MemoryDrop, time: Timestamp): boole
   }
 }
 
-/** Whether an earlier drop that writes one of the fields has still to end. */
+/** Whether an earlier drop that writes one of the same fields has not ended yet. */
 const isBlocked = (account: MemoryAccount, { id, planned }: MemoryDrop): boolean =>
   [...account.drops.values()].some(
     (before) =>

@@ -15,36 +15,36 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
   {
     /** The database's clock, which decides when drops start and end. */
     readonly now: Effect.Effect<Timestamp>
-    /** Locks out other new drops of the account until the transaction ends, so that two that overlap see each other. */
+    /** Lets only one transaction of the account schedule drops at a time, so that two overlapping drops see each other. */
     readonly lockSchedule: (accountId: AccountId) => Effect.Effect<void>
-    /** Those of these entities that exist. */
+    /** The existing entities with these ids. */
     readonly targets: (
       accountId: AccountId,
       ids: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyMap<EntityId, DropTarget>>
-    /** Unfinished drops that overlap this one in field and time, ordered by change, then start. */
+    /** Unfinished drops that overlap this drop in field and time, ordered by change, then start. */
     readonly overlaps: (accountId: AccountId, drop: PlannedDrop) => Effect.Effect<ReadonlyArray<Overlap>>
     readonly insert: (accountId: AccountId, id: DropId, drop: PlannedDrop, actor: Actor) => Effect.Effect<void>
     /**
-     * Drops by start, then id. `entityId`: only drops that change this entity, with only those changes. Changes on unlinked
-     * stores are left out.
+     * Drops ordered by start, then id. `entityId`: only drops that change this entity, with only the changes of this entity. Changes
+     * on unlinked stores are left out.
      */
     readonly list: (accountId: AccountId, entityId: EntityId | null) => Effect.Effect<ReadonlyArray<Drop>>
     readonly find: (accountId: AccountId, id: DropId) => Effect.Effect<Option.Option<Drop>>
-    /** Cancels a drop that has not started. False: it has started, or does not exist. */
+    /** Cancels a drop that has not started. False: the drop has started, was cancelled, or does not exist. */
     readonly cancel: (accountId: AccountId, id: DropId, actor: Actor) => Effect.Effect<boolean>
     /**
-     * Due steps in accounts that no import locks, longest due first, without the drops in `except`. `start` and `end` are due
-     * by the database's clock, the other steps when all publishes have ended. A start waits for the end of every earlier drop
-     * that writes one of its fields.
+     * Due steps in accounts that no import locks, in the order of their times, without the drops in `except`. `start` and `end` are
+     * due by the database's clock; the settle steps are due when all publishes have ended. A start also waits until every earlier
+     * drop that writes one of the same fields has ended.
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
-     * Locks a drop until the transaction ends, and inserts the unique claim of a start or an end. None: the step is not due
-     * any more, or another process holds the drop.
+     * Locks a drop until the transaction ends, and inserts the unique claim of a start or an end. None: the step is not due any
+     * more, or another process has locked or claimed it.
      */
     readonly hold: (due: DueStep) => Effect.Effect<Option.Option<HeldDrop>>
-    /** Saves the result of a step and the next step. Existing effects are replaced. */
+    /** Saves the result of a step and sets the next step. Replaces existing effects. */
     readonly move: (
       due: Pick<DueStep, "accountId" | "id">,
       to: {

@@ -10,7 +10,7 @@ export const omitUnlinked = (linked: ReadonlyArray<StoreId>, aggregate: Aggregat
   }))
 })
 
-/** The variants of each product, in their order. */
+/** Groups variants by product, in the order of the product's variants. */
 export const variantsByProduct = (aggregates: Iterable<Aggregate>): ReadonlyMap<EntityId, ReadonlyArray<Aggregate>> => {
   const byProduct = new Map<EntityId, Array<Aggregate>>()
   for (const aggregate of aggregates) {

@@ -22,8 +22,8 @@ const laterCounts = Schema.optionalWith(Counts, { default: () => noCounts })
 const laterCount = Schema.optionalWith(Schema.Int, { default: () => 0 })
 
 /**
- * The result of reading the store after an export was applied. `entities`: number of changed entities that the store has.
- * `error`: why the store could not be read; no values count as accepted then.
+ * The result of reading the store after an export was applied. `entities`: number of entities whose values were accepted.
+ * `error`: why the store could not be read. In that case no values are accepted.
  */
 const StoreAnswer = Schema.Union(
   Schema.Struct({ entities: Schema.Int, begun_at: Timestamp }),
@@ -35,13 +35,13 @@ export type StoreAnswer = typeof StoreAnswer.Type
  * The planned or applied changes of an import.
  *
  * - `created`, `updated` and `unchanged` count products.
- * - `variants` and `images` count those of the file, or the variants and files of the store.
- * - `collections` and `files` count those of a refresh.
+ * - `variants` and `images` count variants and images of the file; for a refresh, variants and media files of the store.
+ * - `collections` and `files` count collections and media files. Only a refresh has them.
  * - `unlinked` counts entities that the store does not have any more.
- * - `beside` counts markets, definitions, entries and translations of a refresh; null for a file.
+ * - `beside` counts markets, definitions, metaobject entries and translations of a refresh; null for a file.
  * - `metafields` are the metafield columns of a file.
- * - `ignored_columns` are not imported; `filled_cells` counts their cells with a value.
- * - `problems` are the first problems of a refused file, `problem_count` is the number of all.
+ * - `ignored_columns` are columns that are not imported; `filled_cells` counts the cells of a column that have a value.
+ * - `problems` are the first problems of a refused file; `problem_count` is the number of all problems.
  * - `unpublished` counts active products that are not published to the online store. They are imported as drafts.
  */
 export const ImportSummary = Schema.Struct({
@@ -54,7 +54,7 @@ export const ImportSummary = Schema.Struct({
   unlinked: laterCount,
   beside: Schema.optionalWith(Schema.NullOr(MirrorSummary), { default: () => null }),
   metafields: Schema.optionalWith(Schema.Array(ExportedMetafield), { default: () => [] }),
-  /** null: not an applied export, or the store has no platform. */
+  /** null: the import is no applied export, or the store has no platform that can be read. */
   answer: Schema.optionalWith(Schema.NullOr(StoreAnswer), { default: () => null }),
   ignored_columns: Schema.Array(Schema.Struct({ name: Schema.String, filled_cells: Schema.Int })),
   problems: Schema.optionalWith(Schema.Array(ImportProblem), { default: () => [] }),
@@ -65,7 +65,7 @@ export const ImportSummary = Schema.Struct({
 /** Ignored columns that matter most to a merchant. They are named first. */
 const importantColumns = ["Product Category", "Cost per item", "Gift Card", "Variant Inventory Policy"]
 
-/** Ignored columns with values, the most important first, and the number of further ones. */
+/** At most `most` ignored columns that have values, the most important first, and the number of the others. */
 export const columnsNotKept = (
   { ignored_columns }: ImportSummary,
   most: number
@@ -107,18 +107,18 @@ export const ImportRun = Schema.Struct({
   fileName: Schema.NullOr(Schema.String),
   phase: ImportPhase,
   summary: ImportSummary,
-  /** Number of applied changes, in the unit of `plannedOf`. */
+  /** Number of applied items, counted as in `plannedOf`. */
   applied: Schema.Int,
-  /** Why it failed, or was discarded without a person. */
+  /** Why the import failed, or why it was discarded automatically. */
   error: Schema.NullOr(Schema.String),
-  /** The person who started it, or once accepted the one who accepted it. That person is the author of its changes. */
+  /** The user who started the import; after acceptance, the user who accepted it. History names this user as author. */
   actor: HistoryActor,
   createdAt: Timestamp,
   updatedAt: Timestamp
 })
 export type ImportRun = typeof ImportRun.Type
 
-/** Number of products, collections and files to be written and of entities to be unlinked. */
+/** Number of products, collections and files to be written, plus the number of entities to be unlinked. */
 export const plannedOf = ({ collections, created, files, unlinked, updated }: ImportSummary): number =>
   created + updated + collections.created + collections.updated + files.created + files.updated + unlinked
 
@@ -126,23 +126,23 @@ export const plannedOf = ({ collections, created, files, unlinked, updated }: Im
 export const findsNothing = ({ collections, files, unlinked, ...products }: ImportSummary): boolean =>
   unlinked > 0 && [products, collections, files].every((each) => each.created + each.updated + each.unchanged === 0)
 
-/** The decision on a field that was edited here and in the store: keep the draft, or take the store's value. */
+/** The decision on a field that was edited in the catalog and in the store: keep the draft, or take the store's value. */
 export const ConflictDecision = Schema.Literal("keep_draft", "take_store")
 export type ConflictDecision = typeof ConflictDecision.Type
 
-/** A field that was edited here and in the store since the last publish. Lists are JSON in a string. */
+/** A field that was edited in the catalog and in the store since the store last accepted it. Lists are JSON in a string. */
 export const ImportConflict = Schema.Struct({
-  /** Its number in its import, from 1. */
+  /** Number of the conflict within the import, from 1. */
   conflict: Schema.Int,
   entity_id: EntityId,
   entity_type: EntityKind,
-  /** The entity's name here. */
+  /** The entity's title in the catalog. */
   title: Schema.String,
   store_id: StoreId,
   store_domain: Schema.String,
-  /** An attribute's key, or `media_ids`, `variant_ids` or `members` if only the order differs. */
+  /** An attribute's key. `media_ids`, `variant_ids` or `members`: the order of that list differs. */
   field: Schema.String,
-  /** null: the store never accepted a publish. */
+  /** null: the store has not accepted any values of the entity yet. */
   accepted: Schema.NullOr(Schema.String),
   draft_value: Schema.String,
   store_value: Schema.String,
@@ -154,18 +154,18 @@ export type ImportConflict = typeof ImportConflict.Type
 
 /** The decisions with which a person accepts an import. */
 export interface Acceptance {
-  /** Decisions by number of the conflict. Each replaces an earlier one. */
+  /** Decisions by the number of the conflict. A new decision replaces an earlier one. */
   readonly decisions?: ReadonlyMap<number, ConflictDecision>
-  /** The decision on all other undecided conflicts. Without it, undecided conflicts refuse the acceptance. */
+  /** The decision on all other undecided conflicts. If it is missing and a conflict is undecided, the acceptance is refused. */
   readonly rest?: ConflictDecision | undefined
-  /** Confirms that entities which the store does not have any more are unlinked from it. */
+  /** Confirms the unlinking of entities that the store does not have any more. */
   readonly confirmsRemovals?: boolean
 }
 
 /** Unlinking more entities than this needs a confirmation. */
 export const maxUnconfirmedRemovals = 10
 
-/** Whether the import unlinks so many entities, or all, that a person must confirm it. */
+/** Whether a person must confirm the removals: more than the maximum, or every entity of the store. */
 export const isRemovalToConfirm = (summary: ImportSummary): boolean =>
   summary.unlinked > maxUnconfirmedRemovals || findsNothing(summary)
 
@@ -178,7 +178,7 @@ export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("Re
   storeDomain: Schema.String,
   /** Number of undecided conflicts. */
   undecided: Schema.Int,
-  /** The first of them. */
+  /** Numbers of the first undecided conflicts. */
   conflicts: Schema.Array(Schema.Int),
   /** Number of removals that are not confirmed. */
   removals: Schema.Int

@@ -18,10 +18,10 @@ import { omitOvertaken, resolveConflicts } from "./plan/ImportPlan.ts"
 import type { ReadAnswer } from "./refresh/StoreAnswers.ts"
 import { isPlanned, type LeasedRun, type StagedItem } from "./StagedImport.ts"
 
-/** Maximum number of entities that one transaction writes. */
+/** Maximum number of entities that one transaction writes, unless a single item has more. */
 const entitiesPerBatch = 1_000
 
-/** The start of the store reading whose answer is applied. */
+/** When the reading of the store after an export began; null: the store was not read. */
 const answerBegunAt = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
 
 /** Applies the batches of an accepted import, one transaction for each. */
@@ -35,7 +35,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
     const repo = yield* ImportsRepo
     const stores = yield* StoresRepo
 
-    /** Whether the platform has not been read yet after an export. An interrupted reading is repeated. */
+    /** Whether the store must still be read after an export. An interrupted reading leaves no answer and is repeated. */
     const isUnanswered = (accountId: AccountId, { source, storeId, summary }: ImportRun) =>
       source === "refresh" || summary.answer !== null
         ? Effect.succeed(false)
@@ -165,7 +165,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
             )
           )
         ),
-        // A process that is told to stop releases the lease, so that the next one need not wait for it to expire.
+        // A process that shuts down releases the lease. Otherwise the next process would wait until the lease expires.
         Effect.onInterrupt(() => repo.release(lease)),
         Effect.provideService(CurrentActor, actorOf(accountId, actor))
       )

@@ -4,17 +4,17 @@ import { untilNone } from "../database/Forgetting.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 
-/** The deletion of staged changes. */
+/** Deletes staged data of imports. */
 export interface ImportCleanupStatements {
   /** Deletes the items that are not applied yet, and before the review the conflicts too. */
   readonly clear: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
-  /** Deletes the items and conflicts of imports that ended more than 7 days ago. Returns the number of items. */
+  /** Deletes the records, conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
   readonly forgetStaged: Effect.Effect<number>
 }
 
 export const makeImportCleanupStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Short statements. Rows are deleted by ctid: a join that deletes so many rows would scan the table.
+  // Each statement deletes at most 10,000 rows to stay short. It selects rows by ctid: a join would scan the whole table.
   const forgetSome = (table: string) =>
     Effect.map(
       sql`

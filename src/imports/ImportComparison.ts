@@ -24,9 +24,9 @@ import { ImportsRepo } from "./ImportsRepo.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
 import type { StoreProduct } from "./StoreProduct.ts"
 
-/** A checked Shopify product export. A SKU that several of its products share matches nothing. */
+/** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
 export interface CheckedFile extends InspectedCsv {
-  /** Absolute. */
+  /** Absolute path of the file. */
   readonly path: string
 }
 
@@ -47,7 +47,7 @@ const makeBatchPlanning = Effect.gen(function* () {
   ) =>
     transaction.run(
       Effect.gen(function* () {
-        // The holder of the exclusive lock locks entities in its own order, so both must not run at once.
+        // An import with the exclusive lock locks entities in another order. Running beside it could deadlock.
         yield* importLock.share(accountId)
         const skusOf = ({ variants }: ImportedProduct) =>
           variants.flatMap(({ values }) => (values.sku && !sharedSkus.has(values.sku) ? [values.sku] : []))
@@ -92,8 +92,8 @@ const makeBatchPlanning = Effect.gen(function* () {
 })
 
 /**
- * Compares a whole export with the catalog and stages the changes, in place of those staged before. ImportFileRejected: all
- * places where it does not fit the catalog.
+ * Compares a whole export with the catalog and stages the changes. They replace the changes that were staged before.
+ * ImportFileRejected: lists every place where the file does not fit the catalog.
  */
 export const makeImportComparison = Effect.gen(function* () {
   const definitions = yield* MetafieldDefinitions
@@ -114,7 +114,7 @@ export const makeImportComparison = Effect.gen(function* () {
       const rules = yield* definitions.rulesWith(accountId, filled.map(definitionOf))
       const metafields = new ImportedMetafields(file, rules)
       const problems = new ImportProblems()
-      // First lines of the file's products, by the product here.
+      // The line on which each matched product begins in the file, by the product's id in the catalog.
       const earlierLines = new Map<EntityId, number>()
       const staging = new ImportStaging(repo, accountId, id, store.id)
       const pause = yield* makePause
@@ -177,7 +177,7 @@ export const makeImportComparison = Effect.gen(function* () {
   return stageFile
 })
 
-/** The file's product with the types of its metafields. */
+/** Adds the handle and the types of metafields to a product of the file. */
 const toStoreProduct = (product: ImportedProduct, rules: KeyRules): StoreProduct => {
   const handle = product.values.handle === undefined ? { handle: product.handle } : {}
   return {
@@ -191,7 +191,7 @@ const toStoreProduct = (product: ImportedProduct, rules: KeyRules): StoreProduct
   }
 }
 
-/** Products here by key, and the lines of the file's products that match a product already. */
+/** Existing products by handle and SKU, and the lines of the file that matched a product before (earlier batches, this batch). */
 interface TargetIndex {
   readonly byHandle: ReadonlyMap<string, EntityId>
   readonly bySku: ReadonlyMap<string, EntityId>
@@ -199,7 +199,7 @@ interface TargetIndex {
   readonly lines: ReadonlyMap<EntityId, number>
 }
 
-/** The product here that a product of the file matches: by SKU, else by handle. None: it is new, or has a problem. */
+/** Finds the existing product that a product of the file matches: by SKU, else by handle. undefined: new, or a problem. */
 const findTarget = (
   product: ImportedProduct,
   { byHandle, bySku, earlierLines, lines }: TargetIndex,

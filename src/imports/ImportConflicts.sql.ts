@@ -9,14 +9,14 @@ import type { StagedConflict } from "./StagedImport.ts"
 
 /** The conflicts of imports and their decisions. */
 export interface ImportConflictStatements {
-  /** Stages undecided conflicts with one store. */
+  /** Stages conflicts. They are undecided and belong to one store. */
   readonly stageConflicts: (
     accountId: AccountId,
     id: ImportId,
     storeId: StoreId,
     conflicts: ReadonlyArray<StagedConflict>
   ) => Effect.Effect<void>
-  /** By number, after `after` (0: from the start). */
+  /** Conflicts in the order of their numbers, starting behind number `after` (0: from the start). */
   readonly conflicts: (
     accountId: AccountId,
     id: ImportId,
@@ -38,7 +38,7 @@ export interface ImportConflictStatements {
     accountId: AccountId,
     id: ImportId
   ) => Effect.Effect<{ readonly count: number; readonly first: ReadonlyArray<number> }>
-  /** Those of these conflicts whose draft is kept. */
+  /** Returns which of these conflicts have the decision `keep_draft`. */
   readonly keptConflicts: (
     accountId: AccountId,
     id: ImportId,

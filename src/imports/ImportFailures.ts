@@ -5,13 +5,13 @@ import { type PlatformReadError, PlatformRefused, PlatformUnavailable, whyUnread
 import { type ImportOrigin, type ImportRun, type ImportSummary, nothingPlanned, plannedOf } from "./Import.ts"
 import { ImportFileRejected } from "./ImportedProduct.ts"
 
-/** The source of an import could not be read or compared. */
+/** Why the source of an import could not be read or compared. */
 export type SourceError = ImportFileRejected | PlatformReadError | ValidationFailed
 
 /** Another process took over the import. */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
-/** How a person starts again. */
+/** Advice after a failure: `whole`: nothing was applied; `rest`: a part was applied; `stopped`: the reading process stopped. */
 const restartHints: Readonly<Record<ImportOrigin, Readonly<Record<"whole" | "rest" | "stopped", string>>>> = {
   csv: {
     whole: "import the file again",
@@ -45,7 +45,7 @@ export const catalogKeptChanging = (source: ImportOrigin) =>
     `kept changing while the ${source === "csv" ? "file" : "store"} was compared with it; try again later`
   )
 
-/** The reason of a failure that trying again does not cure; none if the import may succeed another time. */
+/** The reason of a failure that repeats on every attempt. None: the import may succeed when it is tried again. */
 export const findPermanentReason = (defect: unknown): Option.Option<string> => {
   if (defect instanceof Unavailable) return Option.none()
   if (defect instanceof NotFound || defect instanceof ValidationFailed) return Option.some(defect.message)
@@ -56,7 +56,7 @@ export const findPermanentReason = (defect: unknown): Option.Option<string> => {
     : Option.some(`the database refused a value (${codeOf(defect) ?? "no code"})`)
 }
 
-/** The summary of a rejected file: its problems. */
+/** Puts the problems of a rejected file into a summary. */
 export const summarizeProblems = (cause: Cause.Cause<unknown>): ImportSummary | undefined => {
   const error = Cause.squash(cause)
   return error instanceof ImportFileRejected

@@ -15,19 +15,19 @@ export interface ImportItemStatements {
     id: ImportId,
     maxEntities: number
   ) => Effect.Effect<ReadonlyArray<StagedItem>>
-  /** The keys of the values that the items set, by entity. */
+  /** The keys of the values that the import's own items set, by entity. */
   readonly changedKeys: (
     accountId: AccountId,
     id: ImportId
   ) => Effect.Effect<ReadonlyMap<EntityId, ReadonlySet<string>>>
-  /** The entities that the import removes from the store, in order, behind the first `after` of them. */
+  /** The entities that the import removes from the store, in the order of the items. Skips the first `after` entities. */
   readonly removals: (
     accountId: AccountId,
     id: ImportId,
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<PendingEntity>>
-  /** Marks items as applied, and all items before them. */
+  /** Marks these items, and all items before them, as applied. */
   readonly markDone: (
     accountId: AccountId,
     id: ImportId,

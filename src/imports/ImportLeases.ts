@@ -26,7 +26,7 @@ export const makeImportLeases = Effect.gen(function* () {
   const { run } = yield* Transaction
   const background = yield* FiberSet.make<void>()
 
-  /** Every transaction of an import locks the whole account and may run long, even within a request. */
+  /** Runs a transaction with the deadlines of background work, even within a request, because it may run long. */
   const runTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) => asBackground(run(effect))
 
   /** NotFound: the account has no such import. */
@@ -49,7 +49,7 @@ export const makeImportLeases = Effect.gen(function* () {
       )
     )
 
-  /** Renews the lease during the work. Runs `onLost` if another process took it over or the import left the phase. */
+  /** Renews the lease during the work. Runs `onLost` if another process took the lease or the import left the phase. */
   const keepLease = <A, E, R, E2, R2>(
     lease: LeasedRun,
     work: Effect.Effect<A, E, R>,
@@ -66,11 +66,11 @@ export const makeImportLeases = Effect.gen(function* () {
         )
     )
 
-  /** Deletes everything that is staged for an import that ends without being applied to the end. */
+  /** Deletes all staged data of an import that is discarded or fails. */
   const forget = (accountId: AccountId, id: ImportId) =>
     Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
 
-  /** Fails an import if the lease is still ours. Batches that were applied stay. */
+  /** Fails an import if this process still has the lease. Batches that were applied stay. */
   const fail = (lease: LeasedRun, describe: (run: ImportRun) => string, summary?: ImportSummary) =>
     runTransaction(
       Effect.gen(function* () {

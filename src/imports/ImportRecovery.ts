@@ -14,7 +14,7 @@ export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyI
   Effect.gen(function* () {
     const repo = yield* ImportsRepo
 
-    /** Applies the rest of an import. It fails if its source was still being read, or after too many takeovers. */
+    /** Applies the rest of an import. Fails the import if the source was still being read, or after too many takeovers. */
     const continueImport = (lease: LeasedRun, report: ReportProgress) =>
       Effect.gen(function* () {
         const { accountId, id, phase, takeovers } = lease
@@ -24,7 +24,7 @@ export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyI
         yield* fail(lease, (last) => describeInterruptions(last, takeovers))
       })
 
-    /** Takes over all imports whose lease ran out, of one account or of all. Returns their number. */
+    /** Takes over all imports whose lease expired, of one account or of all. Returns the number of imports. */
     const resume = (accountId: Option.Option<AccountId>) =>
       Effect.gen(function* () {
         const leases: Array<LeasedRun> = []
@@ -33,7 +33,7 @@ export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyI
           if (Option.isNone(next)) break
           leases.push(next.value)
         }
-        // All at once: the leases are running, and no account should wait for the import of another.
+        // In parallel: all leases run out at the same time, and no account should wait for another account's import.
         yield* Effect.forEach(
           leases,
           (lease) =>

@@ -12,7 +12,7 @@ import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
 import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
 
-/** Conflicts and the decision on all of them. */
+/** Some conflicts, or all, and one decision for them. */
 interface DecisionGroup {
   readonly which: ReadonlyArray<number> | "all"
   readonly decision: ConflictDecision
@@ -70,7 +70,7 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
         return count
       })
 
-    /** Records all of these decisions or none. Returns the number of conflicts. */
+    /** Records all of these decisions or none. Returns the number of decided conflicts. */
     const decide = (actor: Actor, id: ImportId, groups: ReadonlyArray<DecisionGroup>) =>
       runTransaction(
         Effect.gen(function* () {
@@ -80,7 +80,7 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
         })
       )
 
-    /** Records the decisions of an acceptance. ReviewIncomplete: something is still open. */
+    /** Records the decisions of an acceptance. ReviewIncomplete: a conflict is undecided, or removals are not confirmed. */
     const complete = (actor: Actor, { id, storeDomain, summary }: ImportRun, acceptance: Acceptance) =>
       Effect.gen(function* () {
         const { confirmsRemovals = false, decisions = new Map(), rest } = acceptance
@@ -126,10 +126,10 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
         })
       )
 
-    /** Discards expired reviews. Returns their number. */
+    /** Discards expired reviews. Returns the number of discarded imports. */
     const discardAbandoned = Effect.gen(function* () {
       const exits = yield* Effect.forEach(yield* repo.abandonedReviews, ({ accountId, id }) =>
-        // A person may accept or discard it at the same moment.
+        // Fails if a person accepted or discarded the import meanwhile. Such an import is not counted.
         Effect.exit(discard(accountId, id, "Nobody accepted or discarded it within 7 days."))
       )
       return exits.filter(Exit.isSuccess).length

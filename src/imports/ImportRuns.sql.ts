@@ -23,7 +23,7 @@ export interface ImportRunStatements {
   readonly find: (accountId: AccountId, id: ImportId) => Effect.Effect<Option.Option<ImportRun>>
   /** Newest first. */
   readonly list: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ImportRun>>
-  /** Moves an import to a phase. Fields that are left out do not change. Without `leased` its lease ends. */
+  /** Moves an import to a phase. Fields that are left out do not change. If `leased` is false, the lease ends. */
   readonly move: (
     accountId: AccountId,
     id: ImportId,
@@ -35,13 +35,13 @@ export interface ImportRunStatements {
       readonly actor?: HistoryActor | undefined
     }
   ) => Effect.Effect<void>
-  /** Extends the lease by 60 s. False: another process took it over, or the import left the phase. */
+  /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
   readonly renew: (run: LeasedRun) => Effect.Effect<boolean>
-  /** Whether the lease is still ours and the import still in the phase. If so, that holds until the transaction ends. */
+  /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
   readonly holds: (run: LeasedRun) => Effect.Effect<boolean>
-  /** Ends the lease if it is still ours. Any process can take the import over at once. */
+  /** Ends this process's lease, so that any process can take over the import at once. */
   readonly release: (run: LeasedRun) => Effect.Effect<void>
-  /** Takes over one import whose lease ran out, of this account and with this id (null: any). Concurrent workers skip it. */
+  /** Takes over one import whose lease expired. null: any account, any import. Skips rows that another worker has locked. */
   readonly takeOver: (filter: {
     readonly accountId: AccountId | null
     readonly id: ImportId | null

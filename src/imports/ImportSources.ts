@@ -14,7 +14,7 @@ import type { Compared, ReportProgress } from "./ImportStaging.ts"
 import { makeRefreshComparison } from "./refresh/RefreshComparison.ts"
 import { makeStoreReading } from "./refresh/StoreReading.ts"
 
-/** Reads the source of an import. It can be compared, repeatedly, as long as the scope is open. */
+/** Reads the source of an import. While the scope is open, `compare` can run several times. */
 export type ReadSource = Effect.Effect<
   { readonly compare: Effect.Effect<Compared, SourceError> },
   SourceError,
@@ -33,7 +33,7 @@ export const writeTemporaryFile = (content: Uint8Array) =>
     return path
   })
 
-/** Finds the store of an import and reads its file or its platform. */
+/** Finds the store of an import, and reads an export file or the store's platform. */
 export const makeImportSources = Effect.gen(function* () {
   const faults = yield* FaultInjector
   const stores = yield* StoresRepo

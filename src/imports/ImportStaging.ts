@@ -7,8 +7,8 @@ import type { ImportPlan, StagedChange } from "./plan/ImportPlan.ts"
 import type { StagedConflict, StagedItem } from "./StagedImport.ts"
 
 /**
- * The progress of an import: bytes while a file is checked and compared, records while a store is read (`total` is unknown
- * and 0) and compared, and the unit of `plannedOf` while it is applied.
+ * The progress of an import. The unit depends on the step: bytes of a file, records of a store, or items as `plannedOf`
+ * counts them while applying. `total` is 0 while a store is read, because the number of records is unknown.
  */
 export interface ImportProgress {
   readonly step: "checking" | "fetching" | "comparing" | "applying"
@@ -18,7 +18,7 @@ export interface ImportProgress {
 
 export type ReportProgress = (progress: ImportProgress) => Effect.Effect<void>
 
-/** The planned changes, and the account's version before the comparison. */
+/** The summary of the planned changes, and the account's version before the comparison. */
 export interface Compared {
   readonly version: number
   readonly summary: ImportSummary
@@ -32,7 +32,7 @@ const listChanges = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<Catalo
 
 const entitiesOf = (changes: ReadonlyArray<StagedChange>) => new Set(listChanges(changes).flatMap(ownersOf)).size
 
-/** The counts of the summary to which a plan belongs. */
+/** The counter of the summary that a plan adds to. */
 export type Counted = "products" | "collections" | "files"
 
 /** Stages the plans of an import under ascending ordinals and counts them. */

@@ -16,7 +16,7 @@ import type { ReadSource } from "./ImportSources.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
 
-/** Maximum number of comparisons while the catalog keeps changing. */
+/** Maximum number of comparisons. A comparison is repeated if the catalog changed meanwhile. */
 const maxComparisons = 5
 
 export interface SourceName {
@@ -50,7 +50,7 @@ export const makeImportStart = (
         return id
       })
 
-    /** Reads the source and compares it with the catalog until the catalog did not change during the comparison. */
+    /** Reads the source and compares it with the catalog. Repeats the comparison if the catalog changed meanwhile. */
     const prepare = <E1, E2>(accountId: AccountId, id: ImportId, origin: ImportOrigin, read: Read<E1, E2>) =>
       Effect.gen(function* () {
         const work = Effect.gen(function* () {
@@ -71,7 +71,7 @@ export const makeImportStart = (
         return yield* Effect.orDie(getRun(accountId, id))
       })
 
-    /** Creates an import, unless another one locks the account, and waits until it is under review. */
+    /** Creates an import and waits until it is under review. ValidationFailed: another import locks the account. */
     const run = <E1, E2>(
       accountId: AccountId,
       store: Store,
@@ -86,7 +86,7 @@ export const makeImportStart = (
         return yield* prepare(accountId, id, source.origin, read(id))
       })
 
-    /** Creates an import and returns at once. An import of the store and origin that is being read is returned instead. */
+    /** Creates an import and returns at once. If one of the same store and origin is being read already, returns that one. */
     const start = (accountId: AccountId, store: Store, source: SourceName, read: (id: ImportId) => ReadSource) =>
       Effect.gen(function* () {
         // The lock makes concurrent requests wait for each other.

@@ -6,16 +6,16 @@ import { type ImportedProduct, type ImportProblem, quoted } from "./ImportedProd
 
 type Owner = ExportedMetafield["ownerType"]
 
-/** A metafield's column and the rule for its values. */
+/** The column of a metafield, and the rule for the values. */
 interface RuledColumn {
   readonly rule: KeyRule
-  /** Its header. */
+  /** The column's header. */
   readonly column: string
 }
 
 type RuledColumns = Readonly<Record<Owner, ReadonlyMap<string, RuledColumn>>>
 
-/** The columns that have a rule. A column without values may have none. */
+/** The metafield columns that have a rule. A column without values may have no rule, because it needs no definition. */
 const ruledColumns = (
   { columnNames, productMetafields, variantMetafields }: ShopifyCsvSummary,
   rules: KeyRules
@@ -33,8 +33,8 @@ const ruledColumns = (
 const isReference = (type: string) => type.endsWith("_reference")
 
 /**
- * Converts a cell to the form of its type. Exports separate list items with semicolons. They write references as handles,
- * which only the shop can resolve: null.
+ * Converts a cell to the format of the metafield type. Exports separate list items with semicolons. null: a reference written
+ * as a handle, which only the shop can resolve.
  */
 const toTypedValue = (type: string, cell: string): string | null => {
   if (type.startsWith("list.")) {
@@ -46,10 +46,10 @@ const toTypedValue = (type: string, cell: string): string | null => {
   return type.startsWith("number_") ? cell.trim() : cell
 }
 
-/** Converts the metafields of products to the forms of their types. */
+/** Converts the metafields of products to the format of their types. */
 export class ImportedMetafields {
   readonly columns: RuledColumns
-  /** Number of cells with references by handle, by column. They are not imported. */
+  /** Number of references by handle, by column. Such cells are not imported. */
   readonly unresolved = new Map<string, number>()
 
   constructor(summary: ShopifyCsvSummary, rules: KeyRules) {

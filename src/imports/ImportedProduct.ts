@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** Values by attribute key. An absent key inherits; `""` is deliberately empty. */
+/** Values by attribute key. A key that is absent inherits; `""` is deliberately empty. */
 const ImportedValues = Schema.Record({ key: Schema.String, value: Schema.String })
 
 /** A variant in a store's export. */
@@ -8,7 +8,7 @@ export const ImportedVariant = Schema.Struct({
   /** Line of the file, from 1. */
   line: Schema.Int,
   values: ImportedValues,
-  /** Its own image; null: the file has no such column, `""`: none. */
+  /** Address of the variant's own image. null: the file has no such column; `""`: the variant has no image. */
   imageUrl: Schema.NullOr(Schema.String)
 })
 export type ImportedVariant = typeof ImportedVariant.Type
@@ -28,11 +28,11 @@ export type ImportedImage = typeof ImportedImage.Type
 
 /** A product in a store's export: a `StoreProduct` with line numbers. Keys with a dot are metafields. */
 export const ImportedProduct = Schema.Struct({
-  /** First of its lines in the file, from 1. */
+  /** The first line of the product in the file, from 1. */
   line: Schema.Int,
   /** In lower case, as Shopify keeps handles. */
   handle: Schema.String,
-  /** The file's spelling, if it differs. */
+  /** The handle as the file spells it, if that differs. */
   writtenHandle: Schema.optionalWith(Schema.String, { exact: true }),
   values: ImportedValues,
   /** In the order of the file. */
@@ -43,8 +43,8 @@ export const ImportedProduct = Schema.Struct({
 export type ImportedProduct = typeof ImportedProduct.Type
 
 /**
- * A problem of a file: the line on which the record or cell begins, from 1, and the header of the column. null: the problem
- * concerns the whole file, or the whole line.
+ * A problem of a file. `line`: the line on which the record or cell begins, from 1; null: the problem concerns the whole file.
+ * `column`: the header of the column; null: the problem concerns the whole line.
  */
 export const ImportProblem = Schema.Struct({
   line: Schema.NullOr(Schema.Int),
@@ -57,14 +57,14 @@ export type ImportProblem = typeof ImportProblem.Type
 export const problemText = ({ column, line, reason }: ImportProblem): string =>
   line === null ? reason : `Line ${line}${column === null ? "" : `, column ${quoted(column)}`}: ${reason}`
 
-/** Maximum number of problems that are kept. Further ones are counted. */
+/** Maximum number of problems that are kept. Further problems are only counted. */
 export const maxProblems = 100
 
 /** A file that cannot be imported. */
 export class ImportFileRejected extends Schema.TaggedError<ImportFileRejected>()("ImportFileRejected", {
   /** The first problems, in the order of the file. */
   problems: Schema.NonEmptyArray(ImportProblem),
-  /** The number of all problems. */
+  /** The number of all problems, which may be more than `problems` has. */
   count: Schema.Int
 }) {
   /** A file with one problem. */
@@ -96,6 +96,6 @@ export class ImportProblems {
 
 const shownCharacters = 40
 
-/** Quotes text of a file for a message: on one line, and shortened. */
+/** Quotes text of a file for a message, on one line and shortened to 40 characters. */
 export const quoted = (text: string): string =>
   text.length > shownCharacters ? `${JSON.stringify(text.slice(0, shownCharacters))}...` : JSON.stringify(text)

@@ -30,7 +30,7 @@ const limitList = (limit: number) => Math.min(Math.max(limit, 1), maxListed)
 
 const ignoreProgress: ReportProgress = () => Effect.void
 
-/** Imports of stores' catalogs: read and compared as a whole, reviewed, and applied once accepted. */
+/** Imports of stores' catalogs. An import is read, compared and reviewed as a whole, and applied after acceptance. */
 export class Imports extends Context.Tag("catalog/Imports")<
   Imports,
   {
@@ -57,8 +57,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
       storeDomain: string
     ) => Effect.Effect<ImportRun, PimLocked | ValidationFailed, CurrentActor>
     /**
-     * Reads a whole store through its platform and compares it with the catalog; then as `csv`. The review lists entities that
-     * the store does not have any more; accepting the import unlinks them from the store.
+     * Reads a whole store through its platform and compares it with the catalog, then waits in `reviewing` as `csv` does. The
+     * review lists entities that the store does not have any more; accepting the import unlinks them from the store.
      *
      * PlatformUnavailable, PlatformRefused: the platform could not be read to the end. ValidationFailed: an unknown store or
      * one without a platform, another import locks the account, or a record cannot be imported.
@@ -69,7 +69,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
     ) => Effect.Effect<ImportRun, PlatformReadError | ValidationFailed, CurrentActor>
     /**
      * Starts `refresh` and returns at once. The work continues in this process; a failure is recorded with the import. If a
-     * refresh of the store is being read already, that one is returned.
+     * refresh of the store is already being read, returns that import.
      *
      * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store or one without a platform.
      */
@@ -79,8 +79,8 @@ export class Imports extends Context.Tag("catalog/Imports")<
     /** NotFound: the account has no such import. */
     readonly get: (id: ImportId) => Effect.Effect<ImportRun, NotFound, CurrentActor>
     /**
-     * Conflicts by number, after `after` (0: from the start), at least 1 and at most 500. NotFound: the account has no such
-     * import.
+     * Conflicts in the order of their numbers, starting behind number `after` (0: from the start). `limit` is 1 to 500; other
+     * limits are clamped. NotFound: the account has no such import.
      */
     readonly conflicts: (
       id: ImportId,
@@ -88,22 +88,22 @@ export class Imports extends Context.Tag("catalog/Imports")<
       limit: number
     ) => Effect.Effect<ReadonlyArray<ImportConflict>, NotFound, CurrentActor>
     /**
-     * Decides conflicts of an import under review, all of them or none. A new decision replaces an earlier one. Returns the
-     * number of conflicts. NotFound: the account has no such import. ValidationFailed: not under review, or no such conflict.
+     * Decides conflicts of an import under review: all of them or none. A new decision replaces an earlier one. Returns the number
+     * of decided conflicts. NotFound: the account has no such import. ValidationFailed: not under review, or no such conflict.
      */
     readonly decide: (
       id: ImportId,
       which: ReadonlyArray<number> | "all",
       decision: ConflictDecision
     ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
-    /** Like `decide`, with a decision for each conflict. */
+    /** Decides each conflict separately; otherwise as `decide`. */
     readonly decideEach: (
       id: ImportId,
       decisions: ReadonlyMap<number, ConflictDecision>
     ) => Effect.Effect<number, NotFound | ValidationFailed, CurrentActor>
     /**
-     * The entities that the import removes from the store, in order, behind the first `after` of them; at most 500. Empty once
-     * they are deleted. NotFound: the account has no such import.
+     * The entities that the import removes from the store. Skips the first `after` entities and returns at most 500. Empty after
+     * the staged items were deleted. NotFound: the account has no such import.
      */
     readonly removals: (
       id: ImportId,
@@ -113,7 +113,7 @@ export class Imports extends Context.Tag("catalog/Imports")<
     /** The number of undecided conflicts. NotFound: the account has no such import. */
     readonly undecided: (id: ImportId) => Effect.Effect<number, NotFound, CurrentActor>
     /**
-     * Applies an import under review, or continues one whose process stopped. The current actor is the author of its changes.
+     * Applies an import under review, or continues one whose process stopped. The current actor becomes the author of the changes.
      *
      * ReviewIncomplete: a conflict is undecided, or removals are not confirmed; nothing is written, not even the given
      * decisions. ValidationFailed: the import is neither under review nor interrupted, or applying it failed permanently.
@@ -135,9 +135,9 @@ export class Imports extends Context.Tag("catalog/Imports")<
      * being applied continues, and fails after three takeovers. Returns the number of imports.
      */
     readonly resume: (accountId: Option.Option<AccountId>) => Effect.Effect<number>
-    /** Discards reviews that are older than 7 days. Returns their number. */
+    /** Discards imports that have been under review for more than 7 days. Returns the number of imports. */
     readonly discardAbandoned: Effect.Effect<number>
-    /** Deletes the staged changes of imports that ended more than 7 days ago. Returns the number of items. */
+    /** Deletes the staged data of imports that ended more than 7 days ago. Returns the number of deleted items. */
     readonly forgetStaged: Effect.Effect<number>
   }
 >() {

@@ -3,9 +3,9 @@ import { Effect, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId } from "../model/Ids.ts"
 
-/** The products that an export matches. */
+/** Finds the products that the lines of an export match. */
 export interface ProductMatchStatements {
-  /** Products by SKU of their variants and by handle. A key of two entities matches nothing. */
+  /** Finds products by the SKUs of their variants and by handle. A key that two entities share matches nothing. */
   readonly match: (
     accountId: AccountId,
     skus: ReadonlyArray<string>,
@@ -19,8 +19,8 @@ export interface ProductMatchStatements {
 export const makeProductMatchStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  // One look-up per key: the planner has no statistics for an expression in a partial index, and for a list of keys it
-  // expects so many rows that it would scan the table.
+  // One index lookup per key. For a list of keys, the planner would scan the table: it has no statistics for an expression
+  // in a partial index, and so expects too many rows.
   const findProducts = (idColumn: string, condition: string) => {
     const find = SqlSchema.findAll({
       Request: Schema.Struct({ accountId: AccountId, keys: Schema.Array(Schema.String) }),

@@ -2,35 +2,35 @@ import { Schema } from "effect"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, ImportId } from "../model/Ids.ts"
 
-/** A record of a store's platform, staged until it is compared with the catalog. */
+/** A record that was read from a store's platform. It is staged until it is compared with the catalog. */
 export const PulledRecord = Schema.Struct({
-  /** The ordinal of the record, or for a variant that of its product. */
+  /** For a variant, the ordinal of its product; for any other record, the same as `ordinal`. */
   root: Schema.Int,
-  /** Position in the pull. */
+  /** Position of the record in the reading of the store, from 1. */
   ordinal: Schema.Int,
   kind: EntityKind,
   platformId: Schema.String,
-  /** The entity id that the store keeps with the record since it was published from here. */
+  /** The entity id that a publish by this service stored on the platform. null: the record was never published by this service. */
   saidId: Schema.NullOr(EntityId),
   attributes: Attributes,
   /** Platform ids of a product's files, or of a collection's members. */
   related: Schema.Array(Schema.String),
-  /** The matched entity; null: none yet. */
+  /** The entity that the record matches; null: no match yet. */
   entityId: Schema.NullOr(EntityId)
 })
 export type PulledRecord = typeof PulledRecord.Type
 
-/** A record's place and an entity that it matches. */
+/** The position of a record and the entity that it matches. */
 export interface FoundEntity {
   readonly root: number
   readonly ordinal: number
   readonly entityId: EntityId
 }
 
-/** The rules of matching. Each applies only to records that no earlier rule matched. */
+/** The rules that match records with entities. A rule applies only to records that no earlier rule matched. */
 export type MatchedBy = "platformId" | "saidId" | "variants" | "sku" | "handle" | "address"
 
-/** The records of a refresh with roots after `from`, up to `through`. */
+/** The records of a refresh whose `root` is greater than `from` and at most `through`. */
 export const RecordRange = Schema.Struct({
   accountId: AccountId,
   id: ImportId,

@@ -11,24 +11,24 @@ export interface PulledRecordStatements {
   readonly keep: (accountId: AccountId, id: ImportId, records: ReadonlyArray<PulledRecord>) => Effect.Effect<void>
   /**
    * Updates the planner's statistics of the tables by which records are matched. Without them, the planner reads all rows of
-   * the account for each key. Not part of a transaction, which would hold the locks.
+   * the account for each key. Runs outside a transaction, because a transaction would hold the locks of ANALYZE until it ends.
    */
   readonly measure: Effect.Effect<void>
-  /** Assigns matched entities to records. An entity that another record has already stays with that record. */
+  /** Assigns matched entities to records. If another record has the entity already, that record keeps it. */
   readonly claim: (range: RecordRange, found: ReadonlyArray<FoundEntity>) => Effect.Effect<void>
   /** Removes the match of variants whose entity belongs to another product. */
   readonly disown: (range: RecordRange) => Effect.Effect<void>
-  /** Assigns the planned entities to records. */
+  /** Assigns entities to records after planning, which also gives ids to new entities. */
   readonly assign: (accountId: AccountId, id: ImportId, records: ReadonlyArray<FoundEntity>) => Effect.Effect<void>
   /** Removes all matches, because the catalog changed. */
   readonly unmatch: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
-  /** Deletes the records. */
+  /** Deletes all staged records of the import. */
   readonly forget: (accountId: AccountId, id: ImportId) => Effect.Effect<void>
 }
 
 export const makePulledRecordStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // The tables grow during an import, so each statement is planned anew.
+  // The tables grow during an import, so a cached plan would soon be wrong: each statement is planned anew.
   const grown = sql.literal(planCustom)
 
   const places = (found: ReadonlyArray<FoundEntity>) => sql`
@@ -51,7 +51,7 @@ export const makePulledRecordStatements = Effect.gen(function* () {
         ON CONFLICT (account_id, run_id, platform_id) DO NOTHING`.pipe(Effect.asVoid, orDie),
     measure: sql`ANALYZE import_record (account_id, run_id, root, ordinal, platform_id, sku, handle, address)`.pipe(
       Effect.zipRight(sql`ANALYZE store_version (account_id, store_id, entity_id, platform_id)`),
-      // Another process may hold the tables. Matching is slower then, but works.
+      // ANALYZE fails if another process has locked the tables. Matching then works, but is slower.
       Effect.catchAllCause((cause) =>
         Effect.logWarning("The statistics for matching a store could not be updated", cause)
       ),

@@ -12,7 +12,7 @@ import { makeRecordMatches } from "./RecordMatches.sql.ts"
 export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
   PulledRecordsRepo,
   PulledRecordStatements & {
-    /** In the order of the pull, after a place in it (null: from the start). */
+    /** Records in the order in which they were read, after a position (null: from the start). */
     readonly page: (
       accountId: AccountId,
       id: ImportId,
@@ -20,19 +20,19 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
       limit: number
     ) => Effect.Effect<ReadonlyArray<PulledRecord>>
     /**
-     * The entities that records match by one rule. `sku` may match a product with several, if its variants' SKUs belong to
-     * different products. A platform id, SKU, handle or address of two entities matches nothing.
+     * The entities that records match by one rule. For a product whose SKUs belong to different products of the catalog, `sku` returns
+     * several entities. A platform id, SKU, handle or address that two entities share matches nothing.
      */
     readonly find: (by: MatchedBy, range: RecordRange, storeId: StoreId) => Effect.Effect<ReadonlyArray<FoundEntity>>
-    /** The matched entities of the records with these platform ids. */
+    /** The matched entities of the records with these platform ids, by platform id. */
     readonly resolve: (
       accountId: AccountId,
       id: ImportId,
       platformIds: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyMap<string, EntityId>>
     /**
-     * Entities that the store accepted before its reading began and that no record matches, with all variants of such a
-     * product; by id, after one (the nil UUID: from the start).
+     * Entities that the store accepted before the reading of the store began and that no record matches. If a product is missing,
+     * its variants that were never accepted are included. Ordered by id, starting behind `after` (the nil UUID: from the start).
      */
     readonly missing: (
       read: {
@@ -50,7 +50,7 @@ export class PulledRecordsRepo extends Context.Tag("catalog/PulledRecordsRepo")<
     PulledRecordsRepo,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // The tables grow during an import, so each statement is planned anew.
+      // The tables grow during an import, so a cached plan would soon be wrong: each statement is planned anew.
       const grown = sql.literal(planCustom)
       const statements = yield* makePulledRecordStatements
       const matches = yield* makeRecordMatches

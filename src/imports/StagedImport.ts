@@ -9,13 +9,13 @@ export interface StagedItem {
   readonly changes: ReadonlyArray<StagedChange>
 }
 
-/** The first ordinal of items that hold the store's answer. They follow all items of the import itself. */
+/** First ordinal of the items that record what the store has after an export. The export's own items come before them. */
 export const firstAnswer = 1_000_000_000
 
-/** Whether `plannedOf` counts the item. */
+/** Whether `plannedOf` counts the item. It does not count items that record the store's values after an export. */
 export const isPlanned = ({ ordinal }: StagedItem): boolean => firstAnswer > ordinal
 
-/** A conflict with its number in its import. */
+/** A conflict. `ordinal` is the number of the conflict within the import, from 1. */
 export interface StagedConflict extends FieldConflict {
   readonly ordinal: number
 }

@@ -6,30 +6,30 @@ export type Values = Readonly<Record<string, string>>
 
 /** An entity in a store, read from its export or its platform. */
 export interface StoreEntity {
-  /** An absent key is not covered by the source; `""` is empty in the store. */
+  /** Values by attribute key. If the source has no such key, the key is absent; `""` is empty in the store. */
   readonly values: Values
-  /** Types of keys that may be new here. */
+  /** Types by attribute key, for keys that the entity may not have in the catalog yet. */
   readonly types?: Values
-  /** Its id on the platform. */
+  /** The entity's id on the platform. */
   readonly platformId?: string
-  /** Whether it was published from here. Values that the platform sets itself are then ignored. */
+  /** Whether the entity was published by this service. If so, values that the platform sets itself are ignored. */
   readonly isOurs?: boolean
 }
 
 /** A variant in a store. */
 export interface StoreVariant extends StoreEntity {
-  /** The matching variant here, if it was matched already. */
+  /** The matching variant of the catalog, if the match is known already. */
   readonly entityId?: EntityId | null
-  /** Its own image; null: not covered by the source, `""`: none. */
+  /** Address of the variant's own image. null: the source has no such field; `""`: the variant has no image. */
   readonly imageUrl: string | null
 }
 
 /** A product in a store. */
 export interface StoreProduct extends StoreEntity {
   readonly variants: ReadonlyArray<StoreVariant>
-  /** Images by address, in the order of the gallery; `alt` null: not covered by the source. */
+  /** Images by address, in the order of the gallery. `alt` is null if the source has no such field. */
   readonly images: ReadonlyArray<{ readonly url: string; readonly alt: string | null }>
-  /** Files of the gallery, in its order, if they were matched already. `images` is empty then. */
+  /** Files of the gallery in order, if they are matched already. In that case `images` is empty. */
   readonly media?: ReadonlyArray<EntityId>
 }
 
@@ -42,10 +42,10 @@ export interface StoreCollection extends StoreEntity {
 /** The source of an import. */
 export interface ImportSource {
   readonly storeId: StoreId
-  /** Whether it contains the whole store, so that missing values and entities are gone in the store. */
+  /** Whether the source contains the whole store. If so, values and entities that it lacks are gone in the store. */
   readonly isComplete: boolean
-  /** Whether the store is read after the import. The source itself then accepts nothing. */
+  /** Whether the store is read after the import. If so, accepted values come from that reading and not from this source. */
   readonly isAnsweredByStore?: boolean
-  /** The start of the reading. A later publish is newer than the values that were read. */
+  /** When the reading of the store began. A publish after that time is newer than the values that were read. */
   readonly begunAt?: Timestamp
 }

@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 
-/** The address of a file without its query, in which stores keep a version. */
+/** Removes the query from the address of a file. Stores put a version number there. */
 export const addressOf = (url: string): string => {
   const query = url.indexOf("?")
   return query === -1 ? url : url.slice(0, query)
@@ -8,7 +8,7 @@ export const addressOf = (url: string): string => {
 
 const parse = Schema.decodeUnknownEither(Schema.parseJson())
 
-/** JSON with sorted members. Fails for other text. */
+/** JSON text with sorted members. Left: the text is not JSON. */
 const canonicalJson = (text: string): Either.Either<string, unknown> =>
   Either.map(parse(text), (value) =>
     JSON.stringify(value, (_, member: unknown) =>
@@ -27,13 +27,13 @@ const Options = Schema.parseJson(
 )
 const decodeOptions = Schema.decodeUnknownEither(Options)
 
-/** Parses the options of a product. Other text has none. */
+/** Parses the options of a product. Returns an empty list for malformed text. */
 export const readOptions = (
   text: string
 ): ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }> =>
   Either.getOrElse(decodeOptions(text), () => [])
 
-/** A number without redundant zeros. Fails for other text. */
+/** A number without redundant zeros. Left: the text is not a number. */
 const plainNumber = (text: string): Either.Either<string, string> => {
   const [, sign = "", whole = "", part = ""] = /^([+-]?)0*(\d+)(?:\.(\d*?)0*)?$/.exec(text.trim()) ?? []
   if (whole === "") return Either.left(text)
@@ -46,7 +46,7 @@ const instant = (text: string): Either.Either<number, string> => {
   return Number.isNaN(millis) ? Either.left(text) : Either.right(millis)
 }
 
-/** Canonical forms for comparison, by type. Other types compare as text. */
+/** Canonical forms for comparison, by type. Values of other types are compared as text. */
 const canonicalForms: Readonly<Record<string, (text: string) => Either.Either<unknown, unknown>>> = {
   number_decimal: plainNumber,
   number_integer: plainNumber,
@@ -64,8 +64,8 @@ const canonicalForms: Readonly<Record<string, (text: string) => Either.Either<un
 const plainText = (text: string) => text.replaceAll("\r\n", "\n").trim()
 
 /**
- * Whether two values of a key are equal for a store. Numbers compare by value, JSON by content, tags in any order, addresses
- * without their query, and other text without surrounding blanks.
+ * Whether a store treats two values of a key as equal. Numbers compare by value, JSON by content, tags in any order,
+ * addresses without their query, and other text without surrounding white space.
  */
 export const sameValue = (key: string, type: string, left: string, right: string): boolean => {
   if (left === right || plainText(left) === plainText(right)) return true

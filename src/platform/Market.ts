@@ -38,7 +38,7 @@ const catalog = {
   price_adjustment: Schema.NullOr(PriceAdjustment)
 }
 
-/** A market of one store. Markets with the same `handle` are one market. `type` is the platform's type in lower case. */
+/** A market on one store. Markets of several stores with the same `handle` are one `Market`. `type` is in lower case. */
 export const PlatformMarket = Schema.Struct({
   handle: Schema.String,
   type: Schema.String,
@@ -48,8 +48,8 @@ export const PlatformMarket = Schema.Struct({
 export type PlatformMarket = typeof PlatformMarket.Type
 
 /**
- * A market: the stores' markets with the same handle. Its name and type come from the first store by domain. It is active if
- * it is active on any store.
+ * The markets of all stores that have the same handle. `name` and `type` come from the first store by domain. The market is
+ * active if it is active on any store.
  */
 export const Market = Schema.Struct({
   id: RecordId,

@@ -8,7 +8,7 @@ const refused = new PlatformRefused({
   field: null
 })
 
-/** Stores of platform `none`. They have no channels and nothing to mirror, and refuse every other call. */
+/** Stores of platform `none`. They have no channels, markets, definitions or translations; all other calls are refused. */
 export const nonePlatform: PlatformClient["Type"] = {
   verify: () => refused,
   pull: () => Stream.fail(refused),

@@ -15,7 +15,7 @@ import type { Publication, Published, PublishedEntity } from "./Publication.ts"
 import type { EntityChannel, SalesChannel } from "./SalesChannel.ts"
 import type { PlatformTranslations } from "./Translation.ts"
 
-/** A store in a call to its platform. */
+/** The store that a call to a platform is about. */
 export interface PlatformStore {
   readonly accountId: AccountId
   readonly storeId: StoreId
@@ -25,12 +25,12 @@ export interface PlatformStore {
   readonly token: Redacted.Redacted | null
 }
 
-/** A store's own data on its platform. */
+/** The store's own description on its platform. */
 export interface StoreFacts {
   readonly domain: string
   readonly name: string
   readonly primaryLocale: string
-  /** The main locale first. */
+  /** All locales of the store, the main locale first. */
   readonly locales: ReadonlyArray<string>
   /** ISO 4217 code. */
   readonly currency: string
@@ -38,37 +38,37 @@ export interface StoreFacts {
 
 /**
  * The commerce platforms of stores. Calls are paced and limited per store, so a hanging store does not slow down others.
- * Throttled and failed calls are repeated within the call's time limit, writes only if they certainly had no effect.
+ * Throttled and failed calls are repeated within the call's time limit. A write is repeated only if it certainly had no effect.
  */
 export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
   PlatformClient,
   {
-    /** Reads the store's own data. PlatformRefused: the store does not accept the token. */
+    /** Reads the store's name, domain, languages and currency. PlatformRefused: the store does not accept the token. */
     readonly verify: (store: PlatformStore) => Effect.Effect<StoreFacts, PlatformReadError>
-    /** The whole catalog: media, then each product followed by its variants, then collections. */
+    /** Reads the whole catalog: media, then each product followed by its variants, then collections. */
     readonly pull: (store: PlatformStore) => Stream.Stream<PlatformRecord, PlatformReadError>
     /**
      * Writes the values of a publication to the store. Repeating it with the same key has no further effect. After
      * PlatformOutcomeUnknown, `readBack` tells whether the store has the values.
      */
     readonly publish: (store: PlatformStore, publication: Publication) => Effect.Effect<Published, PlatformWriteError>
-    /** Reads whether the store has the values of a publication. None: it has not, and publishing again is safe. */
+    /** Reads whether the store has the values of a publication. None: the values are not there, so publishing again is safe. */
     readonly readBack: (
       store: PlatformStore,
       publication: Publication
     ) => Effect.Effect<Option.Option<Published>, PlatformReadError>
     /**
-     * The store's record of an entity, as `pull` returns it. It is found by `platformId` or by our id. None: the store has no
-     * such record.
+     * Reads the store's record of an entity, in the form of `pull`. Finds it by `platformId`, else by our entity id. None: the
+     * store has no such record.
      */
     readonly find: (
       store: PlatformStore,
       kind: EntityKind,
       entity: PublishedEntity
     ) => Effect.Effect<Option.Option<PlatformRecord>, PlatformReadError>
-    /** A live read, within 5 s. */
+    /** Reads the store's sales channels from the platform, within 5 s. */
     readonly salesChannels: (store: PlatformStore) => Effect.Effect<ReadonlyArray<SalesChannel>, PlatformReadError>
-    /** All channels of the store, and whether the entity is on each. A live read, within 5 s. */
+    /** Reads all channels of the store and whether the entity is on each, from the platform, within 5 s. */
     readonly entityChannels: (
       store: PlatformStore,
       platformId: string
@@ -81,7 +81,7 @@ export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
     readonly metaobjectDefinitions: (
       store: PlatformStore
     ) => Stream.Stream<PlatformMetaobjectDefinition, PlatformReadError>
-    /** The entries of the definition with this type. */
+    /** The entries of the metaobject definition with this type. */
     readonly metaobjectEntries: (
       store: PlatformStore,
       type: string

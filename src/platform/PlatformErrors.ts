@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 
 /**
- * Why a platform gave no usable answer. `suspended`: it failed so often in a row that calls are paused. `nonsense`: HTML, an
- * incomplete body, or unexpected JSON.
+ * Why a platform gave no usable answer. `suspended`: calls are paused, because the platform failed many times in a row.
+ * `nonsense`: the answer is HTML, an incomplete body, or unexpected JSON.
  */
 export const PlatformFailure = Schema.Literal("throttled", "timeout", "transport", "server", "nonsense", "suspended")
 export type PlatformFailure = typeof PlatformFailure.Type
@@ -27,15 +27,15 @@ export class PlatformUnavailable extends Schema.TaggedError<PlatformUnavailable>
 
 /** The platform refused the call. Nothing was changed there. */
 export class PlatformRefused extends Schema.TaggedError<PlatformRefused>()("PlatformRefused", {
-  /** The platform's own code, in capitals. */
+  /** The platform's error code, in capitals. */
   code: Schema.String,
   /** The platform's message, one line. */
   message: Schema.String,
-  /** The path of the refused input; null: the refusal is not about a part of the input. */
+  /** The path of the refused input; null: the refusal does not concern a part of the input. */
   field: Schema.NullOr(Schema.String)
 }) {}
 
-/** A write was sent without a usable answer. Whether the platform accepted it must be read back. */
+/** A write was sent, but there is no usable answer. The caller must read back whether the platform accepted the write. */
 export class PlatformOutcomeUnknown extends Schema.TaggedError<PlatformOutcomeUnknown>()("PlatformOutcomeUnknown", {
   reason: PlatformFailure
 }) {
@@ -50,7 +50,7 @@ export type PlatformReadError = typeof PlatformReadError.Type
 export const PlatformWriteError = Schema.Union(PlatformUnavailable, PlatformRefused, PlatformOutcomeUnknown)
 export type PlatformWriteError = typeof PlatformWriteError.Type
 
-/** One sentence for people: why a store could not be read. */
+/** Explains in one sentence why a store could not be read. */
 export const whyUnread = (error: PlatformReadError): string =>
   error._tag === "PlatformUnavailable"
     ? error.message

@@ -22,7 +22,7 @@ export const byPlatform = (clients: Readonly<Record<Platform, PlatformClient["Ty
   translations: (store, kind) => clients[store.platform].translations(store, kind)
 })
 
-/** The platforms in production: Shopify over HTTP, the given demo platform, and none. */
+/** The platforms in production: Shopify over HTTP, the demo platform that is passed in, and `none`. */
 export const layerPlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], never, R>) =>
   Layer.scoped(
     PlatformClient,
@@ -31,7 +31,7 @@ export const layerPlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], ne
     )
   ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
-/** The given demo platform, and none. No request leaves the process. Calls to Shopify stores are refused. */
+/** The demo platform that is passed in, and `none`. No request leaves the process: calls to Shopify stores are refused. */
 export const layerOfflinePlatforms = <R>(demo: Effect.Effect<PlatformClient["Type"], never, R>) =>
   Layer.effect(
     PlatformClient,

@@ -8,27 +8,27 @@ import { Timestamp } from "../model/Timestamp.ts"
 export const TranslatedKind = Schema.Literal("product", "collection")
 export type TranslatedKind = typeof TranslatedKind.Type
 
-/** Our keys of fields that have another name on platforms. */
+/** Our attribute keys, by the name that platforms use for the field. Only names that differ are listed. */
 const attributeKeys: ReadonlyMap<string, string> = new Map([
   ["body_html", "description_html"],
   ["meta_title", "seo_title"],
   ["meta_description", "seo_description"]
 ])
 
-/** Our key of a field, by the platform's name; null: the field is not an attribute of the kind. */
+/** Our attribute key for a field name of a platform; null: the field is not an attribute of the kind. */
 export const attributeKeyOf = (kind: EntityKind, key: string): string | null => {
   const ours = attributeKeys.get(key) ?? key
   return Object.hasOwn(builtInFields[kind], ours) || isMetafieldKey(ours) ? ours : null
 }
 
-/** The names of fields on platforms that differ from our keys. */
+/** Field names of platforms that differ from our attribute keys. */
 export const platformNames: ReadonlyArray<string> = [...attributeKeys.keys()]
 
-/** The names that platforms have for our key, if they are others. */
+/** The field names that platforms use for our attribute key. Empty: the name is the same. */
 export const platformNamesOf = (key: string): ReadonlyArray<string> =>
   [...attributeKeys].flatMap(([name, ours]) => (ours === key ? [name] : []))
 
-/** A value in another language. `outdated`: its source has changed since it was translated. */
+/** A value in another language. `outdated`: the source text has changed since it was translated. */
 export const Translation = Schema.Struct({
   key: Schema.String,
   value: Schema.String,
@@ -54,14 +54,14 @@ const field = {
 
 const PlatformTranslatableField = Schema.Struct(field)
 
-/** A translatable field of an entity, with its value in the main language of these stores. */
+/** A translatable field of an entity, with its value in the main language. Stores with the same value share one record. */
 export const TranslatableField = Schema.Struct({
   ...field,
   store_ids: Schema.Array(StoreId).annotations({ description: "The stores with this source, by domain." })
 })
 export type TranslatableField = typeof TranslatableField.Type
 
-/** By locale, then by store. */
+/** The translations into one locale, by store. */
 export const Translations = Schema.Struct({
   locale: Schema.String,
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(Translation) }))
@@ -70,9 +70,9 @@ export type Translations = typeof Translations.Type
 
 /** The translations of an entity on its stores. */
 export interface EntityTranslations {
-  /** By locale, then by the stores' domains, then by key. */
+  /** Sorted by locale, then by the stores' domains, then by key. */
   readonly data: ReadonlyArray<Translations>
-  /** By key, then by the first of the stores that share the source. */
+  /** Sorted by key, then by the first of the stores that share the source. */
   readonly translatable_fields: ReadonlyArray<TranslatableField>
 }
 
@@ -80,19 +80,19 @@ const AttributeKey = Schema.NullOr(Schema.String).annotations({
   description: "The key of the field among the attributes of entities; null: the field is not an attribute."
 })
 
-/** A translation in answers. */
+/** A translation in API answers. */
 const KeyedTranslation = Schema.Struct({
   ...Translation.fields,
   attribute_key: AttributeKey
 }).annotations({ identifier: "Translation" })
 
-/** A translatable field in answers. */
+/** A translatable field in API answers. */
 export const KeyedTranslatableField = Schema.Struct({
   ...TranslatableField.fields,
   attribute_key: AttributeKey
 }).annotations({ identifier: "TranslatableField" })
 
-/** Translations in answers. */
+/** Translations in API answers. */
 export const KeyedTranslations = Schema.Struct({
   locale: Schema.String,
   stores: Schema.Array(Schema.Struct({ store_id: StoreId, translations: Schema.Array(KeyedTranslation) }))
@@ -121,7 +121,7 @@ export const withAttributeKeys = (
   }
 }
 
-/** The translation of one product or collection on one store into one locale. */
+/** The translations of one product or collection on one store into one locale. */
 export const PlatformTranslations = Schema.Struct({
   kind: TranslatedKind,
   platform_id: Schema.String,
@@ -131,6 +131,6 @@ export const PlatformTranslations = Schema.Struct({
 })
 export type PlatformTranslations = typeof PlatformTranslations.Type
 
-/** Whether the source has changed since it was translated. If a digest is unknown, the platform's own answer counts. */
+/** Whether the source has changed since it was translated. Without both digests, the platform's own flag decides. */
 export const isOutdated = ({ outdated, source_digest }: Translation, digest: string | null): boolean =>
   source_digest !== null && digest !== null ? source_digest !== digest : outdated

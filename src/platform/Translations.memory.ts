@@ -10,11 +10,11 @@ export interface MemoryMirrorField {
 export interface MemoryMirrorTranslation {
   readonly entityId: EntityId
   readonly locale: string
-  /** `digest`: of the current source. */
+  /** `digest`: the digest of the current source. */
   readonly translation: Translation & { readonly digest: string | null }
 }
 
-/** Translations of a store, and the fields that can be translated. */
+/** Translations and translatable fields of one store. */
 export interface MemoryTranslations {
   readonly fields: ReadonlyMap<string, MemoryMirrorField>
   readonly translations: ReadonlyMap<string, MemoryMirrorTranslation>

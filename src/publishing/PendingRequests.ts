@@ -8,7 +8,7 @@ import type { PendingEntity } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { type PublishRequests, refuseWithoutPlatform } from "./PublishRequests.ts"
 
-/** A position in the list of a store's unpublished drafts: products first, then the kinds that refer to them. */
+/** A position in the list of a store's unpublished drafts. Products come first, then the kinds that refer to products. */
 export const PendingPlace = Schema.Struct({ part: Schema.Literal("products", "others"), after: EntityId })
 export type PendingPlace = typeof PendingPlace.Type
 
@@ -21,20 +21,20 @@ const kindsOfPart: Readonly<Record<PendingPlace["part"], ReadonlyArray<EntityKin
   others: ["collection", "variant", "media"]
 }
 
-/** The answer to a request for one batch of unpublished drafts. `next`: where the next batch begins; null: no more. */
+/** The answer to a request that publishes one batch of drafts. `next`: the position of the next batch; null: no more. */
 export interface AskedPending {
   readonly asked: number
   readonly refused: ReadonlyArray<PendingEntity & { readonly message: string }>
   readonly next: PendingPlace | null
 }
 
-/** Size of a batch. A page waits for the whole batch. */
+/** Number of entities in a batch. A page of the console waits until the whole batch was requested. */
 const maxBatch = 200
 
-/** Products first: the first publish of a product includes its variants and media. */
+/** Products come first, because the first publish of a product includes its variants and media. */
 const adoptionOrder: ReadonlyArray<EntityKind> = ["product", "collection", "variant", "media"]
 
-/** Requests for all unpublished drafts of a store, in batches. */
+/** Requests publishes for all unpublished drafts of a store, in batches. */
 export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
@@ -68,7 +68,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         const { accountId } = yield* CurrentActor
         const store = yield* findStore(storeId)
         if (store.platform === "none") return yield* refuseWithoutPlatform(store)
-        // One more than a batch, to see whether more follow.
+        // Reads one more than a batch, to know whether more follow.
         const pending = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[part], after, maxBatch + 1)
         const batch = pending.slice(0, maxBatch)
         const answer = yield* requestAll(batch, storeId)

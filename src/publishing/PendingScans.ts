@@ -10,7 +10,7 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Pending = Pick<Context.Tag.Service<PublicationsRepo>, "orphans" | "pendingAfter" | "pendingCounts">
 
-/** Scans for store versions whose draft is unpublished. */
+/** Finds store versions whose draft is not published. */
 export const makePendingScans = (sql: SqlClient): Pending => {
   const pendingCounts = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
@@ -28,7 +28,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       ORDER BY e.kind COLLATE "C"`
   })
 
-  // Reads the store's versions along their index: all pages together read each version once.
+  // Reads the store's versions in the order of their index, so that all pages together read each version only once.
   const pendingAfter = SqlSchema.findAll({
     Request: Schema.Struct({
       accountId: AccountId,

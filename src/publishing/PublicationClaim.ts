@@ -5,7 +5,7 @@ import { PublishError } from "../model/PublishState.ts"
 import { PublicationContent } from "./PublicationContent.ts"
 import type { AttemptOutcome } from "./PublicationRecord.ts"
 
-/** Limits of one claim. */
+/** The limits of one claim. */
 export interface ClaimRequest {
   /** Maximum number of publications to claim. */
   readonly most: number
@@ -16,11 +16,11 @@ export interface ClaimRequest {
   readonly only: ReadonlyArray<PublicationId> | null
 }
 
-/** A publication that belongs to one attempt until its lease expires. */
+/** A publication that one attempt has claimed until the lease expires. */
 export const ClaimedPublication = Schema.Struct({
   accountId: AccountId,
   id: PublicationId,
-  /** Identifies the attempt. Once another process has claimed the publication, writes of this attempt have no effect. */
+  /** Identifies the attempt. If another process has claimed the publication since, writes of this attempt have no effect. */
   claim: Schema.String,
   entityId: EntityId,
   storeId: StoreId,
@@ -28,11 +28,11 @@ export const ClaimedPublication = Schema.Struct({
   content: PublicationContent,
   actor: HistoryActor,
   dropId: Schema.NullOr(DropId),
-  /** Attempts started so far, including this one. */
+  /** Number of attempts that were started, including this one. */
   attempts: Schema.Int,
-  /** Attempts that were given back. */
+  /** Number of attempts that were given back: the process stopped, or the store was unlinked. They do not count. */
   givenBack: Schema.Int,
-  /** Attempts whose process died. */
+  /** Number of attempts whose process died. */
   lost: Schema.Int,
   /** The error of the last attempt. */
   error: Schema.NullOr(PublishError)
@@ -42,6 +42,6 @@ export type ClaimedPublication = typeof ClaimedPublication.Type
 /** The end of an attempt. */
 export interface AttemptEnd {
   readonly outcome: AttemptOutcome
-  /** The class of the failure, or the platform's own code. */
+  /** The class of the failure, or the platform's error code. */
   readonly reason: string | null
 }

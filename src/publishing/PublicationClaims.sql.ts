@@ -94,12 +94,12 @@ export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["cla
   return (request) => orDie(claim(request))
 }
 
-/** Statements that change a claimed publication. They change nothing once another process has taken it over. */
+/** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */
 export const makeClaimWrites = (sql: SqlClient): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
   const isStillClaimed = ({ accountId, claim, id }: ClaimedPublication) =>
     sql`p.account_id = ${accountId} AND p.id = ${id} AND p.claim = ${claim}::uuid AND p.state = 'pending'`
 
-  /** Updates the publication. False: it is no longer claimed by this attempt. */
+  /** Updates the publication. False: this attempt does not hold the claim any more. */
   const update = (claimed: ClaimedPublication, assignment: Fragment) =>
     sql`
       UPDATE publication p SET ${assignment}
@@ -109,7 +109,7 @@ export const makeClaimWrites = (sql: SqlClient): Pick<Repo, "finish" | "giveBack
       orDie
     )
 
-  /** Ends the attempt and updates the publication. False: it is no longer claimed by this attempt. */
+  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. */
   const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment) =>
     sql`
       WITH ended AS (

@@ -8,25 +8,25 @@ import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
 
-const entityFields = { kind: EntityKind, /** Of a variant, else null. */ productId: Schema.NullOr(EntityId) }
+const entityFields = { kind: EntityKind, /** A variant's product, else null. */ productId: Schema.NullOr(EntityId) }
 
-/** The values that a publish request fixes. Later edits stay drafts. */
+/** The values that a publish request fixes. Edits after the request stay drafts. */
 export const PublicationContent = Schema.Union(
   /** The draft at the time of the request. */
   Schema.TaggedStruct("Draft", {
     ...entityFields,
     values: AcceptedValues,
     /**
-     * Entities included beside this one, which share its outcome: the variants of a product on its first publish, and
-     * media that the store has never accepted.
+     * Other entities that are published together with this one and share its outcome: the variants of a product on its first
+     * publish, and media that the store has never accepted.
      */
     carried: Schema.Array(Schema.Struct({ entityId: EntityId, attributes: Attributes })),
-    /** Draft revisions of the entity and of the included ones. Equal revisions mean an equal publication. */
+    /** Draft revisions of the entity and of `carried`. If the revisions are equal, the publications are equal. */
     revisions: Schema.Record({ key: EntityId, value: Schema.Int })
   }),
   /**
-   * The values that the store accepted last, with `fields` replaced (`""` empties a field). No other draft is published.
-   * `values`: all values to send, set by the first attempt. `before`: what the store had in these fields at that time.
+   * The values that the store accepted last, except that `fields` are replaced (`""` empties a field). Other drafts are not
+   * published. `values`: all values to send, set by the first attempt. `before`: the accepted values of `fields` at that time.
    */
   Schema.TaggedStruct("Fields", {
     ...entityFields,
@@ -39,11 +39,11 @@ export type PublicationContent = typeof PublicationContent.Type
 type DraftContent = Extract<PublicationContent, { readonly _tag: "Draft" }>
 type FieldsContent = Extract<PublicationContent, { readonly _tag: "Fields" }>
 
-/** The state of an entity's store version that a publication depends on. */
+/** The part of an entity's store version that a publication depends on. */
 export const KnownVersion = Schema.Struct({
-  /** null: the store never gave the entity an id, or the id was lost. */
+  /** The entity's id on the platform. null: the entity has none, or it is unknown. */
   platformId: Schema.NullOr(Schema.String),
-  /** null: the store never accepted a publish. */
+  /** null: the store has not accepted any values of the entity yet. */
   accepted: Schema.NullOr(AcceptedValues)
 })
 export type KnownVersion = typeof KnownVersion.Type
@@ -59,13 +59,13 @@ const isLive = (version: Pick<KnownVersion, "accepted"> | undefined) => (version
 
 const lacksPlatformId = ({ accepted, platformId }: KnownVersion) => accepted !== null && platformId === null
 
-/** Entities that a publication includes beside its own entity. */
+/** Entities that a publication includes in addition to its own entity. */
 export const includedIds = (content: PublicationContent): ReadonlyArray<EntityId> =>
   content._tag === "Draft" ? content.carried.map(({ entityId }) => entityId) : []
 
 /**
- * Live products of a variant or collection whose platform id is unknown. They are republished first, because the platform
- * refers to products by that id.
+ * The product of a variant, or products of a collection, that are live but whose platform id is unknown. They are republished
+ * first to get the id, because the platform refers to products by it.
  */
 export const findProductsWithoutPlatformId = (
   { aggregates }: Locked,
@@ -82,8 +82,8 @@ export const findProductsWithoutPlatformId = (
 }
 
 /**
- * The draft of an entity as content for one store. `members`: versions of a collection's products on that store.
- * NotFound: the entity does not exist or is not on the store. ValidationFailed: a product that it refers to is not live there.
+ * The draft of an entity as content for one store. `members`: store versions of a collection's products. NotFound: the entity
+ * does not exist or is not on the store. ValidationFailed: the entity refers to a product that is not live on the store.
  */
 export const pinDraft = (
   { aggregates, revisions }: Locked,
@@ -135,7 +135,7 @@ export const pinDraft = (
     }
   })
 
-/** True for two drafts with equal revisions of the same entities. Field publications are never equal. */
+/** True for two drafts with the same entities at the same revisions. Field contents are never equal. */
 export const isSameContent = (left: PublicationContent, right: PublicationContent): boolean => {
   if (left._tag !== "Draft" || right._tag !== "Draft") return false
   const revisions = Object.entries(left.revisions)
@@ -143,7 +143,7 @@ export const isSameContent = (left: PublicationContent, right: PublicationConten
   return revisions.length === others.size && revisions.every(([id, revision]) => others.get(id) === revision)
 }
 
-/** Content that sends the last accepted values unchanged, so that the store returns its id of the entity. */
+/** Content that sends the last accepted values unchanged, so that the store returns its id for the entity. */
 export const toRepublishedContent = (kind: EntityKind): PublicationContent => ({
   _tag: "Fields",
   kind,
@@ -152,7 +152,7 @@ export const toRepublishedContent = (kind: EntityKind): PublicationContent => ({
   values: null
 })
 
-/** Fills in the values of field content from what the store has accepted by now. */
+/** Fills in the values of field content from the values that the store has accepted until now. */
 export const fillFields = (
   content: FieldsContent,
   accepted: AcceptedValues
@@ -162,14 +162,14 @@ export const fillFields = (
   before: Object.fromEntries(Object.entries(accepted.attributes).filter(([key]) => Object.hasOwn(content.fields, key)))
 })
 
-/** The entities whose store versions `toPush` needs. */
+/** The entities whose store versions `toPush` reads. */
 export const relatedIds = (entityId: EntityId, content: PublicationContent): ReadonlyArray<EntityId> => {
   const { media = [], members = [], variants = [] } = content.values ?? {}
   const product = content.productId === null ? [] : [content.productId]
   return [...new Set([entityId, ...product, ...media, ...members, ...variants, ...includedIds(content)])]
 }
 
-/** The publication to send, and the values that the store has accepted once it succeeds. */
+/** The publication to send, and the values that count as accepted if it succeeds. */
 export interface Push {
   readonly publication: Publication
   readonly accepted: ReadonlyArray<{ readonly entityId: EntityId; readonly values: AcceptedValues }>
@@ -180,7 +180,7 @@ const productNotLive: PublishError = {
   message: "Its product is no longer live on the store: publish the product first."
 }
 
-/** Adds metafields that must be deleted, as empty values: a push does not change metafields that it omits. */
+/** Adds an empty value for each metafield to delete: a platform does not change metafields that a publication omits. */
 const withDeletedMetafields = (kind: EntityKind, attributes: Attributes, before: Attributes = {}): Attributes => ({
   ...Object.fromEntries(
     Object.entries(before)
@@ -191,7 +191,7 @@ const withDeletedMetafields = (kind: EntityKind, attributes: Attributes, before:
 })
 
 /**
- * Variants or media as they are sent: with the values that the store accepted, else with the included ones.
+ * Variants or media in the form in which they are sent: with the values that the store accepted, else with the included values.
  * `isIncluded`: the entity shares the outcome of the publication.
  */
 const toRelatedEntities = (content: PublicationContent, ids: ReadonlyArray<EntityId>, versions: VersionsById) => {
@@ -214,8 +214,8 @@ const toRelatedEntities = (content: PublicationContent, ids: ReadonlyArray<Entit
 }
 
 /**
- * The push of a publication, equal for all its attempts. A product that is already live sends the order of its variants and
- * none of their new values. Media and variants that the store accepted before are sent as it accepted them.
+ * Builds the publication to send; it is the same for all attempts. If a product is live already, the order of its variants is
+ * sent but no new values of variants. Media and variants that the store accepted before are sent with the accepted values.
  */
 export const toPush = (
   {
@@ -245,7 +245,7 @@ export const toPush = (
         ({ isIncluded }) => !isLive(own) || !isIncluded
       )
       const media = toRelatedEntities(content, values.media ?? [], versions)
-      // The store accepts no position of a variant that is not live.
+      // The accepted list of variants has only variants that are sent: a variant that is not live has no position in the store.
       const sentVariants =
         values.variants === undefined ? {} : { variants: variants.map(({ entity }) => entity.entityId) }
       return Either.right({

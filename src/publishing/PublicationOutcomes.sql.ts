@@ -13,7 +13,7 @@ const maxDeleted = 10_000
 
 type Outcomes = Pick<Context.Tag.Service<PublicationsRepo>, "attempts" | "contents" | "failures" | "find" | "forget">
 
-/** Statements that read the outcomes of publications, and delete old publications. */
+/** Statements that read publications and their outcomes, and delete old publications. */
 export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
   const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(PublicationId) })
 

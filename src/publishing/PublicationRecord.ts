@@ -4,24 +4,24 @@ import { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
-/** Days after which publications that have ended are deleted, with their attempts. */
+/** Days after which ended publications and their attempts are deleted. */
 export const keptDays = 30
 
-/** State of a publication: `pending` until its outcome is certain. */
+/** State of a publication. `pending` until the outcome is certain. */
 export const PublicationState = Schema.Literal("pending", "published", "failed")
 export type PublicationState = typeof PublicationState.Type
 
 /**
  * Outcome of one attempt. `refused`: the platform rejected the publication. `unavailable`: the platform could not be used and
- * changed nothing. `unknown`: no usable answer; the next attempt reads the store back. `interrupted`: the process was told to
- * stop, or the store was unlinked. `lost`: the process died.
+ * changed nothing. `unknown`: there was no usable answer; the next attempt reads the store back. `interrupted`: the process
+ * was told to stop, or the store was unlinked. `lost`: the process died.
  */
 export const AttemptOutcome = Schema.Literal("published", "refused", "unavailable", "unknown", "interrupted", "lost")
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
 /**
- * Number of versions of one kind on a store whose draft is unpublished. `waiting`: without an open publish request.
- * `underWay`: with one, even if the draft was edited again since.
+ * Number of entities of one kind whose draft is unpublished on a store. `waiting`: they have no open publish request.
+ * `underWay`: they have one, even if the draft was edited again since then.
  */
 export const PendingCount = Schema.Struct({ kind: EntityKind, waiting: Schema.Int, underWay: Schema.Int })
 export type PendingCount = typeof PendingCount.Type
@@ -34,9 +34,9 @@ export type PendingEntity = typeof PendingEntity.Type
 export const PublishAttempt = Schema.Struct({
   startedAt: Timestamp,
   endedAt: Schema.NullOr(Timestamp),
-  /** null: the attempt is running, or its process died and nobody has noticed yet. */
+  /** null: the attempt is running, or its process died and the publication was not claimed again yet. */
   outcome: Schema.NullOr(AttemptOutcome),
-  /** The class of the failure, or the platform's own code. */
+  /** The class of the failure, or the platform's error code. */
   reason: Schema.NullOr(Schema.String)
 })
 export type PublishAttempt = typeof PublishAttempt.Type
@@ -54,7 +54,7 @@ export const PublicationRecord = Schema.Struct({
   attempts: Schema.Int,
   askedAt: Timestamp,
   finishedAt: Schema.NullOr(Timestamp),
-  /** The error of a failed publication; of a pending one that of its last attempt. */
+  /** The error of a failed publication, or of the last attempt of a pending publication. */
   error: Schema.NullOr(PublishError)
 })
 export type PublicationRecord = typeof PublicationRecord.Type
@@ -63,11 +63,11 @@ export type PublicationRecord = typeof PublicationRecord.Type
 export const FailedPublication = Schema.Struct({
   entityId: EntityId,
   entityType: EntityKind,
-  /** The canonical title, not the store's. */
+  /** The canonical title. The store may have another one. */
   title: Schema.String,
   storeId: StoreId,
   storeDomain: Schema.String,
-  /** Attempts of that publish, and the time it ended. null: its record was deleted after 30 days. */
+  /** Number of attempts of that publish, and when it ended. null: the publication was deleted after 30 days. */
   attempts: Schema.NullOr(Schema.Int),
   finishedAt: Schema.NullOr(Timestamp),
   error: PublishError

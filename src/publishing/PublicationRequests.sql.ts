@@ -11,7 +11,7 @@ type Requests = Pick<
   "ahead" | "askedAgain" | "besides" | "insert" | "known" | "newest"
 >
 
-/** Statements of a publish request: they read its entities, insert its publication and find its place in the queue. */
+/** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
 export const makePublicationRequests = (sql: SqlClient): Requests => {
   const newest = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }),

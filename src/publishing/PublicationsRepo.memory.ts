@@ -9,7 +9,7 @@ import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./Publication
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 
-/** A publication and its place in the queue; times in milliseconds since 1970. */
+/** A publication and its state in the queue. Times are in milliseconds since 1970. */
 export interface MemoryPublication extends NewPublication {
   readonly state: PublicationState
   readonly givenBack: number
@@ -19,20 +19,20 @@ export interface MemoryPublication extends NewPublication {
   readonly askedAt: number
   readonly finishedAt: number | null
   readonly error: PublishError | null
-  /** Started attempts, in order. */
+  /** The attempts that were started, in order. */
   readonly attempts: ReadonlyArray<PublishAttempt>
 }
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** In the order of their requests. */
+    /** Publications in the order of their requests. */
     readonly publications: ReadonlyArray<MemoryPublication>
   }
 }
 
 export const emptyPublishing: Pick<MemorySlices, "publications"> = { publications: [] }
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
   PublicationsRepo,
   Effect.map(MemoryStore, (store) => ({
@@ -135,7 +135,7 @@ const makeRequests = (
     })
 })
 
-/** Versions on a store whose draft is unpublished, by id. */
+/** Entities whose draft is unpublished on a store, ordered by id. */
 const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
   Effect.map(Ref.get(store), (state) =>
     [...(state.get(accountId)?.entities.values() ?? [])]
@@ -196,7 +196,7 @@ const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: n
     .slice(0, account.publications.indexOf(publication))
     .some((earlier) => isOpen(earlier) && overlap(earlier, publication))
 
-/** Due publications that do not exceed the maximum of their stores, with their place in the store's queue. */
+/** Due publications within the limit of each store, with their positions in the store's queue. */
 const rankDue = (account: MemoryAccount, { mostPerStore, only }: ClaimRequest, millis: number) => {
   const running = new Map<StoreId, number>()
   for (const { leaseUntil, storeId } of account.publications)
@@ -270,7 +270,7 @@ const makeClaim =
       })
     )
 
-/** An attempt without an end gets this one. */
+/** Ends the attempts that have no end yet. */
 const endOpen = (
   attempts: ReadonlyArray<PublishAttempt>,
   ended: AttemptEnd & { readonly endedAt: Timestamp }
@@ -278,7 +278,7 @@ const endOpen = (
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
 
 const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
-  /** Changes a claimed publication. False: it is no longer claimed by this attempt. */
+  /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
     change: (publication: MemoryPublication, millis: number) => MemoryPublication

@@ -25,22 +25,22 @@ export interface NewPublication {
   readonly entityId: EntityId
   readonly storeId: StoreId
   readonly draftRevision: number
-  /** All entities that the publication writes or depends on. Publications that share one of them run one after the other. */
+  /** All entities that the publication writes or depends on. Publications that have one in common run one after the other. */
   readonly brings: ReadonlyArray<EntityId>
   readonly content: PublicationContent
   readonly actor: HistoryActor
-  /** The drop that requests the publish for the actor. */
+  /** The drop that requests the publish on behalf of the actor; null: no drop. */
   readonly dropId: DropId | null
 }
 
 /**
  * Publications and their queue. Publications to the same store that have an entity in common run one after the other, in
- * the order of their requests.
+ * the order in which they were requested.
  */
 export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
   PublicationsRepo,
   {
-    /** Runs in the transaction that makes the versions pending, under the locks of all entities of the publication. */
+    /** Inserts a publication. Call it in the transaction that makes the versions pending, with all its entities locked. */
     readonly insert: (accountId: AccountId, publication: NewPublication) => Effect.Effect<void>
     /** The newest pending publication of an entity to a store. */
     readonly newest: (
@@ -48,14 +48,14 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       entityId: EntityId,
       storeId: StoreId
     ) => Effect.Effect<Option.Option<{ readonly id: PublicationId; readonly content: PublicationContent }>>
-    /** Those of these entities that have another pending publication to the store than `id`. */
+    /** Returns which of these entities have a pending publication to the store other than `id`. */
     readonly askedAgain: (
       accountId: AccountId,
       storeId: StoreId,
       entityIds: ReadonlyArray<EntityId>,
       id: PublicationId
     ) => Effect.Effect<ReadonlySet<EntityId>>
-    /** Publications by id, oldest first. */
+    /** The publications with these ids, oldest first. Unknown ids are left out. */
     readonly find: (
       accountId: AccountId,
       ids: ReadonlyArray<PublicationId>
@@ -65,64 +65,64 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       accountId: AccountId,
       ids: ReadonlyArray<PublicationId>
     ) => Effect.Effect<ReadonlyMap<PublicationId, PublicationContent>>
-    /** Failed entities on linked stores, most recent failure first. A newer request takes an entity off the list. */
+    /** Entities whose last publish to a linked store failed, most recent failure first. A newer request removes an entity. */
     readonly failures: (accountId: AccountId, limit: number) => Effect.Effect<ReadonlyArray<FailedPublication>>
     /** Attempts of one publication, in order. */
     readonly attempts: (accountId: AccountId, id: PublicationId) => Effect.Effect<ReadonlyArray<PublishAttempt>>
-    /** These publications and all pending ones that must run before them. */
+    /** These publications, and all pending publications that must run before them. */
     readonly ahead: (
       accountId: AccountId,
       ids: ReadonlyArray<PublicationId>
     ) => Effect.Effect<ReadonlyArray<PublicationId>>
     /**
-     * The entities that a request locks together with its own: the media of its gallery, and products of a collection that
-     * are live on the store and have no platform id.
+     * The entities that a publish request locks together with its own entity: the media of the gallery, and products of a
+     * collection that are live on the store but have no platform id.
      */
     readonly besides: (
       accountId: AccountId,
       entityId: EntityId,
       storeId: StoreId
     ) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** Store versions of these entities. Entities that are not on the store are left out. */
+    /** The state of these entities on a store. Entities that are not on the store are left out. */
     readonly known: (
       accountId: AccountId,
       storeId: StoreId,
       ids: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyMap<EntityId, KnownVersion>>
     /**
-     * Claims due publications of linked stores, in accounts that no import locks, that are not claimed and have no earlier
-     * publication to wait for. Starts an attempt of each. Attempts that dead processes left open end as `lost`.
+     * Claims due publications and starts an attempt of each. Due: the store is linked, no import locks the account, the delay is
+     * over, no lease runs, and no earlier publication must run first. Attempts that dead processes left open end as `lost`.
      */
     readonly claim: (request: ClaimRequest) => Effect.Effect<ReadonlyArray<ClaimedPublication>>
-    /** Extends the lease. False: the publication is no longer claimed by this attempt. */
+    /** Extends the lease. False: this attempt does not hold the claim any more. */
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
-    /** Replaces the content. False as for `renew`. */
+    /** Replaces the content of the publication. False: as for `renew`. */
     readonly pin: (claimed: ClaimedPublication, content: PublicationContent) => Effect.Effect<boolean>
-    /** Ends the attempt. The next one starts after the delay. */
+    /** Ends the attempt. The next attempt can start after the delay. */
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
       error: PublishError,
       delaySeconds: number
     ) => Effect.Effect<void>
-    /** Ends an attempt that does not count. The next one can start at once. */
+    /** Ends an attempt that does not count against the limits. The next attempt can start at once. */
     readonly giveBack: (claimed: ClaimedPublication) => Effect.Effect<void>
-    /** Ends the attempt and the publication. False: another process has claimed it, and nothing is written. */
+    /** Ends the attempt and the publication. False: this attempt does not hold the claim any more, and nothing is written. */
     readonly finish: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
       state: "published" | "failed",
       error: PublishError | null
     ) => Effect.Effect<boolean>
-    /** Versions of a kind, in all accounts, that are pending without a pending publication. At most 1,000. */
+    /** Store versions of a kind, in all accounts, with the status `pending` but without a publication. At most 1,000. */
     readonly orphans: (
       kind: EntityKind
     ) => Effect.Effect<
       ReadonlyArray<{ readonly accountId: AccountId; readonly entityId: EntityId; readonly storeId: StoreId }>
     >
-    /** Counts versions on a store whose draft is unpublished, by kind. Kinds without any are left out. */
+    /** Counts entities whose draft is unpublished on a store, by kind. Kinds without such entities are left out. */
     readonly pendingCounts: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>>
-    /** Entities of these kinds whose draft is unpublished on a store and not requested, ordered by id, after `after`. */
+    /** Entities of these kinds whose draft is unpublished on a store and not requested, by id, starting behind `after`. */
     readonly pendingAfter: (
       accountId: AccountId,
       storeId: StoreId,
@@ -130,7 +130,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       after: EntityId,
       limit: number
     ) => Effect.Effect<ReadonlyArray<PendingEntity>>
-    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
+    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns the number of publications. */
     readonly forget: Effect.Effect<number>
   }
 >() {

@@ -3,12 +3,12 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** The number of some entities, and the first of them. */
+/** The number of entities, and the ids of the first ones. */
 export const SomeEntities = Schema.Struct({ count: Schema.Int, entity_ids: Schema.Array(EntityId) })
 
 /**
- * The result of one request: the outcome of the request itself; `published` or `failed` if its publication was waited for;
- * `would_publish` of a dry run.
+ * The result of one publish request. `published` and `failed` are outcomes of the publication, if the caller waited for it.
+ * `would_publish` is the outcome of a dry run. All others are outcomes of the request itself.
  */
 const result = {
   outcome: Schema.Literal(
@@ -23,19 +23,19 @@ const result = {
     "not_on_channel"
   ),
   message: optional(Schema.String),
-  /** Of a dry run. `live` null: the store never had the entity. */
+  /** Only in a dry run. `live` null: the store never accepted the entity. */
   changes: optional(
     Schema.Array(Schema.Struct({ key: Schema.String, live: Schema.NullOr(Schema.String), new: Schema.String }))
   ),
-  /** Of a dry run: what is published together with the entity. */
+  /** Only in a dry run: the entities that would be published together with this one. */
   included: optional(SomeEntities)
 }
 
-/** One entity on one of its stores. */
+/** The result for one entity on one of its stores. */
 export const PublishedToStore = Schema.Struct({ store_id: StoreId, store_domain: Schema.String, ...result })
 export type PublishedToStore = typeof PublishedToStore.Type
 
-/** One of several entities on one store. `draft_revision`: the current one. */
+/** The result for one of several entities on one store. `draft_revision`: the current revision. */
 export const PublishedEntity = Schema.Struct({
   entity_id: EntityId,
   title: optional(Schema.String),
@@ -44,7 +44,7 @@ export const PublishedEntity = Schema.Struct({
 })
 export type PublishedEntity = typeof PublishedEntity.Type
 
-/** The result of publishing one entity to its stores (`stores`), or several to one store (`masters`). */
+/** The result of publishing one entity to its stores (`stores`), or several entities to one store (`masters`). */
 export const PublishAnswer = Schema.Struct({
   entity_id: optional(EntityId),
   title: optional(Schema.String),

@@ -21,7 +21,7 @@ import { countAttempts, notOnStore, toFinalError, tooSlow, toPublishError } from
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
 
-/** The result of talking to the platform. */
+/** The decision about a publication after calls to the platform. */
 type Decision =
   | { readonly _tag: "Accept"; readonly published: Published }
   | { readonly _tag: "Refuse"; readonly error: PublishError }
@@ -35,7 +35,7 @@ const accept = (published: Published): Decision => ({ _tag: "Accept", published 
 const refuse = ({ code, message }: PlatformRefused): Decision => ({ _tag: "Refuse", error: { code, message } })
 const retryLater = (error: PlatformUnavailable | PlatformOutcomeUnknown): Decision => ({ _tag: "RetryLater", error })
 
-/** What one attempt sends, or why it cannot be sent. */
+/** The publication that an attempt sends, or why it cannot be sent. */
 interface PreparedAttempt {
   readonly content: PublicationContent
   readonly push: Either.Either<Push, { readonly error: PublishError; readonly entityIds: ReadonlyArray<EntityId> }>
@@ -45,7 +45,7 @@ const makePrepareAttempt = Effect.gen(function* () {
   const repo = yield* PublicationsRepo
   const transaction = yield* Transaction
 
-  /** The first attempt fixes the values of field content, so that all attempts send the same. */
+  /** Fixes the values of field content in the first attempt, so that all attempts send the same values. */
   const fixContent = (claimed: ClaimedPublication) =>
     Effect.gen(function* () {
       const { accountId, content, entityId, storeId } = claimed
@@ -67,13 +67,13 @@ const makePrepareAttempt = Effect.gen(function* () {
         values === null || !versions.has(entityId)
           ? Either.left(notOnStore)
           : toPush({ content, entityId, id, values }, versions)
-      // Included entities that the store accepted in the meantime do not share the failure.
+      // Included entities that the store has accepted meanwhile do not share the failure.
       const unaccepted = includedIds(content).filter((each) => (versions.get(each)?.accepted ?? null) === null)
       return { content, push: Either.mapLeft(push, (error) => ({ error, entityIds: [entityId, ...unaccepted] })) }
     })
 })
 
-/** Sends a publication to its store. An attempt after the first reads back before it sends. */
+/** Sends a publication to its store. Every attempt but the first reads the store back before it sends. */
 const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
   Effect.gen(function* () {
     const access = yield* StoreAccess
@@ -83,7 +83,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
     const readBack = (store: PlatformStore, publication: Publication) =>
       Effect.zipLeft(Effect.either(platform.readBack(store, publication)), faults.at("readBack"))
 
-    /** The outcome of the earlier attempts. None: the store has not got the publication, and it may be sent. */
+    /** Reads back the outcome of earlier attempts. None: the store does not have the publication, so it may be sent again. */
     const checkEarlierAttempts = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
       Effect.map(readBack(store, publication), (read): Option.Option<Decision> => {
         const attempts = countAttempts(claimed)
@@ -117,7 +117,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
           }
           case "PlatformOutcomeUnknown": {
             const read = yield* readBack(store, publication)
-            // None may mean "not yet". The next attempt begins with another read.
+            // None may mean that the store has not finished. The next attempt begins with another read.
             return Either.isRight(read) && Option.isSome(read.right) ? accept(read.right.value) : retryLater(failure)
           }
         }
@@ -136,7 +136,7 @@ const makeSendPublication = ({ mostPushes, mostReadings }: PublishingOptions) =>
       })
   })
 
-/** One attempt of a claimed publication: prepare it, send it, save the result. */
+/** Runs one attempt of a claimed publication: prepares it, sends it and saves the result. */
 export const makeAttempt = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const faults = yield* FaultInjector

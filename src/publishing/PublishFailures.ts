@@ -3,7 +3,7 @@ import type { PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/Pl
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 
-/** Attempts that count against the limits, including this one. */
+/** Number of attempts that count against the limits, including the current one. */
 export const countAttempts = ({ attempts, givenBack, lost }: ClaimedPublication): number => attempts - givenBack - lost
 
 export const notOnStore: PublishError = {
@@ -18,13 +18,13 @@ export const toPublishError = (error: PlatformUnavailable | PlatformOutcomeUnkno
   message: error.message
 })
 
-/** The last error of a publication that is not tried again. */
+/** The last error of a publication, with the number of attempts. */
 export const toFinalError = ({ code, message }: PublishError, attempts: number): PublishError => ({
   code,
   message: `${message} Tried ${attempts} ${attempts === 1 ? "time" : "times"}.`
 })
 
-/** A publication that used up its attempts without an outcome: its processes died, or its attempts timed out. */
+/** Whether a publication has used up its attempts without an outcome: processes died, or attempts timed out. */
 export const isExhausted = (claimed: ClaimedPublication, options: PublishingOptions): boolean =>
   claimed.lost > options.mostLost || countAttempts(claimed) > options.mostPushes + options.mostReadings
 
@@ -34,5 +34,5 @@ export const toExhaustedError = (claimed: ClaimedPublication, options: Publishin
         code: "INTERRUPTED",
         message: `The publishing process stopped ${claimed.lost} times before it finished.`
       }
-    : // The exhausting attempt itself sends nothing.
+    : // The current attempt sends nothing, so it is not counted.
       toFinalError(claimed.error ?? tooSlow, countAttempts(claimed) - 1)

@@ -15,14 +15,14 @@ import { countAttempts } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 
-/** The final outcome of a publication. `entityIds`: the entities that share the failure. */
+/** The final outcome of a publication. `entityIds`: the entities that failed together. */
 export type PublicationOutcome =
   | { readonly _tag: "Published"; readonly push: Push; readonly published: Published }
   | { readonly _tag: "Failed"; readonly entityIds: ReadonlyArray<EntityId>; readonly error: PublishError }
 
 /**
- * The changes of store versions that an outcome causes. A version that a newer request made pending stays pending.
- * `isOnStore`: entities removed from the store meanwhile are left out.
+ * The changes of store versions that an outcome causes. If a newer publish request exists, the version stays pending.
+ * `isOnStore`: false for entities that were removed from the store meanwhile. They are left out.
  */
 const toChanges = (
   outcome: PublicationOutcome,
@@ -45,7 +45,7 @@ const toChanges = (
           .map(([entityId, platformId]) => CatalogChange.Identify({ entityId, storeId, platformId }))
       ]
 
-/** Ends a publication: saves its outcome, the versions' publish states and their history. */
+/** Ends a publication: saves its outcome, the publish states of its entities and their history. */
 export const makeFinishPublication = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector
@@ -55,7 +55,7 @@ export const makeFinishPublication = Effect.gen(function* () {
   const savePublishStates = yield* makeSavePublishStates
   const transaction = yield* Transaction
 
-  /** False: another process has taken the publication over, or its store was unlinked. */
+  /** Saves the outcome. False: another process has claimed the publication, or the store was unlinked. */
   const saveOutcome = (
     claimed: ClaimedPublication,
     content: PublicationContent,
@@ -68,11 +68,11 @@ export const makeFinishPublication = Effect.gen(function* () {
       const error = isFailed ? outcome.error : null
       const entityIds = isFailed ? outcome.entityIds : outcome.push.accepted.map((each) => each.entityId)
       const identifiedIds = isFailed ? [] : [...outcome.published.platformIds.keys()]
-      // The lock keeps imports from applying meanwhile. It is shared, so an import under review does not block outcomes.
+      // The import lock keeps imports from being applied meanwhile. It is shared, so an import under review does not block this.
       yield* importLock.share(accountId)
       const locked = yield* drafts.lock(accountId, [...new Set([entityId, ...entityIds, ...identifiedIds])], [])
       if (!locked.storeIds.includes(storeId)) {
-        // The store was unlinked. The publication waits until the store is linked again, and is then read back.
+        // The store was unlinked. The publication waits until the store is linked again; the next attempt then reads it back.
         yield* repo.giveBack(claimed)
         return false
       }
@@ -101,12 +101,12 @@ export const makeFinishPublication = Effect.gen(function* () {
   return (claimed: ClaimedPublication, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.flatMap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
-      // The changed entities are locked and on the store, so a refused change is a defect.
+      // The entities are locked and on the store. A change that is refused is therefore a defect.
       Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die })
     )
 })
 
-/** Ends an attempt without an outcome and delays the next one. */
+/** Ends an attempt without an outcome, and delays the next attempt. */
 export const makePostponePublication = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const faults = yield* FaultInjector
@@ -119,7 +119,7 @@ export const makePostponePublication = (options: PublishingOptions) =>
           Duration.toSeconds(options.longestDelay),
           Duration.toSeconds(options.firstDelay) * 2 ** (countAttempts(claimed) - 1)
         )
-        // At least half of the maximum: after an unknown outcome the store needs time to finish what it does.
+        // At least half of the maximum: after an unknown outcome, the store needs time to finish its work.
         const delaySeconds = maxSeconds * (yield* Random.nextRange(0.5, 1))
         yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))
         yield* faults.at("postponed")

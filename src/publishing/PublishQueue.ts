@@ -11,10 +11,10 @@ import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 
-/** Pause after the database could not be reached. */
+/** Pause after claiming failed, for example because the database could not be reached. */
 const pauseAfterFailure = Duration.seconds(10)
 
-/** Runs one attempt of a claimed publication while its lease holds. */
+/** Runs one attempt of a claimed publication and renews the lease meanwhile. */
 const makeRunClaimed = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const attempt = yield* makeAttempt(options)
@@ -45,7 +45,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
         )
       )
 
-    /** Renews the lease until another process has taken the publication over. */
+    /** Renews the lease until another process has claimed the publication. */
     const keepLease = (claimed: ClaimedPublication) =>
       transaction
         .run(repo.renew(claimed, Duration.toSeconds(options.lease)))
@@ -57,9 +57,9 @@ const makeRunClaimed = (options: PublishingOptions) =>
 
     return (claimed: ClaimedPublication) =>
       Effect.raceFirst(attemptInTime(claimed), keepLease(claimed)).pipe(
-        // A process that stops gives the publication back, so that the next one need not wait for the lease to expire.
+        // A process that stops gives the publication back. Otherwise the next process would wait until the lease expires.
         Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(transaction.run(repo.giveBack(claimed))))),
-        // After a defect the lease expires, and the publication is claimed again.
+        // After a defect nothing is saved: the lease expires, and the publication is claimed again.
         Effect.catchAllCause((cause) =>
           Cause.isInterruptedOnly(cause)
             ? Effect.void
@@ -68,7 +68,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
       )
   })
 
-/** Claims and runs publications until it is interrupted. `only`: no others than these; null: all. */
+/** Claims and runs publications until it is interrupted. `only`: run only these publications; null: all. */
 export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
@@ -112,7 +112,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
       )
   })
 
-/** Waits until none of these publications is open. `report`: is called whenever the number of open ones changes. */
+/** Waits until all these publications have ended. Calls `report` whenever the number of open publications changes. */
 export const makeWaitForOutcomes = (signal: PublishSignal) =>
   Effect.map(
     PublicationsRepo,

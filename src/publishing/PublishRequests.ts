@@ -29,34 +29,34 @@ import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 
-/** What every answer tells. `title`: the canonical title. `waiting`: see `findWaiting`. */
+/** The part that all answers share. `title`: the canonical title. `waiting`: see `findWaiting`. */
 interface AnswerHead {
   readonly title: string
   readonly draftRevision: number
   readonly waiting: ReadonlyArray<EntityId>
 }
 
-/** The answer to a publish request. `joined`: an equal request is still open, and its publication is returned. */
+/** The answer to a publish request. `joined`: an equal request is still open; the answer names its publication. */
 export type RequestAnswer = AnswerHead &
   (
     | { readonly outcome: "asked" | "joined"; readonly publicationId: PublicationId }
     | { readonly outcome: "nothing_to_publish" }
   )
 
-/** What a publish request would do now. `joined`: it is requested already. */
+/** The effect that a publish request would have now. `joined`: an equal request is open already. */
 export interface PublishPreview extends AnswerHead {
   readonly outcome: "would_publish" | "joined" | "nothing_to_publish"
   /** Whether the store ever accepted the entity. */
   readonly isLive: boolean
   readonly differences: ReadonlyArray<Difference>
-  /** Entities that are published together with it. */
+  /** Entities that would be published together with this one. */
   readonly included: ReadonlyArray<EntityId>
 }
 
 export type RequestRefusal = NotFound | ValidationFailed | PimLocked | RevisionConflict
 
 interface RequestOptions {
-  /** The draft revision that the caller has seen. */
+  /** The draft revision that the caller has seen. If it is not the current one, the request is refused. */
   readonly draftRevision?: number | undefined
   readonly dropId?: DropId | undefined | null
   /** Publish even if the store has accepted the draft already. */
@@ -68,7 +68,7 @@ interface Target {
   readonly storeId: StoreId
 }
 
-/** The entity of a request and what it refers to, read under the locks of the transaction. */
+/** The entity of a request and its related entities, read under the locks of the transaction. */
 interface LockedTarget {
   readonly locked: Locked
   readonly aggregate: Aggregate
@@ -77,14 +77,14 @@ interface LockedTarget {
   readonly members: ReadonlyMap<EntityId, KnownVersion>
 }
 
-/** What the refusal of a store without a platform says of it. */
+/** The reason why a publish to a store without a platform is refused. */
 export const noPlatform = "has no platform: nothing can be published to it"
 
 export const refuseWithoutPlatform = ({ domain }: Store) => ValidationFailed.at("store_id", `${domain} ${noPlatform}`)
 
 /**
- * Locks the entity of a request with `related` and reads them. None: the gallery has media that `related` misses; locking
- * them now would break the order of locks.
+ * Locks and reads the entity of a request and the `related` entities. None: the gallery has media that are missing in `related`.
+ * The request must start over then, because locking these media now would break the order of locks.
  */
 const makeLockTarget = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -106,7 +106,7 @@ const makeLockTarget = Effect.gen(function* () {
     })
 })
 
-/** Saves the publication of a request, preceded by those of products that must get their platform id first. */
+/** Saves the publication of a request, and before it publications of products that must get their platform id first. */
 const makeSaveRequest = Effect.gen(function* () {
   const faults = yield* FaultInjector
   const history = yield* HistoryRepo
@@ -155,7 +155,7 @@ const makeSaveRequest = Effect.gen(function* () {
         entityId,
         storeId,
         draftRevision: locked.revisions.get(entityId) ?? 0,
-        // The product of a variant is written together with it, and products without a platform id must get one before.
+        // A variant is written together with its product. Products without a platform id must be published before this one.
         brings: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
         content,
         actor: by,
@@ -181,13 +181,13 @@ const makeSaveRequest = Effect.gen(function* () {
     })
 })
 
-/** Whether a draft equals what the store has accepted, with nothing else to publish along with it. */
+/** Whether the store has accepted the draft already and no other entity is included. */
 const isPublished = (content: PublicationContent, { lastPublishStatus, pendingPublish }: VersionState) =>
   content._tag === "Draft" && lastPublishStatus === "published" && !pendingPublish && includedIds(content).length === 0
 
 /**
- * Entities next to the one of a request whose drafts for the store stay unpublished: variants of a product, the product of a
- * variant, and media of the gallery. They need requests of their own.
+ * Related entities whose drafts for the store stay unpublished: variants of a product, the product of a variant, and media of
+ * the gallery. They need publish requests of their own.
  */
 const findWaiting = (
   { aggregate, locked }: LockedTarget,
@@ -209,7 +209,7 @@ const findWaiting = (
     .sort()
 }
 
-/** What a request comes to, decided under the locks of its transaction. */
+/** The decision on a request: insert a publication, join an open one, or do nothing. */
 type Decided = {
   readonly lockedTarget: LockedTarget
   readonly content: PublicationContent
@@ -267,8 +267,8 @@ const makeDecide = Effect.gen(function* () {
           return Option.some(yield* act({ ...decided, _tag: "New", withoutPlatformId }))
         })
 
-      // Entities to lock are read before the transaction, so that all locks are taken in one order. The request starts
-      // over when one was missing.
+      // The entities to lock are read before the transaction, so that all locks are taken in one order. If one was missing, the
+      // request starts over.
       const answer = yield* Effect.repeat(
         Effect.flatMap(repo.besides(accountId, entityId, storeId), (related) =>
           transaction.run(actUnderLocks(related))
@@ -279,7 +279,7 @@ const makeDecide = Effect.gen(function* () {
     })
 })
 
-/** Handles one request in one transaction: the versions become pending and the publication is inserted, or neither. */
+/** Handles one request in one transaction: it makes the versions pending and inserts the publication, or does neither. */
 const makeRequest = (signal: PublishSignal) =>
   Effect.gen(function* () {
     const decide = yield* makeDecide
@@ -331,7 +331,7 @@ const toPreview = ({
   included: includedIds(content)
 })
 
-/** New values by key, typed as the first of these layers that has the key. */
+/** New values by key. The type comes from the first of these layers that has the key. */
 const toAttributes = (
   kind: EntityKind,
   values: Readonly<Record<string, string | null>>,
@@ -346,7 +346,7 @@ const toDraft =
   ({ locked, members }) =>
     pinDraft(locked, entityId, storeId, members)
 
-/** Makes the requests that publish one entity to one store: its draft, or new values over the accepted ones. */
+/** Publish requests of one entity to one store: of its draft, or of new values in place of the accepted values. */
 export const makePublishRequests = (signal: PublishSignal) =>
   Effect.map(Effect.all([makeRequest(signal), makeDecide]), ([request, decide]) => ({
     requestDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean) =>

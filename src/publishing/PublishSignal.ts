@@ -1,11 +1,11 @@
 import { Effect, PubSub, Queue, type Scope } from "effect"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 
-/** Wakes the fibers of this process that wait for publish requests or outcomes. Other processes only poll. */
+/** Wakes fibers of this process that wait for publish requests or outcomes. Other processes learn of them by polling. */
 export interface PublishSignal {
-  /** A request was committed, or an attempt has ended. */
+  /** Call this after a request was committed or an attempt has ended. */
   readonly notify: Effect.Effect<void>
-  /** Subscribes to notifications; the result waits for the next one, at most for the poll interval. */
+  /** Subscribes to notifications. The returned effect waits for the next notification, but not longer than the poll interval. */
   readonly subscribe: Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
 }
 

@@ -30,8 +30,8 @@ export const toPublishEvents = (
   }))
 
 /**
- * Saves changes of publish states and, with `saveRecords`, the rows that belong to them. Runs under the locks of a
- * transaction; the account's version is raised last.
+ * Saves changes of publish states, and by `saveRecords` the rows that belong to them. Runs in the caller's transaction, under
+ * its locks. The account's version is raised last.
  */
 export const makeSavePublishStates = Effect.map(
   DraftsRepo,

@@ -17,19 +17,18 @@ export type { PublishPreview } from "./PublishRequests.ts"
 /** Maximum number of failures in one list. */
 const maxFailures = 100
 
-/** Publishes drafts to stores: each request once, and requests for the same entity and store in their order. */
+/** Publishes drafts to stores. Each request is published once. Requests for the same entity and store run in order. */
 export class Publishing extends Context.Tag("catalog/Publishing")<
   Publishing,
   {
     /**
-     * Requests a publish of an entity's draft to one store. The draft is fixed now; later edits stay drafts. The first
+     * Requests a publish of an entity's draft to one store. The request fixes the draft; later edits stay drafts. The first
      * publish of a product includes its variants. Media that the store has never accepted are included with the entity
-     * that shows them.
+     * that shows them. `isAgain`: publish even if the store has accepted the draft already.
      *
      * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: the store has
-     * no platform, or a product that the entity refers to is not live there. PimLocked: an import is under review or being
-     * applied. RevisionConflict: the draft is not at `draftRevision`. `isAgain`: publish even if the store has accepted
-     * the draft already.
+     * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import is under review or
+     * being applied. RevisionConflict: the draft is not at `draftRevision`.
      */
     readonly ask: (
       entityId: EntityId,
@@ -37,7 +36,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       draftRevision?: number,
       isAgain?: boolean
     ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
-    /** What `ask` would do now, with the same refusals. Changes nothing. */
+    /** The effect that `ask` would have now, with the same errors. Changes nothing. */
     readonly preview: (
       entityId: EntityId,
       storeId: StoreId,
@@ -46,23 +45,23 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
     /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
     readonly pending: (storeId: StoreId) => Effect.Effect<ReadonlyArray<PendingCount>, NotFound, CurrentActor>
     /**
-     * Requests a publish of one batch of a store's unpublished drafts, beginning at a place. Products come first; they
-     * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
-     * listed in the answer and stay unpublished.
+     * Requests publishes of one batch of a store's unpublished drafts, starting at a position. Products come first and include
+     * their variants and media. Kinds that need live products follow in later batches. The answer lists entities whose request
+     * was refused; they stay unpublished.
      *
-     * NotFound: no such store. ValidationFailed: it has no platform. PimLocked: as for `ask`; earlier requests of the batch
-     * stay valid.
+     * NotFound: no such store. ValidationFailed: the store has no platform. PimLocked: as for `ask`; requests that were made
+     * earlier in the batch stay valid.
      */
     readonly askPending: (
       storeId: StoreId,
       from: PendingPlace
     ) => Effect.Effect<AskedPending, NotFound | ValidationFailed | PimLocked, CurrentActor>
     /**
-     * Requests a publish of the values that the store accepted last, with these values replaced (null or `""` empties a
+     * Requests a publish of the values that the store accepted last, except that `values` are replaced (null or `""` empties a
      * field). Drafts stay unpublished. Can be part of a transaction whose first lock is the import lock.
      *
-     * Refusals as for `ask`, and ValidationFailed for an entity that the store has never accepted. `dropId`: the drop that
-     * requests the publish for the actor.
+     * Errors: as for `ask`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
+     * the publish on behalf of the actor.
      */
     readonly askValues: (
       entityId: EntityId,
@@ -70,19 +69,19 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       values: Readonly<Record<string, string | null>>,
       dropId?: DropId
     ) => Effect.Effect<RequestAnswer, RequestRefusal, CurrentActor>
-    /** Publications of the actor's account by id, oldest first. */
+    /** The publications of the actor's account with these ids, oldest first. */
     readonly find: (
       ids: ReadonlyArray<PublicationId>
     ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
     /**
-     * Failed publications without a newer request, newest first. The limit is at least 1 and at most 100. Records are kept
-     * for 30 days.
+     * Failed publishes without a newer request, most recent failure first. `limit` is 1 to 100; other limits are clamped. The
+     * number of attempts and the end are known for 30 days.
      */
     readonly failures: (limit: number) => Effect.Effect<ReadonlyArray<FailedPublication>, never, CurrentActor>
     /** The attempts of a publication, in order. */
     readonly attempts: (id: PublicationId) => Effect.Effect<ReadonlyArray<PublishAttempt>, never, CurrentActor>
     /**
-     * Runs these publications in this process, next to any other workers, and waits for their outcomes. `report`: receives
+     * Runs these publications in this process, in addition to other workers, and waits for their outcomes. Calls `report` with
      * the number of open publications whenever it changes.
      */
     readonly settle: (
@@ -90,7 +89,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
       report: (open: number) => Effect.Effect<void>
     ) => Effect.Effect<ReadonlyArray<PublicationRecord>, never, CurrentActor>
     /**
-     * Waits for the outcomes of publications that a worker runs. `report`: as for `settle`, with the publications as they are.
+     * Waits for the outcomes of publications that other workers run. `report`: as for `settle`, also with the publications.
      */
     readonly outcomes: (
       ids: ReadonlyArray<PublicationId>,
@@ -99,11 +98,11 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
     /** Runs requested publications of all accounts until it is interrupted. */
     readonly work: Effect.Effect<never>
     /**
-     * Requests a publish of versions that are pending without a publication: rows from before publications were recorded.
-     * Returns their number.
+     * Requests publishes of versions with the status `pending` that have no publication (data from before the queue existed).
+     * Returns the number of requests.
      */
     readonly adopt: Effect.Effect<number>
-    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
+    /** Deletes publications that ended more than 30 days ago, with their attempts. Returns the number of publications. */
     readonly forget: Effect.Effect<number>
   }
 >() {
@@ -138,7 +137,7 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
           }),
           settle: Effect.fn("Publishing.settle")(function* (ids, report) {
             const { accountId } = yield* CurrentActor
-            // Publications that must run before these are run too: there may be no other worker.
+            // Also runs publications that must run before these, because there may be no other worker.
             const all = yield* repo.ahead(accountId, ids)
             return yield* Effect.raceFirst(waitForOutcomes(accountId, ids, report), runQueue(all))
           }),

@@ -2,25 +2,25 @@ import { Duration } from "effect"
 
 /** Limits and intervals of publishing. */
 export interface PublishingOptions {
-  /** Concurrent publications in this process. Well above `mostPerStore`, so that one hanging store leaves room for others. */
+  /** Concurrent publications in this process. Much more than `mostPerStore`, so that a hanging store leaves room for others. */
   readonly mostAtOnce: number
   /** Concurrent publications of one store, in all processes together. */
   readonly mostPerStore: number
-  /** Attempts that may send the publication. */
+  /** Number of attempts that may send the publication. */
   readonly mostPushes: number
-  /** Further attempts that only read the store back, after a push with unknown outcome. */
+  /** Number of further attempts that only read the store back, after an attempt with unknown outcome. */
   readonly mostReadings: number
-  /** Attempts that may end because their process died. They count neither as pushes nor as readings. */
+  /** Number of attempts whose process may die. They count neither as sending nor as reading back. */
   readonly mostLost: number
-  /** Maximum delay before the second attempt; the maximum doubles with each further attempt. */
+  /** Maximum delay before the second attempt. It doubles with each further attempt, up to `longestDelay`. */
   readonly firstDelay: Duration.Duration
   readonly longestDelay: Duration.Duration
   /** Timeout of one whole attempt. */
   readonly attemptLimit: Duration.Duration
-  /** Lifetime of a claim: after it, another process may take the publication over. */
+  /** How long a claim lasts without renewal. After that, another process may claim the publication. */
   readonly lease: Duration.Duration
   readonly betweenRenewals: Duration.Duration
-  /** Interval between looks at the database for requests and outcomes of other processes. */
+  /** Interval between queries for requests and outcomes of other processes. */
   readonly pollEvery: Duration.Duration
 }
 

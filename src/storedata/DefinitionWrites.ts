@@ -3,18 +3,18 @@ import { jsonOf, type MergedImport, type MirrorItems, type MirrorKind, textsOf }
 
 type MirrorValues = ReturnType<typeof textsOf>
 
-/** Records that several stores share: a table of names, and a table with what each store has. */
+/** Records that several stores share. One table has their names, another table has the values on each store. */
 interface SharedRecords {
-  /** The kind of the staged items, and the name of the table. The other table is called `<kind>_store`. */
+  /** The kind of the staged items, and the name of the first table. The second table is called `<kind>_store`. */
   readonly kind: Extract<MirrorKind, "market" | "metafield_definition" | "metaobject_definition">
   /** The column of `<kind>_store` that refers to a record. */
   readonly reference: string
-  /** The columns that name a record. Joined by blanks they are the name of its staged item. */
+  /** The columns that identify a record. The name of a staged item has the values of these columns, separated by blanks. */
   readonly names: readonly [string, ...ReadonlyArray<string>]
   readonly values: MirrorValues
 }
 
-/** The statements that merge a kind of records: new names, records that the store no longer has, values. */
+/** The statements that merge one kind: insert new names, delete records that the store no longer has, write values. */
 const makeRecordWrites =
   (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
   ({ kind, names, reference, values }: SharedRecords) => {
@@ -50,7 +50,7 @@ const makeRecordWrites =
     ]
   }
 
-/** The statements that merge the catalogs of a store's markets. The catalogs of a deleted market are deleted with it. */
+/** The statements that merge the catalogs of a store's markets. Catalogs of a deleted market are deleted too. */
 const makeMarketCatalogWrites =
   (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) =>
   (merged: MergedImport) => [
@@ -82,7 +82,7 @@ const makeMarketCatalogWrites =
     })
   ]
 
-/** The statements that merge a store's markets, their catalogs and its definitions. Each returns the rows that it wrote. */
+/** The statements that merge a store's markets, market catalogs and definitions. Each returns the rows that it wrote. */
 export const makeDefinitionWrites = (sql: SqlClient, items: MirrorItems) => {
   const recordWrites = makeRecordWrites(sql, items)
   const writes = [

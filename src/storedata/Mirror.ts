@@ -17,20 +17,20 @@ import {
 } from "./MirrorRecords.ts"
 import { MirrorRepo } from "./MirrorRepo.ts"
 
-/** Records that are in memory at once. */
+/** Number of records in one batch. Only one batch is in memory at a time. */
 const itemsAtOnce = 100
 
 /**
- * Brings here what a store's platform says beside its catalog: markets, definitions, entries and translations. In two steps,
- * so that an import can be reviewed between them.
+ * Copies a store's data outside its catalog from the platform: markets, definitions, metaobject entries and translations. An
+ * import stages the data first and applies it after the review.
  */
 export class Mirror extends Context.Tag("catalog/Mirror")<
   Mirror,
   {
     /**
-     * Reads all of it for an import, `itemsAtOnce` records at a time, and keeps it apart: no answer changes. What the import
-     * read before is forgotten. Of a metaobject definition at most 10,000 entries are read; the summary names those that have
-     * more. PlatformUnavailable and PlatformRefused: as the platform was found; what was read until then is for `forget`.
+     * Reads all of this data and stages it for the import. Answers of the service do not change yet. Replaces data that the
+     * import staged before. Reads at most 10,000 entries per metaobject definition; `cut_metaobjects` names definitions that
+     * have more. PlatformUnavailable, PlatformRefused: the platform could not be read; call `forget` to delete the staged part.
      */
     readonly stage: (
       accountId: AccountId,
@@ -38,23 +38,23 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
       store: PlatformStore
     ) => Effect.Effect<MirrorSummary, PlatformReadError>
     /**
-     * Makes the answers about a store what the import has read of it, in the caller's transaction, and writes only what
-     * differs; whether anything did, and the account's version is to be raised. Translations go to the entities that have
-     * their platform ids there by then.
+     * Makes the store's data equal to the staged data, in the caller's transaction. Writes only rows that differ. Returns whether
+     * any row was written; if so, the caller must raise the account's version. A translation is stored with the entity that has
+     * its platform id on the store at that time.
      */
     readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
     /**
-     * Defines these metafields for a store: those that have values and of which no linked store has a definition. It runs in the
-     * transaction of its caller, who raises the account's version.
+     * Adds definitions of these metafields to a store, except metafields without values and metafields that have a definition
+     * already. Runs in the caller's transaction; the caller raises the account's version.
      */
     readonly define: (
       accountId: AccountId,
       storeId: StoreId,
       metafields: ReadonlyArray<ExportedMetafield>
     ) => Effect.Effect<void>
-    /** Forgets what an import has read: it was applied, discarded or failed. */
+    /** Deletes the staged data of an import that was applied, discarded or failed. */
     readonly forget: (accountId: AccountId, importId: ImportId) => Effect.Effect<void>
-    /** Forgets what nobody forgot for 14 days; how many records. */
+    /** Deletes data that was staged more than 14 days ago. Returns the number of records. */
     readonly forgetAbandoned: Effect.Effect<number>
   }
 >() {
@@ -74,7 +74,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
 
       return {
         stage: Effect.fn("Mirror.stage")(function* (accountId, importId, store) {
-          /** How many records a stream gave, of all kinds or of one. */
+          /** Stages the records of a stream. Returns the number of all records, or of those of the kind `counted`. */
           const stage = (items: Stream.Stream<MirrorItem, PlatformReadError>, counted?: MirrorItem["kind"]) =>
             items.pipe(
               Stream.mapEffect(staged),

@@ -11,7 +11,7 @@ export interface MergedImport {
   readonly storeId: StoreId
 }
 
-/** The part of the rows with `after` < key <= `last`. */
+/** A range of rows for one statement: `after` < key <= `last`. */
 export interface Span extends MergedImport {
   readonly after: string
   readonly last: string
@@ -19,22 +19,22 @@ export interface Span extends MergedImport {
 
 export type MirrorKind = MirrorItem["kind"]
 
-/** Column names and the SQL expressions of their values. A text is SQL as it stands. */
+/** SQL expressions by column name. A string is inserted as SQL text without escaping. */
 type Columns = Readonly<Record<string, string | Fragment>>
 
-/** Rows to write: those of `source` (FROM and WHERE) that the table does not have with these values. */
+/** The rows of `source` (FROM and WHERE) that are missing in the table or have other values there. */
 interface MergeSet {
   readonly table: string
   readonly keys: Columns
   readonly values: Columns
-  /** Columns that are set when a row is inserted and never changed. */
+  /** Columns that an insert sets and an update does not change. */
   readonly insertOnly?: Columns
   readonly source: Fragment
 }
 
-/** The parts that the statements of a merge share. `i` is a staged item (`mirror_item`). */
+/** SQL fragments that the merge statements share. `i` is a staged item (table `mirror_item`). */
 export const makeMirrorItems = (sql: SqlClient) => {
-  // The planner has no statistics of tables that an import has just filled: each statement is planned when it runs.
+  // Each statement is planned when it runs: the planner has no statistics of tables that an import has just filled.
   const planned = sql.literal(planCustom)
 
   const ofKind = ({ accountId, importId }: MergedImport, kind: MirrorKind) =>
@@ -46,8 +46,8 @@ export const makeMirrorItems = (sql: SqlClient) => {
   const list = (texts: ReadonlyArray<string | Fragment>) => sql.csv([...texts])
 
   /**
-   * Inserts and updates the rows that differ. Rows that are as they should be are left out before the conflict, because a row
-   * that DO UPDATE looks at is locked, and locking writes it.
+   * Inserts missing rows and updates rows that differ. Equal rows are filtered out before the conflict clause, because
+   * DO UPDATE locks every row that conflicts, and locking a row writes it.
    */
   const mergeSet = ({ insertOnly = {}, keys, source, table, values }: MergeSet) => {
     const inserted = { ...keys, ...insertOnly, ...values }
@@ -73,10 +73,10 @@ export const makeMirrorItems = (sql: SqlClient) => {
 
 export type MirrorItems = ReturnType<typeof makeMirrorItems>
 
-/** The values of text members of a staged item's content, by column: the members have the columns' names. */
+/** SQL expressions that read text members of a staged item's content. Columns and members have the same names. */
 export const textsOf = (...columns: ReadonlyArray<string>): Columns =>
   Object.fromEntries(columns.map((column) => [column, `i.content ->> '${column}'`]))
 
-/** As `textsOf`, for members that are JSON. */
+/** SQL expressions that read JSON members of a staged item's content. Columns and members have the same names. */
 export const jsonOf = (...columns: ReadonlyArray<string>): Columns =>
   Object.fromEntries(columns.map((column) => [column, `i.content -> '${column}'`]))

@@ -8,11 +8,11 @@ import type { RecordId } from "../model/Ids.ts"
 import { PlatformMarket } from "../platform/Market.ts"
 import { PlatformTranslations, Translation } from "../platform/Translation.ts"
 
-/** A translation, with the digest of its source as it is now. */
+/** A translation, with the digest of the current source. */
 const MirroredTranslation = Schema.Struct({ ...Translation.fields, digest: Schema.NullOr(Schema.String) })
 export type MirroredTranslation = typeof MirroredTranslation.Type
 
-/** A record that a store has beside its catalog, as its platform gives it. */
+/** A record that a store has outside its catalog, with the content that the platform gives. */
 export const MirrorItem = Schema.Union(
   Schema.Struct({ kind: Schema.Literal("market"), content: PlatformMarket }),
   Schema.Struct({ kind: Schema.Literal("metafield_definition"), content: PlatformMetafieldDefinition }),
@@ -21,12 +21,12 @@ export const MirrorItem = Schema.Union(
     kind: Schema.Literal("metaobject_entry"),
     content: Schema.Struct({ type: Schema.String, ...PlatformMetaobjectEntry.fields })
   }),
-  // Of one entity.
+  // The translatable fields of one entity.
   Schema.Struct({
     kind: Schema.Literal("translatable_fields"),
     content: Schema.Struct({ platform_id: Schema.String, fields: PlatformTranslations.fields.fields })
   }),
-  // Of one entity in one language.
+  // The translations of one entity into one language.
   Schema.Struct({
     kind: Schema.Literal("translations"),
     content: Schema.Struct({
@@ -38,35 +38,35 @@ export const MirrorItem = Schema.Union(
 )
 export type MirrorItem = typeof MirrorItem.Type
 
-/** A record that an import has read. */
+/** A record that an import has read and staged. */
 export interface StagedMirrorItem {
-  /** Of the record that it becomes, if it is a new one. */
+  /** The id of the record, if it does not exist yet. */
   readonly id: RecordId
-  /** Tells it apart from others of its kind in its store. */
+  /** Unique among the records of the same kind and store. */
   readonly name: string
   readonly item: MirrorItem
 }
 
-/** How much an import found in a store beside its catalog. */
+/** Numbers of records that an import read from a store outside its catalog. */
 export const MirrorSummary = Schema.Struct({
   markets: Schema.Int,
   metafield_definitions: Schema.Int,
   metaobject_definitions: Schema.Int,
   metaobject_entries: Schema.Int,
-  /** Products and collections, each counted once for every language it is translated into. */
+  /** Translated products and collections. An entity counts once for each language. */
   translations: Schema.Int,
-  /** Types of the metaobjects that have more entries than are kept. */
+  /** Types of metaobjects with more than 10,000 entries. The further entries are not stored. */
   cut_metaobjects: Schema.Array(Schema.String)
 })
 export type MirrorSummary = typeof MirrorSummary.Type
 
-/** Entries of a metaobject definition that are kept of a store. */
+/** Maximum number of entries that are stored per metaobject definition of a store. */
 export const mostEntries = 10_000
 
-/** Most characters of what records are told apart by: Shopify's limit, and an index of PostgreSQL takes no more than 2,704 bytes. */
+/** Maximum length of a name or key, in characters. It is Shopify's limit; PostgreSQL can index at most 2,704 bytes. */
 const mostCharacters = 255
 
-/** What tells a record apart from others of its kind in its store, in parts. */
+/** The parts of a record's name, which is unique among the records of the same kind and store. */
 const namesOf = ({ content, kind }: MirrorItem): ReadonlyArray<string> => {
   switch (kind) {
     case "market":
@@ -84,7 +84,7 @@ const namesOf = ({ content, kind }: MirrorItem): ReadonlyArray<string> => {
   }
 }
 
-/** What else is part of a key. */
+/** Other values of a record that are part of a key in the database. */
 const keysOf = ({ content, kind }: MirrorItem): ReadonlyArray<string> => {
   switch (kind) {
     case "market":
@@ -100,7 +100,7 @@ const keysOf = ({ content, kind }: MirrorItem): ReadonlyArray<string> => {
   }
 }
 
-/** The record's name among those of its kind in its store. */
+/** The record's name, which is unique among the records of the same kind and store. */
 export const nameOf = (item: MirrorItem): string => namesOf(item).join(" ")
 
 const isStorable = (value: unknown): boolean =>
@@ -108,18 +108,18 @@ const isStorable = (value: unknown): boolean =>
     ? value.isWellFormed() && !value.includes("\u0000")
     : typeof value !== "object" || value === null || Object.values(value).every(isStorable)
 
-/** Whether a record can be kept as it is: its text is text, and what it is told apart by is no longer than names are. */
+/** Whether the database can store a record unchanged: all text is valid, and names and keys are neither empty nor too long. */
 export const isKeepable = (item: MirrorItem): boolean =>
   isStorable(item.content) &&
   [...namesOf(item), ...keysOf(item)].every((name) => name !== "" && name.length <= mostCharacters)
 
-/** In the order of their keys, each once: what is given twice is as it was given last. */
+/** Sorts items by key and removes duplicate keys. The last item of a key wins. */
 const once = <A>(items: ReadonlyArray<A>, keyOf: (item: A) => string): ReadonlyArray<A> =>
   [...new Map(items.map((item) => [keyOf(item), item]))]
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([, item]) => item)
 
-/** A record whose parts, where each has a key, are in one order and none is there twice. */
+/** Sorts the parts of a record that have keys, and removes duplicate keys. */
 export const normal = (item: MirrorItem): MirrorItem => {
   switch (item.kind) {
     case "market":
@@ -133,7 +133,7 @@ export const normal = (item: MirrorItem): MirrorItem => {
   }
 }
 
-/** What an entity's translatable fields and its translations into one language become. */
+/** Converts the translations of one entity into one language to items: the translatable fields, and the translations if any. */
 export const translationItems = ({
   fields,
   locale,

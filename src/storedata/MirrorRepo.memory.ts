@@ -12,7 +12,7 @@ import { nameOf, type StagedMirrorItem } from "./MirrorRecords.ts"
 import { byKey, keyOf, MirrorRepo } from "./MirrorRepo.ts"
 import type { MemoryMirrorRecord } from "./StoreDataState.memory.ts"
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerMirrorRepoMemory = Layer.effect(
   MirrorRepo,
   Effect.gen(function* () {
@@ -57,7 +57,7 @@ export const layerMirrorRepoMemory = Layer.effect(
           staged.delete(importId)
           return { ...account, staged }
         }),
-      // Nothing grows old in a memory.
+      // In memory, staged records have no time, so none is abandoned.
       forgetAbandoned: Effect.succeed(0)
     }
     return memory
@@ -76,7 +76,7 @@ const sorted = (account: MemoryAccount, storeId: StoreId) => {
   ]
 }
 
-/** An account in which what is mirrored of a store is what was staged. */
+/** Replaces a store's records with the staged records. */
 const takenOver = (
   account: MemoryAccount,
   staged: ReadonlyMap<string, StagedMirrorItem>,
@@ -128,7 +128,7 @@ const takenOver = (
   }
 }
 
-/** The entities that a store's platform knows by this id. */
+/** The entities that have this platform id on the store. */
 const entitiesAt = (account: MemoryAccount, storeId: StoreId, platformId: string): ReadonlyArray<EntityId> =>
   [...account.entities.values()]
     .map(({ aggregate }) => aggregate)

@@ -7,31 +7,31 @@ import type { AccountId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
 import type { StagedMirrorItem } from "./MirrorRecords.ts"
 import { makeMirrorWrites } from "./MirrorWrites.ts"
 
-/** What stores have beside their catalogs: read by an import, then taken over. */
+/** The data of stores outside their catalogs. An import stages it, and then applies it. */
 export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
   MirrorRepo,
   {
-    /** Keeps what an import has read. A record that it read before is replaced. */
+    /** Stages records that an import has read. A record of the same kind and name is replaced. */
     readonly stage: (
       accountId: AccountId,
       importId: ImportId,
       items: ReadonlyArray<StagedMirrorItem>
     ) => Effect.Effect<void>
     /**
-     * Makes what is mirrored of a store equal to what the import has read, in the caller's transaction. Only what differs is
-     * written; whether anything was. Translations go to the entities that have their platform ids on the store, and those of
-     * others nowhere. Nobody else may apply an import of the account meanwhile.
+     * Makes the store's data equal to the staged records, in the caller's transaction. Writes only rows that differ and returns
+     * whether any row was written. A translation is stored with the entity that has its platform id on the store; without such an
+     * entity it is left out. No other process may apply an import of the account at the same time.
      */
     readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
-    /** Adds definitions of metafields to a store; `id`: of one that no store had before. One that the store has stays. */
+    /** Adds metafield definitions to a store. Definitions that the store has do not change. `id` is used for a new definition. */
     readonly define: (
       accountId: AccountId,
       storeId: StoreId,
       definitions: ReadonlyArray<{ readonly id: RecordId; readonly definition: PlatformMetafieldDefinition }>
     ) => Effect.Effect<void>
-    /** Forgets what an import has read. */
+    /** Deletes the staged records of an import. */
     readonly forget: (accountId: AccountId, importId: ImportId) => Effect.Effect<void>
-    /** Forgets what imports read more than 14 days ago; how many records. */
+    /** Deletes records that were staged more than 14 days ago. Returns the number of records. */
     readonly forgetAbandoned: Effect.Effect<number>
   }
 >() {
@@ -42,7 +42,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
 
       const takeOver = makeMirrorWrites(sql)
 
-      // In statements that do not run long.
+      // Each statement deletes at most 10,000 rows, so that it stays short.
       const forgetSome = sql`
         DELETE FROM mirror_item i
         WHERE i.ctid = ANY(ARRAY(
@@ -95,8 +95,8 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
   )
 }
 
-/** The kind and name of a record: a store has it once. */
+/** The key of a staged record: kind and name, which are unique in a store. */
 export const keyOf = ({ item, name }: StagedMirrorItem) => `${item.kind} ${name}`
 
-/** What is given twice is there once, as it was given last. */
+/** Staged records by key. The last record of a key wins. */
 export const byKey = (items: ReadonlyArray<StagedMirrorItem>) => new Map(items.map((staged) => [keyOf(staged), staged]))

@@ -8,14 +8,14 @@ import { makeDefinitionWrites } from "./DefinitionWrites.ts"
 import { jsonOf, type MergedImport, type MirrorKind, makeMirrorItems, type Span, textsOf } from "./MirrorItems.sql.ts"
 import { makeFieldWrites, makeTranslationWrites } from "./TranslationWrites.ts"
 
-/** The maximum of items that one statement merges, or rows that it checks: it ends long before its deadline. */
+/** Maximum number of items that one statement merges, or of rows that it checks, so that it stays far below its deadline. */
 const maxRows = 1_000
 
 const Last = Schema.Struct({ last: Schema.NullOr(Schema.String) })
 
 /**
- * Merges what an import has staged beside the catalog (markets, definitions, entries, translations) into the tables of its
- * store. Answers whether any row was written.
+ * Merges the data that an import has staged outside the catalog (markets, definitions, metaobject entries, translations) into
+ * the tables of the store. Returns whether any row was written.
  */
 export const makeMirrorWrites = (sql: SqlClient) => {
   const items = makeMirrorItems(sql)
@@ -70,7 +70,7 @@ export const makeMirrorWrites = (sql: SqlClient) => {
 
 type Written = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
-/** The tables that are read in spans: the key that orders a store's rows, and a value before every key. */
+/** Tables that are processed in ranges of rows: the column that orders a store's rows, and a value below every key. */
 const spanKeys = {
   metaobject_entry: { key: "platform_id", first: "" },
   store_version: { key: "entity_id", first: nilUuid },
@@ -78,11 +78,11 @@ const spanKeys = {
   translation: { key: "entity_id", first: nilUuid }
 } as const
 
-/** Runs statements over all items of an import, or all rows of its store in a table, `maxRows` at a time. */
+/** Runs statements over all items of an import, or over all rows of its store in a table, `maxRows` at a time. */
 const makeSpans = (sql: SqlClient, planned: Fragment) => {
   const limit = sql.literal(String(maxRows))
 
-  /** Runs the statements one after another. Answers the number of rows that they wrote. */
+  /** Runs the statements one after another. Returns the number of rows that they wrote. */
   const total = (statements: ReadonlyArray<Written>) =>
     Effect.map(
       Effect.forEach(statements, (statement) => Effect.map(statement, (rows) => rows.length)),

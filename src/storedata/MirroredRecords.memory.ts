@@ -15,7 +15,7 @@ import { type MemoryTranslations, noTranslations } from "../platform/Translation
 import type { MirrorItem } from "./MirrorRecords.ts"
 import type { MemoryMirrorRecord } from "./StoreDataState.memory.ts"
 
-/** Data of the linked stores of an account beside their catalogs, by domain. */
+/** The data of an account's linked stores outside their catalogs, ordered by domain. */
 export type OfAccount = ReadonlyArray<
   { readonly storeId: StoreId; readonly records: ReadonlyMap<string, MemoryMirrorRecord> } & MemoryTranslations
 >
@@ -29,7 +29,7 @@ export const ofAccount = (account: MemoryAccount | undefined): OfAccount =>
 
 type Content<Kind extends MirrorItem["kind"]> = Extract<MirrorItem, { readonly kind: Kind }>["content"]
 
-/** Records of a kind by id, each with the stores that have it. */
+/** Records of a kind, grouped by id. A group has one entry for each store with the record. */
 const ofKind = <Kind extends MirrorItem["kind"]>(mirrored: OfAccount, kind: Kind) =>
   grouped(
     mirrored.flatMap(({ records, storeId }) =>
@@ -121,7 +121,7 @@ export const translations = (mirrored: OfAccount, entity: Aggregate): EntityTran
       locale,
       stores: [...stores].map(([store_id, said]) => ({ store_id, translations: sortedBy(said, ({ key }) => [key]) }))
     })),
-    // Sorting is stable: of one key, the order of the stores stays.
+    // The sort is stable: fields with the same key stay in the order of the stores.
     translatable_fields: sortedBy([...fields.values()], ({ key }) => [key])
   }
 }

@@ -10,22 +10,22 @@ import { type KeyedEntityTranslations, type TranslatedKind, withAttributeKeys } 
 import { OperationsRepo } from "./OperationsRepo.ts"
 
 /**
- * What the stores of whoever asks have beside their catalogs, as the last refresh of each found it. NotFound: absent, of
- * another account, of another kind, or on no linked store.
+ * Reads markets, definitions, metaobject entries and translations of the actor's linked stores, as of each store's last refresh.
+ * NotFound: the record does not exist, belongs to another account or kind, or is on no linked store.
  */
 export class Operations extends Context.Tag("catalog/Operations")<
   Operations,
   {
-    /** By handle. */
+    /** Ordered by handle. */
     readonly markets: Effect.Effect<ReadonlyArray<Market>, never, CurrentActor>
     readonly market: (id: RecordId) => Effect.Effect<Market, NotFound, CurrentActor>
-    /** By owner type, namespace and key; null: of every owner type. */
+    /** Ordered by owner type, namespace and key. `ownerType` null: all owner types. */
     readonly metafieldDefinitions: (
       ownerType: OwnerType | null
     ) => Effect.Effect<ReadonlyArray<MetafieldDefinition>, never, CurrentActor>
-    /** By type. */
+    /** Ordered by type. */
     readonly metaobjectDefinitions: Effect.Effect<ReadonlyArray<MetaobjectDefinition>, never, CurrentActor>
-    /** By handle, then store: JSON text of the list. */
+    /** The list as JSON text, ordered by handle, then store. */
     readonly metaobjectEntries: (
       definitionId: RecordId
     ) => Effect.Effect<JsonText<ReadonlyArray<MetaobjectEntry>>, NotFound, CurrentActor>
@@ -56,7 +56,7 @@ export class Operations extends Context.Tag("catalog/Operations")<
           const { accountId } = yield* CurrentActor
           const bounds = yield* CurrentBounds
           const all = yield* repo.metafieldDefinitions(accountId, ownerType)
-          // A definition without stores is the account's own.
+          // A definition without stores was made in this account and not read from a store.
           return all.filter(
             ({ stores }) => stores.length === 0 || stores.some(({ store_id }) => includes(bounds, store_id))
           )

@@ -7,7 +7,7 @@ import { JsonText } from "../model/JsonText.ts"
 import * as Mirrored from "./MirroredRecords.memory.ts"
 import { OperationsRepo } from "./OperationsRepo.ts"
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerOperationsRepoMemory = Layer.effect(
   OperationsRepo,
   Effect.map(MemoryStore, (store) => {

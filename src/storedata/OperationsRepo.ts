@@ -55,7 +55,7 @@ export class OperationsRepo extends Context.Tag("catalog/OperationsRepo")<
 
 type Repo = Context.Tag.Service<OperationsRepo>
 
-/** Shared fields of a record come from the first store in this order. */
+/** Fields that the stores share come from the first store in this order. */
 const domainOrder = `ORDER BY s.domain COLLATE "C", s.id`
 
 const makeMarketReads = (sql: SqlClient.SqlClient): Pick<Repo, "market" | "markets"> => {
@@ -144,7 +144,7 @@ const makeDefinitionReads = (
       ORDER BY d.type COLLATE "C"`
   })
 
-  // A store has up to 10,000 entries, so PostgreSQL builds the JSON text.
+  // PostgreSQL builds the JSON text, because a store may have 10,000 entries.
   const metaobjectEntries = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, definitionId: RecordId }),
     Result: Schema.Struct({ entries: Schema.String }),

@@ -9,21 +9,21 @@ import type { PlatformReadError } from "../platform/PlatformErrors.ts"
 import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
 import { StoreAccess } from "../stores/StoreAccess.ts"
 
-/** What is sold on channels. */
+/** The kinds of entities that are sold on channels. */
 export type ChannelKind = Exclude<EntityKind, "media">
 
-/** Where the stores of whoever asks sell: their platforms are asked each time, for 5 s at most. */
+/** The sales channels of the actor's stores. Each call reads them from the store's platform, within 5 s. */
 export class SalesChannels extends Context.Tag("catalog/SalesChannels")<
   SalesChannels,
   {
-    /** NotFound: no such store, and nobody was asked. LiveReadFailed: the platform gave no usable answer. */
+    /** NotFound: no such store; the platform was not called. LiveReadFailed: the platform gave no usable answer. */
     readonly ofStore: (
       storeId: StoreId
     ) => Effect.Effect<ReadonlyArray<SalesChannel>, NotFound | LiveReadFailed, CurrentActor>
     /**
-     * Every channel of the store, and whether the entity is on it. One that was never published there is on none.
-     * NotFound: no such store, no such entity of this kind, or none on that store; nobody was asked. LiveReadFailed: as for
-     * `ofStore`.
+     * Every channel of the store, and whether the entity is on it. An entity that was never published to the store is on none.
+     * NotFound: no such store, no such entity of this kind, or the entity is not on the store; the platform was not called.
+     * LiveReadFailed: the platform gave no usable answer.
      */
     readonly ofEntity: (
       kind: ChannelKind,
@@ -39,7 +39,7 @@ export class SalesChannels extends Context.Tag("catalog/SalesChannels")<
       const catalog = yield* CatalogRepo
       const platforms = yield* PlatformClient
 
-      /** Asks the platform of a store; what only it could have done better is one failure. */
+      /** Calls the platform of a store. All platform failures become LiveReadFailed. */
       const asked = <A>(storeId: StoreId, ask: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor

@@ -10,9 +10,9 @@ export interface MemoryMirrorRecord {
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Records of each store by kind and name; those of unlinked stores are kept and not seen. */
+    /** Records of each store by kind and name. Records of unlinked stores stay here but are not returned. */
     readonly mirrors: ReadonlyMap<StoreId, ReadonlyMap<string, MemoryMirrorRecord>>
-    /** Records that imports have read, by kind and name. */
+    /** Records that imports have staged, by kind and name. */
     readonly staged: ReadonlyMap<ImportId, ReadonlyMap<string, StagedMirrorItem>>
   }
 }

@@ -2,8 +2,8 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { MirrorItems, Span } from "./MirrorItems.sql.ts"
 
 /**
- * The entities of a span. Each is looked up among the staged items, not the other way round: by platform id the planner may
- * choose another index of a table that was just filled, and read all of the store for each item.
+ * The entities of a range of rows. The statements look up each entity's staged items, not the entity of each item: for a lookup
+ * by platform id in a table that was just filled, the planner may choose another index and read the whole store per item.
  */
 const makeEntitiesIn =
   (sql: SqlClient) =>
@@ -37,7 +37,7 @@ export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: M
     RETURNING f.key ${planned}`
 
   const mergeFields = (span: Span) => [
-    // By ctid: the planner may turn a join into a scan.
+    // Deletes by ctid, because the planner may turn a join into a scan of the table.
     sql`
       DELETE FROM translatable_field f
       WHERE f.ctid = ANY(ARRAY(
@@ -78,11 +78,11 @@ export const makeFieldWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: M
   return { deleteFieldsOfOthers, mergeFields }
 }
 
-/** The same for translations. */
+/** The statements that merge the translations of a store. Each returns the rows that it wrote. */
 export const makeTranslationWrites = (sql: SqlClient, { mergeSet, ofKind, planned }: MirrorItems) => {
   const entitiesIn = makeEntitiesIn(sql)
 
-  /** The staged translations of an entity: item names begin with its platform id and a blank. */
+  /** The staged translations of an entity. Their names are the entity's platform id, a blank, and the locale. */
   const stagedLanguages = (span: Span) => sql`
     SELECT i.account_id, i.content FROM mirror_item i
     WHERE ${ofKind(span, "translations")}

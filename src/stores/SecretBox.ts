@@ -6,11 +6,11 @@ import type { AccountId, StoreId } from "../model/Ids.ts"
 
 /** The source of the key that encrypts secrets. */
 export type SecretKey =
-  /** No key: secrets cannot be saved. */
+  /** There is no key, so secrets cannot be saved. */
   | { readonly _tag: "None" }
-  /** A setting: 32 bytes in base64 or hexadecimal. */
+  /** The key is in a setting: 32 bytes in base64 or hexadecimal. */
   | { readonly _tag: "Setting"; readonly key: Redacted.Redacted }
-  /** A file beside the embedded database. It is created with the first secret. */
+  /** The key is in a file beside the embedded database. The file is created with the first secret. */
   | { readonly _tag: "File"; readonly path: string }
 
 /** The key source of this process. */
@@ -18,22 +18,22 @@ export class SecretKeySource extends Context.Reference<SecretKeySource>()("catal
   defaultValue: (): SecretKey => ({ _tag: "None" })
 }) {}
 
-/** The owner of a secret. The secret cannot be decrypted for another owner. */
+/** The owner of a secret. A secret cannot be decrypted for another owner. */
 export interface SecretOwner {
   readonly accountId: AccountId
   readonly storeId: StoreId
 }
 
-/** A saved secret cannot be decrypted. `message` says why and what to do. */
+/** A saved secret cannot be decrypted. `message` gives the reason and what to do. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 
 const keyBytes = 32
 const nonceBytes = 12
 const tagBytes = 16
-/** The first byte of a sealed secret: the version of its format. */
+/** The version of the format, which is the first byte of an encrypted secret. */
 const version = 1
 
-/** The bytes of a key in base64 or hexadecimal; none: it is not a key. */
+/** Decodes a key in base64 or hexadecimal. None: the text is not a key. */
 export const secretKeyBytes = (text: string): Option.Option<Buffer> =>
   /^[0-9a-fA-F]{64}$/.test(text)
     ? Option.some(Buffer.from(text, "hex"))
@@ -60,14 +60,14 @@ const decrypted = (key: Buffer, sealed: Buffer, owner: SecretOwner): string => {
   return decipher.update(sealed.subarray(1 + nonceBytes + tagBytes), undefined, "utf8") + decipher.final("utf8")
 }
 
-/** A file operation. Fails with Node's error code. */
+/** Runs a file operation. Fails with Node's error code. */
 const onFiles = <A>(work: () => Promise<A>): Effect.Effect<A, string> =>
   Effect.tryPromise({
     try: work,
     catch: (cause) => (Predicate.hasProperty(cause, "code") ? String(cause.code) : "unknown error")
   })
 
-/** The key in a file; none: the file does not exist. Fails with a message. */
+/** Reads the key from a file. None: the file does not exist. Fails with a message. */
 const readKey = (path: string): Effect.Effect<Option.Option<Buffer>, string> =>
   Effect.gen(function* () {
     const text = yield* onFiles(() => readFile(path, "utf8")).pipe(
@@ -102,11 +102,11 @@ const makeKey = (path: string): Effect.Effect<void, string> =>
 export class SecretBox extends Context.Tag("catalog/SecretBox")<
   SecretBox,
   {
-    /** Makes sure that there is a key. ValidationFailed names the setting that is missing or wrong. */
+    /** Makes sure that there is a key. ValidationFailed: names the setting that is missing or wrong. */
     readonly ready: Effect.Effect<void, ValidationFailed>
     /** Encrypts a secret. ValidationFailed: as for `ready`. */
     readonly seal: (secret: Redacted.Redacted, owner: SecretOwner) => Effect.Effect<Uint8Array, ValidationFailed>
-    /** Decrypts a secret. SecretUnreadable: the key is missing or different, or the secret was changed or has another owner. */
+    /** Decrypts a secret. SecretUnreadable: the key is missing or not the right one, or the secret was changed or has another owner. */
     readonly open: (sealed: Uint8Array, owner: SecretOwner) => Effect.Effect<Redacted.Redacted, SecretUnreadable>
   }
 >() {
@@ -116,7 +116,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
       const source = yield* SecretKeySource
       const name = source._tag === "File" ? source.path : "SECRET_KEY"
 
-      /** The existing key; none: the setting is not set, or the file was not created yet. */
+      /** The existing key. None: there is no setting, or the file was not created yet. */
       const known: Effect.Effect<Option.Option<Buffer>, string> = source._tag === "File"
         ? readKey(source.path)
         : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))

@@ -18,7 +18,7 @@ export class StoreAccess extends Context.Tag("catalog/StoreAccess")<
   StoreAccess,
   {
     /**
-     * A linked store with its token. NotFound: the account has no such store. PlatformRefused: the token is missing or
+     * Returns a linked store with its token. NotFound: the account has no such store. PlatformRefused: the token is missing or
      * cannot be decrypted.
      */
     readonly open: (accountId: AccountId, storeId: StoreId) => Effect.Effect<PlatformStore, NotFound | PlatformRefused>

@@ -14,8 +14,8 @@ export class StoreRecords extends Context.Tag("catalog/StoreRecords")<
   StoreRecords,
   {
     /**
-     * The store's record of an entity, even if the entity is not on that store here. None: the store has no record. NotFound:
-     * no such entity or store; the platform was not called. PlatformReadError: the platform gave no usable answer.
+     * Reads the store's record of an entity, even if the entity is not on that store in the catalog. None: the store has no such record.
+     * NotFound: no such entity or store; the platform was not called. PlatformReadError: the platform gave no usable answer.
      */
     readonly find: (
       id: EntityId,

@@ -10,10 +10,10 @@ import type { StoresRepo } from "./StoresRepo.ts"
 
 type Repo = Context.Tag.Service<StoresRepo>
 
-/** Entities per statement, so that no statement reaches its time limit. */
+/** Number of entities per statement, so that no statement reaches its time limit. */
 const entitiesAtOnce = 10_000
 
-/** Derives the stores and publish states of all entities on a store. */
+/** Computes `store_ids` and publish states again for all entities that have a version on a store. */
 export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
   const RefreshedSome = Schema.Struct({
     count: Schema.Number,

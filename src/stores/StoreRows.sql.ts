@@ -99,7 +99,7 @@ export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImpo
     )
 })
 
-/** Reads and writes the sealed credentials of linked stores. */
+/** Reads and writes the encrypted credentials of linked stores. */
 export const makeStoreCredentials = (sql: SqlClient): Pick<Repo, "credential" | "keepCredential"> => {
   const credential = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: StoreId }),

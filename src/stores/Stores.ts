@@ -19,12 +19,12 @@ import { StoresRepo } from "./StoresRepo.ts"
 import { UnlinkHook } from "./UnlinkHook.ts"
 
 /**
- * A store to link. Omitted members keep their value from when the store was linked before, else they get the default. The
+ * A store to link. Members that are left out keep their value if the store was linked before, else they get the default. The
  * name, languages and currency of a Shopify store are read from the store.
  */
 export interface NewStore {
   readonly domain: string
-  /** If blank: the domain. */
+  /** If blank, the domain is the name. */
   readonly name?: string | undefined
   /** Default: `none`. */
   readonly platform?: string | undefined
@@ -36,40 +36,40 @@ export interface NewStore {
   readonly token?: Redacted.Redacted | undefined
 }
 
-/** A store that was linked or unlinked. `entities`: number of entities with a version on it. */
+/** A store that was linked or unlinked. `entities`: number of entities that have a version on the store. */
 export interface StoreChange {
   readonly store: Store
   readonly entities: number
 }
 
-/** Products and collections that are derived in one step, with the variants of the products. */
+/** Number of products and collections per step. The variants of the products are derived with them. */
 const ownersAtOnce = 100
 
-/** The linked stores of the caller's account. */
+/** The linked stores of the actor's account. */
 export class Stores extends Context.Tag("catalog/Stores")<
   Stores,
   {
-    /** By domain. A connection that is limited to some stores gets only these. */
+    /** Ordered by domain. If a connection is limited to some stores, only these. */
     readonly list: Effect.Effect<ReadonlyArray<Store>, never, CurrentActor>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */
     readonly publishCounts: Effect.Effect<ReadonlyMap<StoreId, PublishCounts>, never, CurrentActor>
     /**
-     * Links a store. A store that was linked before gets its former id and versions back. A Shopify store is first called
-     * with its token: until it has answered, nothing is written and the caller does not learn which account has the store.
-     * Linking a linked Shopify store replaces its token. A linked store without a platform can become a Shopify store.
+     * Links a store. If the store was linked before, it gets its former id and versions back. A Shopify store is first called with
+     * its token: until it has answered, nothing is written and the caller does not learn which account has the store. If a Shopify
+     * store is linked already, linking replaces its token. A linked store without a platform can become a Shopify store.
      *
      * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
-     * account, an unknown platform, or a token that is missing or cannot be saved (SECRET_KEY). PimLocked: the store was
-     * linked before, and an import of the account is under review or being applied. PlatformRefused: the store does not
-     * accept the token. PlatformUnavailable: it gave no usable answer.
+     * account, an unknown platform, or a token that is missing or cannot be saved (SECRET_KEY). PimLocked: the store was linked
+     * before, and an import of the account is under review or being applied. PlatformRefused: the store does not accept the
+     * token. PlatformUnavailable: the platform gave no usable answer.
      */
     readonly link: (
       store: NewStore
     ) => Effect.Effect<StoreChange, ValidationFailed | PimLocked | PlatformReadError, CurrentActor>
     /**
      * Removes a store from all answers at once: no reader sees only some of its versions. The versions are kept and come back
-     * when the domain is linked again. No entity changes its place in the change order. The account's writers wait
-     * meanwhile: some seconds for 100,000 entities. Afterwards the scanned dimensions of data health are scanned again.
+     * when the domain is linked again. No entity changes its place in lists. Other writes of the account wait meanwhile: some
+     * seconds for 100,000 entities. Afterwards every dimension of data health that was scanned before is scanned again.
      *
      * ValidationFailed: no store of this domain is linked. PimLocked: an import of the account is under review or being
      * applied.
@@ -88,7 +88,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const transaction = yield* Transaction
       const { onUnlinked } = yield* UnlinkHook
 
-      /** Derives roll-ups and search texts of a store's entities again. Returns the number of entities. */
+      /** Computes roll-ups and search texts of a store's entities again. Returns the number of entities. */
       const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
         const { entities, stale } = yield* repo.refresh(accountId, id)
         yield* Effect.forEach(
@@ -104,8 +104,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       /**
-       * One transaction under the exclusive import lock, which every writer of the account shares. So no writer reads the store
-       * as linked and writes after it was unlinked, and readers see all of the store's versions or none.
+       * Runs a change in one transaction under the exclusive import lock, which all other writes of the account share. So no write
+       * that read the store as linked commits after the unlinking. Readers see all versions of the store or none.
        */
       const change = <E>(
         accountId: AccountId,
@@ -225,7 +225,7 @@ const newStore = (id: StoreId, domain: string): Store => ({
   last_imported_at: null
 })
 
-/** The store with the given values. Its main language is the first of its languages. */
+/** The store with the given values. If a main language is given, it is the only language. */
 const storeOf = (given: NewStore & { readonly platform: Store["platform"] | undefined }, before: Store): Store => ({
   ...before,
   name: given.name?.trim() || before.name,
@@ -235,7 +235,7 @@ const storeOf = (given: NewStore & { readonly platform: Store["platform"] | unde
   currency: given.currency ?? before.currency
 })
 
-/** A Shopify store with the values that were read from it. */
+/** A Shopify store with the name, languages and currency that were read from it. */
 const shopOf = ({ currency, locales, name, primaryLocale }: StoreFacts, before: Store): Store => ({
   ...before,
   name: name.trim() || before.name,
@@ -251,12 +251,12 @@ const isSensible = ({ currency, domain, locales, name, primaryLocale }: StoreFac
   [currency, name, primaryLocale, ...locales].every((text) => text.isWellFormed() && !text.includes("\u0000")) &&
   [currency, primaryLocale, ...locales].every((text) => text !== "")
 
-/** Whether this is the address of a Shopify store's Admin API. The token is sent to no other address. */
+/** Whether the domain is the address of a Shopify store's Admin API. The token is sent to no other address. */
 const isShopify = (domain: string) => /^[a-z0-9][a-z0-9-]*\.myshopify\.com$/.test(domain)
 
 const isPlatform = (text: string): text is Platform => Platform.literals.some((literal) => literal === text)
 
-/** The given platform, else the former platform of the store. */
+/** The given platform, else the platform that the store had before, else `none`. */
 const platformOf = (
   { platform: given, token }: NewStore,
   domain: string,
@@ -270,7 +270,7 @@ const platformOf = (
       ? Either.right(platform)
       : refused("domain", "must be the store's address on Shopify, such as tarn-and-tern.myshopify.com")
   if (token !== undefined) return refused("token", "is only for stores on the platform shopify")
-  // Ids of demo records must never be sent to Shopify.
+  // Otherwise ids of demo records could be sent to Shopify when the store is linked as a Shopify store later.
   if (platform === "demo" && isShopify(domain))
     return refused("domain", "belongs to Shopify: a demo store needs another one")
   return Either.right(platform)
@@ -291,19 +291,19 @@ const sensible = ({ currency, name, primaryLocale }: NewStore): Either.Either<vo
   return issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
 }
 
-/** The token of a Shopify store. Its other values are read from the store, so they must not be given. */
+/** The token of a Shopify store. Name, language and currency must not be given, because they are read from the store. */
 const tokenOf = ({ currency, name, primaryLocale, token }: NewStore) => {
   const refused = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
   const redundant = Object.entries({ name, locale: primaryLocale, currency }).find(([, value]) => value !== undefined)
   if (redundant !== undefined) return refused(redundant[0], "is read from the store itself: leave it out")
   if (token === undefined) return refused("token", "is required: an Admin API access token of the store")
-  // The token is sent as a header.
+  // The token is sent in an HTTP header, which allows only these characters.
   return /^[\x21-\x7e]{1,1024}$/.test(Redacted.value(token))
     ? Either.right(token)
     : refused("token", "must be one word of at most 1024 visible ASCII characters")
 }
 
-/** At least two labels of letters, digits and inner hyphens (RFC 1123). */
+/** Whether the text is a host name: at least two labels of letters, digits and inner hyphens (RFC 1123). */
 const isDomain = (text: string) =>
   text.length <= 253 &&
   text.split(".").length >= 2 &&

@@ -10,14 +10,14 @@ import { StoresRepo } from "./StoresRepo.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
-    /** Sealed credentials of linked stores. */
+    /** Encrypted credentials of linked stores. */
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
   }
 }
 
 export const emptyStores: Pick<MemorySlices, "credentials"> = { credentials: new Map() }
 
-/** The executable specification: it passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerStoresRepoMemory = Layer.effect(
   StoresRepo,
   Effect.gen(function* () {

@@ -6,17 +6,17 @@ import type { Store } from "../model/Store.ts"
 import { makePublishCounts, makeRefreshStore } from "./StoreRollUps.sql.ts"
 import { makeStoreCredentials, makeStoreReads, makeStoreWrites } from "./StoreRows.sql.ts"
 
-/** A linked store, or an unlinked one as it was when it was unlinked. */
+/** A linked store, or an unlinked store with its data from before the unlinking. */
 export interface KnownStore {
   readonly store: Store
   readonly isLinked: boolean
 }
 
-/** The work that is left after a store was linked again or unlinked. */
+/** The result of `refresh`. */
 export interface Refreshed {
-  /** The entities that have a version on the store. */
+  /** Number of entities that have a version on the store. */
   readonly entities: number
-  /** The entities that must be derived again. For variants: their products. */
+  /** The entities whose derived values the caller must compute again. A variant is represented by its product. */
   readonly stale: ReadonlyArray<EntityId>
 }
 
@@ -32,7 +32,7 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly findByDomain: (accountId: AccountId, domain: string) => Effect.Effect<Option.Option<KnownStore>>
     /** Links a new store, or an unlinked one again. It is a defect if another account has linked the Shopify store. */
     readonly link: (accountId: AccountId, store: Store) => Effect.Effect<void>
-    /** The sealed credential of a linked store. */
+    /** The encrypted credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store. */
     readonly keepCredential: (accountId: AccountId, id: StoreId, sealed: Uint8Array) => Effect.Effect<void>
@@ -44,9 +44,9 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     /** Unlinks a store. Keeps its versions and deletes its credential. */
     readonly unlink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
     /**
-     * Derives the stores and publish states of a store's entities after the store was linked again or unlinked, a set at a
-     * time. It locks entities in no order, so the caller must keep other writers out. The caller derives search texts, and
-     * pending states of entities that changed while the store was unlinked.
+     * Computes `store_ids` and publish states of a store's entities again after the store was linked or unlinked. The caller must
+     * keep other writers out, because entities are locked in no fixed order. The caller also derives the `stale` entities: their
+     * search texts, and pending states of entities that changed while the store was unlinked.
      */
     readonly refresh: (accountId: AccountId, id: StoreId) => Effect.Effect<Refreshed>
     /** Counts the versions of each linked store by publish state. Stores without versions are left out. */

@@ -1,7 +1,7 @@
 import { Context, type Effect } from "effect"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 
-/** Lets a feature above this folder run when a store is unlinked. */
+/** Runs code of a feature that this folder must not import (data health) when a store is unlinked. */
 export class UnlinkHook extends Context.Tag("catalog/UnlinkHook")<
   UnlinkHook,
   {

@@ -11,10 +11,10 @@ import type { Store } from "../model/Store.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
 
-/** Runs an effect on behalf of somebody. */
+/** Runs an effect with this actor. */
 export const actingAs = (actor: Actor) => Effect.provideService(CurrentActor, actor)
 
-/** An account with stores of these domains, somebody who acts for it, and an API key that may read and write. */
+/** Creates an account with stores of these domains, an actor of the account, and an API key that may read and write. */
 export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
   domains,
   name = "Test"
@@ -37,13 +37,13 @@ export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
     return {
       accountId,
       actor,
-      // One store a domain, in their order.
+      // One store per domain, in the order of the domains.
       stores: stores as { readonly [Index in keyof Domains]: Store },
       token: Redacted.value(key.token)
     }
   }).pipe(Effect.orDie)
 
-/** Creates an entity with these canonical values, on these stores, for whoever acts. */
+/** Creates an entity with these canonical values on these stores, in the current actor's account. */
 export const anEntity = (
   kind: EntityKind,
   values: Readonly<Record<string, string>>,
@@ -58,7 +58,7 @@ export const anEntity = (
     return id
   }).pipe(Effect.orDie)
 
-/** Defines metafields of a kind, for whoever acts: types by key. */
+/** Defines metafields of a kind in the current actor's account. `types`: metafield types by key. */
 export const definedAs = (
   kind: EntityKind,
   types: Readonly<Record<string, string>>

@@ -43,8 +43,8 @@ const emptyAccount: MemorySlices = {
 }
 
 /**
- * The in-memory layers of all repositories, over one store that is empty at first, and platforms of which none is outside
- * the process. They pass the suite of the SQL ones.
+ * The in-memory layers of all repositories and platforms. They share one store, which is empty at first, and call nothing
+ * outside the process. They pass the same contract suites as the SQL layers.
  */
 export const MemoryRepositories = Layer.mergeAll(
   layerAccessRepoMemory(emptyAccount),
@@ -67,14 +67,14 @@ export const MemoryRepositories = Layer.mergeAll(
 
 const usual: BudgetSizes = { perKey: 120, perAccount: 240 }
 
-/** Every service on the in-memory repositories; with other request budgets where a test needs them. */
+/** Every service on the in-memory repositories, with these request budgets. */
 export const testServices = (budgets: BudgetSizes) =>
   Layer.merge(Services, RateBudget.layerProcess(budgets)).pipe(Layer.provideMerge(MemoryRepositories))
 
-/** Every service on the in-memory repositories, with budgets of 120 requests a key and 240 an account. */
+/** Every service on the in-memory repositories, with budgets of 120 requests per key and 240 per account, per minute. */
 export const TestServices = testServices(usual)
 
-/** `testServices` behind the real REST surface, on a free port; the HttpClient in it knows the address. */
+/** `testServices` behind the real REST surface, on a free port. The layer's HttpClient sends requests to that server. */
 export const testServer = (budgets: BudgetSizes) =>
   HttpLive.pipe(
     Layer.provide(Readiness.layer(Effect.void)),
@@ -82,5 +82,5 @@ export const testServer = (budgets: BudgetSizes) =>
     Layer.provideMerge(NodeHttpServer.layerTest)
   )
 
-/** `testServer` with budgets of 120 requests a key and 240 an account. */
+/** `testServer` with budgets of 120 requests per key and 240 per account, per minute. */
 export const TestServer = testServer(usual)

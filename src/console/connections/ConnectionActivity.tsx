@@ -33,7 +33,7 @@ const After = Schema.optionalWith(EntityId, { default: () => firstPart })
 const ReviewPlace = Schema.Struct({ until: Schema.optional(Timestamp), after: After })
 const ConfirmedPart = Schema.Struct({ ...UndoWindow.fields, after: After })
 
-/** The start that a form of the connection's page asks for. The time of a `datetime-local` field is in UTC. */
+/** The start of the undo, from the form on the connection's page. The value of a `datetime-local` field is read as UTC. */
 const startOf = (query: Parameters) => {
   const since = query.get("since") ?? ""
   const at = query.get("at") ?? ""
@@ -48,7 +48,7 @@ const noStart = (id: ConnectionId) =>
     next: { path: connectionPath(id), name: "To the connection" }
   })
 
-/** The page of a connection: what it did, and the forms that undo its writes. */
+/** The page of a connection: its changes, and the forms that undo its writes. */
 export const connectionActivity: Surface<Activity | BaseUrl | Connections | Imports | Sessions | Undo> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -67,7 +67,7 @@ export const connectionActivity: Surface<Activity | BaseUrl | Connections | Impo
             query.get("at") === undefined ? null : yield* decoded(ChangePlace, ["at", "sequence", "entityId"], query)
           const now = yield* undo.now
           const days = yield* activity.days(visitor.accountId, connection.id)
-          // One more, to see whether more follow.
+          // Reads one more than a page, to know whether more follow.
           const changes = yield* activity.changes(visitor.accountId, connection.id, before, changesPerPage + 1)
           return html(
             <ConnectionPage

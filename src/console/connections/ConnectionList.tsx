@@ -25,7 +25,7 @@ const notes: Readonly<Record<string, string>> = {
   all: "All connections are ended. Their next calls are refused."
 }
 
-/** The connections of an account: the list, and forms that end one or all of them. */
+/** The connections of an account: the list, and the forms that end one or all of them. */
 export const connectionList: Surface<BaseUrl | Sessions | Connections> = surfaceOf(
   routes,
   Effect.gen(function* () {

@@ -16,7 +16,7 @@ const dayMillis = 86_400_000
 const barWidth = 10
 const barsHeight = 50
 
-/** The calls of each of the last days as bars, oldest first. */
+/** A bar chart of the calls per day, oldest day first. */
 const DayBars = ({ days, now }: { readonly days: ReadonlyArray<ActivityDay>; readonly now: Timestamp }) => {
   const calls = new Map(days.map(({ calls, day }) => [day, calls]))
   const bars = Array.from({ length: shownDays }, (_, index) => {
@@ -142,7 +142,7 @@ const Changes = ({
   )
 }
 
-/** `days`: newest first; `changes`: newest first, `isFirst` if none is newer. */
+/** `days` and `changes` are newest first. `isFirst`: there are no newer changes. */
 export const ConnectionPage = ({
   connection,
   days,

@@ -15,7 +15,7 @@ const endWords: Readonly<Record<EndReason, string>> = {
   user_disabled: "The user who allowed it was disabled."
 }
 
-/** A connection as its merchant sees it. */
+/** The details of a connection. */
 export const Details = ({ connection }: { readonly connection: Connection }) => (
   <dl>
     <dt>Redirects to</dt>
@@ -55,7 +55,7 @@ export const Details = ({ connection }: { readonly connection: Connection }) => 
   </dl>
 )
 
-/** `resource`: the address of the MCP server. */
+/** `resource`: the URL of the MCP server. */
 export const ConnectionsPage = ({
   connections,
   note,

@@ -9,7 +9,7 @@ import { connectionPath, paths, undoReviewPath } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { EntityName, Key } from "../Wording.tsx"
 
-/** The choice of a start by date and time. */
+/** The value of the choice "since this time". */
 export const atTime = "at"
 
 const startChoices: ReadonlyArray<{ readonly since: string; readonly name: string }> = [
@@ -19,7 +19,7 @@ const startChoices: ReadonlyArray<{ readonly since: string; readonly name: strin
   { since: atTime, name: "Since this time (UTC):" }
 ]
 
-/** Asks from when on the writes of a connection are to be undone. */
+/** Asks for the time since which the writes of a connection are undone. */
 export const UndoForm = ({ connection }: { readonly connection: Connection }) => (
   <section aria-labelledby="undo">
     <h2 id="undo">Undo</h2>
@@ -126,7 +126,7 @@ const ConfirmForm = ({
   </form>
 )
 
-/** What an undo would do, one part at a time. `total`: entities that the connection changed in the window. */
+/** Shows what an undo would change, one part at a time. `total`: number of entities that the connection changed in the window. */
 export const UndoReviewPage = ({
   connection,
   isLocked,
@@ -177,10 +177,10 @@ export const UndoReviewPage = ({
   </Frame>
 )
 
-/** Maximum number of listed fields that were left alone. */
+/** Maximum number of fields in the list of fields that the undo did not change. */
 const maxLeft = 50
 
-/** The result of a part of an undo. `rest`: entities of the next parts. */
+/** The result of one part of an undo. `rest`: number of entities in the parts that follow. */
 export const UndonePage = ({
   connection,
   part: { entities, fields, left, next },

@@ -9,7 +9,7 @@ import { EntityName, Key, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
 import { Outcome, Status } from "./DropWords.tsx"
 
-/** Maximum characters of a value that is shown unfolded. */
+/** Maximum length of a value that is not folded, in characters. */
 const maxShown = 160
 
 const Whole = ({ value }: { readonly value: string }) => {
@@ -31,7 +31,7 @@ const Whole = ({ value }: { readonly value: string }) => {
   )
 }
 
-/** `titles`: of entities that still exist; `refusal`: why the drop could not be cancelled. */
+/** `titles`: titles of entities that still exist; `refusal`: why the drop could not be cancelled. */
 export const DropPage = ({
   drop,
   note,
@@ -118,7 +118,7 @@ export const DropPage = ({
   </Frame>
 )
 
-/** An instant, also in the drop's time zone. */
+/** A time in UTC and, if that differs, in the drop's time zone. */
 const Instant = ({ at, timezone }: { readonly at: string; readonly timezone: string }) => (
   <>
     <Time at={at} />

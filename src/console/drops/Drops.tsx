@@ -30,7 +30,7 @@ const notes: Readonly<Record<string, string>> = {
   cancelled: "The drop is cancelled. Nothing was changed."
 }
 
-/** The drops of an account: the list, the page of one, the form for a new one. */
+/** The drops of an account: the list, the page of one drop, and the form for a new drop. */
 export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -61,7 +61,7 @@ export const drops: Surface<BaseUrl | Catalog | Drops | Sessions | Stores> = sur
             Effect.catchTag("ValidationFailed", (error) => Effect.succeed(Either.left(error)))
           )
           const drop = yield* drops.get(id)
-          // A form that is sent twice succeeds twice.
+          // If the form is sent twice, the second request succeeds too.
           if (Either.isRight(cancelled) || drop.status === "cancelled")
             return seeOther(`${dropPath(id)}?note=cancelled`)
           const refusal = `Not cancelled: ${cancelled.left.issues.map(({ message }) => message).join("; ")}.`
@@ -77,7 +77,7 @@ const makeShowDrop = Effect.gen(function* () {
   const catalog = yield* Catalog
   const stores = yield* Stores
 
-  /** The title of a variant includes its product: many variants have the same title. */
+  /** The title of an entity. For a variant it starts with the product's title, because many variants have the same title. */
   const titleOf = (kind: EntityKind, id: EntityId) =>
     Effect.gen(function* () {
       const { parentId, title } = yield* catalog.get(kind, id)

@@ -7,7 +7,7 @@ import { Table } from "../Table.tsx"
 import { Key, ShortValue, StoreName, Text } from "../Wording.tsx"
 import { Outcome, Status } from "./DropWords.tsx"
 
-/** Maximum number of changes of a drop in the list. */
+/** Maximum number of changes that the list shows of a drop. */
 const maxShown = 3
 
 export const Where = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) =>
@@ -70,7 +70,7 @@ const DropTable = ({
     />
   )
 
-/** Whether a drop has a step left. */
+/** Whether a drop is scheduled, being applied, or waits for its end. */
 const isAhead = ({ ends_at, status }: Drop) =>
   status === "scheduled" || status === "applying" || (status === "applied" && ends_at !== null)
 

@@ -21,11 +21,11 @@ const formOfDrop = (given: Parameters): DropForm => ({
   entity: given.get("entity") ?? "",
   store_id: given.get("store_id") ?? "",
   field: given.get("field") ?? "",
-  // Browsers send a line break as two characters.
+  // Browsers send a line break as CR LF.
   value: (given.get("value") ?? "").replaceAll("\r\n", "\n")
 })
 
-/** The RFC 3339 time of a `datetime-local` field, in UTC. */
+/** The RFC 3339 time of a `datetime-local` field. It is read as UTC. */
 const instantOf = (text: string) => (/T\d{2}:\d{2}$/.test(text) ? `${text}:00Z` : `${text}Z`)
 
 const isDayAndTime = (text: string) => Either.isRight(fromRfc3339(instantOf(text)))
@@ -45,7 +45,7 @@ const fieldAt: Readonly<Record<string, DropField>> = {
 const decodeDropId = Schema.decodeOption(DropId)
 const decodeEntityId = Schema.decodeOption(inAnyCase(EntityId))
 
-/** An entity that has the id or the handle of the form. */
+/** An entity whose id or handle was entered in the form. */
 interface Match {
   readonly id: string
   readonly kind: string
@@ -69,7 +69,7 @@ const toNewDrop = (form: DropForm, matches: ReadonlyArray<Match>): NewDrop => {
   }
 }
 
-/** The problems at the fields of the form, in the words of the form. */
+/** The problems by field of the form, worded for the form. */
 const misfitsOf = ({ issues }: ValidationFailed, { ends, starts }: DropForm, matches: ReadonlyArray<Match>) => {
   const time = "must be a date and a time, such as 2027-01-31T09:30"
   const own: Readonly<Record<string, string | undefined>> = {
@@ -102,7 +102,7 @@ export const makeNewDropForm = Effect.gen(function* () {
       )
     })
 
-  /** The entity with the id, or all entities with the handle. */
+  /** The entity with the entered id, or all entities with the entered handle. */
   const findMatches = (typed: string) =>
     Option.match(decodeEntityId(typed), {
       onNone: () => catalog.withHandle(typed),
@@ -114,7 +114,7 @@ export const makeNewDropForm = Effect.gen(function* () {
     create: withForm((visitor, given) =>
       Effect.gen(function* () {
         const form = formOfDrop(given)
-        // Our own page sends an id, so a double click schedules one drop.
+        // The form of our own page has the id of the new drop, so a double click schedules only one drop.
         const id = Option.getOrUndefined(decodeDropId(given.get("id") ?? ""))
         const matches = yield* findMatches(form.entity.trim())
         return yield* Effect.matchEffect(drops.create(toNewDrop(form, matches), id), {

@@ -22,13 +22,13 @@ export type DropField = keyof typeof dropFields
 
 export type DropForm = Readonly<Record<DropField, string>>
 
-/** The problem of a field: a sentence without the name of the field. */
+/** A problem of a field, as a sentence without the name of the field. */
 export interface DropMisfit {
   readonly field: DropField
   readonly message: string
 }
 
-/** Writable built-in keys of all kinds. */
+/** The built-in keys of all kinds that can be written. */
 const knownKeys = [
   ...new Set(
     EntityKind.literals.flatMap((kind) => Object.keys(builtInFields[kind]).filter((key) => isWritable(kind, key)))
@@ -37,7 +37,7 @@ const knownKeys = [
 
 const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** A field with its label, its rule and its problems. */
+/** A form field with its label, its rule and its problems. */
 const Labelled = ({
   children,
   field,
@@ -79,7 +79,7 @@ const Labelled = ({
   )
 }
 
-/** `stores`: with a platform; `nextId`: the id of the new drop, so that sending the form twice schedules one drop. */
+/** `stores`: stores with a platform; `nextId`: the id of the new drop, so that sending the form twice schedules one drop. */
 export const NewDropPage = ({
   form,
   misfits,
@@ -155,7 +155,7 @@ export const NewDropPage = ({
         ))}
       </datalist>
       <Labelled field="value" misfits={misfits} rule="Leave it empty to clear the field.">
-        {/* HTML parsers drop the first line break of a textarea: this one instead of one of the value. */}
+        {/* HTML parsers drop the first line break of a textarea. This added one is dropped, and those of the value stay. */}
         {(attributes) => <textarea dir="auto" {...attributes}>{`\n${form.value}`}</textarea>}
       </Labelled>
       <div class="buttons">

@@ -25,13 +25,13 @@ const routes = {
   publish: ["POST", paths.publishEntity, refuseOnPage]
 } as const
 
-/** Rows of a page of the list, and related entities of an entity. */
+/** Maximum number of rows on a page of the list, and of related entities on an entity's page. */
 const pageSize = 50
 const maxRelated = 100
-/** Entries of a history: at first, and at most. */
+/** Number of history entries at first, and after the link to a longer history. */
 const firstEntries = 50
 const maxEntries = 250
-/** Maximum characters of a search. */
+/** Maximum length of a search text, in characters. */
 const maxSearch = 200
 
 const rows = Schema.Array(EntityRow)
@@ -56,7 +56,7 @@ const tooLong = new PageRefused({
   next: { path: paths.entities, name: "To the entities" }
 })
 
-/** Results of a publish request that an address can name, each with a store of the entity. */
+/** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { asked: "Requested", nothing: "Nothing" }
 
 const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishResult | undefined => {
@@ -68,7 +68,7 @@ const resultOf = (query: Parameters, stores: EntityRecord["stores"]): PublishRes
 
 const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
 
-/** The entities of an account: the search, and the page of one, which can publish it. */
+/** The entities of an account: the search, and the page of one entity with a form that publishes it. */
 export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishing | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -98,7 +98,7 @@ export const entities: Surface<BaseUrl | Sessions | Catalog | Drafts | Publishin
           versions: catalog.versions(kind, id),
           history: drafts.history(id, limit),
           linked: stores.list,
-          // Only a cursor can be refused.
+          // ValidationFailed can only concern a cursor, and none is given.
           related: catalog.related(id, { limit: maxRelated }).pipe(
             Effect.catchTag("ValidationFailed", Effect.die),
             Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))

@@ -5,7 +5,7 @@ import { connectionPath, dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { shorten } from "../Wording.tsx"
 
-/** Changes without values, in words. */
+/** Words for actions that have no values. */
 export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, string>> = {
   created: "Created",
   added_to_store: "Added to the store",
@@ -17,10 +17,10 @@ export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attri
   published: "Published"
 }
 
-/** Maximum characters of a value in a list of changes. */
+/** Maximum length of a value in a list of changes, in characters. */
 const maxCharacters = 200
 
-/** `none`: the words for no value. */
+/** `none`: the words to show if there is no value. */
 export const Shown = ({ none, value }: { readonly value: string | null; readonly none: string }) =>
   value === null || value === "" ? (
     <span class="quiet">{value === null ? none : "empty"}</span>
@@ -83,7 +83,7 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
   return <>{actionWords[entry.action]}</>
 }
 
-/** `history`: newest first; `more`: the address of the longer history. */
+/** `history`: newest first; `more`: the URL of the longer history. */
 export const EntityHistory = ({
   history,
   more

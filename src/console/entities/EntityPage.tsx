@@ -44,7 +44,7 @@ const Facts = ({ kind, record }: { readonly kind: EntityKind; readonly record: E
 
 type OnStore = EntityRecord["stores"][number]
 
-/** The field of a form that publishes even if the store has accepted the same values. */
+/** A form with this field publishes even if the store has accepted the same values already. */
 export const againField = "again"
 
 /** Publishes the draft that the page shows. */
@@ -133,14 +133,14 @@ const OnStores = ({
   </section>
 )
 
-/** Values of stores that differ from the canonical value. */
+/** The values on stores, if they differ from the canonical value. */
 const differing = ({ key, value }: AttributeTriple, versions: ReadonlyArray<StoreVersion>) =>
   versions.flatMap((version) => {
     const there = version.attributes.find((attribute) => attribute.key === key)?.value ?? ""
     return there === value ? [] : [{ domain: version.store_domain, value: there }]
   })
 
-/** The canonical attributes, then those that only stores have, without a value. */
+/** The canonical attributes, then the attributes that exist only on stores, with an empty value. */
 const everyAttribute = (kind: EntityKind, record: EntityRecord, versions: ReadonlyArray<StoreVersion>) => {
   const canonical = listed(kind, record.attributes)
   const known = new Set(canonical.map(({ key }) => key))
@@ -255,7 +255,7 @@ const ResultNote = ({ id, result }: { readonly result: PublishResult; readonly i
   }
 }
 
-/** `canShowMore`: the history can be longer; `linked`: the stores of the account. */
+/** `canShowMore`: whether a longer history can be shown; `linked`: the stores of the account. */
 export const EntityPage = ({
   canShowMore,
   history,

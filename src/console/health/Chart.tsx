@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact"
 
 export type Tone = "good" | "wait" | "bad"
 
-/** A share from 0 to 1 as a bar. `says`: for screen readers. */
+/** A bar for a share from 0 to 1. `says`: the text for screen readers. */
 export const Bar = ({ says, share, tone }: { readonly share: number; readonly tone: Tone; readonly says: string }) => (
   <svg class={`bar ${tone}`} viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={says}>
     <Drawn share={share} />
@@ -23,11 +23,11 @@ export interface Line {
   readonly key: string
   readonly label: ComponentChildren
   readonly value: number
-  /** The whole that the value is a part of; by default the largest value. */
+  /** The value of a full bar; by default the largest value of the chart. */
   readonly of?: number
 }
 
-/** A bar chart with numbers: a table for screen readers. */
+/** A bar chart with numbers. Screen readers read it as a table. */
 export const Chart = ({
   lines,
   name,
@@ -35,7 +35,7 @@ export const Chart = ({
   valued
 }: {
   readonly name: string
-  /** Column headers of the labels and the values. */
+  /** Column headers of the table, for the labels and for the values. */
   readonly labelled: string
   readonly valued: string
   readonly lines: ReadonlyArray<Line>

@@ -21,7 +21,7 @@ const routes = {
   issues: ["GET", paths.healthIssues, refuseOnPage]
 } as const
 
-/** Rows on a page of issues. */
+/** Number of issues on a page. */
 const pageSize = 25
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
@@ -33,7 +33,7 @@ const scannedOf = (given: Parameters): Scanned | undefined => {
   return name === everyDimension || isDimension(name) ? name : undefined
 }
 
-/** Redirects to the page, at the card of the scanned dimension. */
+/** Redirects to the data health page and scrolls to the dimension that was scanned. */
 const afterScan = (scanned: Scanned, storeId: StoreId | undefined) => {
   const query = new URLSearchParams({ ...(storeId !== undefined && { store_id: storeId }), scanned })
   return seeOther(`${paths.health}?${query}${scanned === everyDimension ? "" : `#${scanned}`}`)
@@ -44,7 +44,7 @@ const localesOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<stri
     snapshot.scanned && "by_locale" in snapshot.result ? snapshot.result.by_locale.map(({ locale }) => locale) : []
   )
 
-/** The data health of an account: results of scans, the form that starts a scan, and the lists of issues. */
+/** Data health of an account: the results of scans, the form that starts a scan, and the lists of issues. */
 export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -99,7 +99,7 @@ export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surface
           const rows = yield* dataHealth.countIssues({ section, store_id, locale })
           const snapshots = yield* snapshotsOf(store_id)
           const linked = yield* stores.list
-          // The chosen language stays in the list even without an issue.
+          // The selected language stays in the list even if it has no issues.
           const locales = new Set([...localesOf(snapshots), ...(locale === undefined ? [] : [locale])])
           return html(
             <IssuesPage
@@ -109,7 +109,7 @@ export const health: Surface<BaseUrl | Sessions | DataHealth | Stores> = surface
               filters={{ storeId: store_id, locale }}
               page={found}
               rows={rows}
-              // A scan can end between the two reads.
+              // The number of rows and the page are read separately, and a scan can end between both reads.
               last={Math.max(Math.ceil(rows / pageSize), found.has_next ? page + 1 : 1)}
             />
           )

@@ -10,7 +10,7 @@ import { Key, StoreName } from "../Wording.tsx"
 import { Bar, Chart, grouped, type Line, type Tone } from "./Chart.tsx"
 import { dimensionWords, fieldWords, sectionWords } from "./HealthWords.ts"
 
-/** The choice of all dimensions in a form. */
+/** The form value that selects all dimensions. */
 export const everyDimension = "all"
 
 export type Scanned = HealthDimension | typeof everyDimension
@@ -19,7 +19,7 @@ const toneOf = (score: number): Tone => (score >= 90 ? "good" : score >= 60 ? "w
 
 const entities = (count: number) => counted(count, "entity", "entities")
 
-/** Entities with an issue, by store or by field. */
+/** A chart of the entities with an issue, by store or by field. */
 const Share = ({
   by,
   dimension,
@@ -60,7 +60,7 @@ const Numbers = ({
     "by_level" in result
       ? result.by_level?.find(({ checked, level }) => level === "recommended" && checked > 0)
       : undefined
-  // Numbers of all stores lead to the list of all stores.
+  // A dimension that is not per store links to the list for all stores.
   const shownStore = isPerStore(dimension) ? storeId : undefined
   return (
     <>
@@ -171,7 +171,7 @@ const Card = ({
   )
 }
 
-/** `storeId`: show snapshots of this store (per-store dimensions only). */
+/** `storeId`: limit to this store (per-store dimensions only). */
 export const HealthPage = ({
   scanned,
   snapshots,

@@ -19,7 +19,7 @@ export const dimensionWords: Readonly<Record<HealthDimension, { readonly name: s
   translations: { name: "Translations", meaning: "Whether texts are translated and translations are up to date." }
 }
 
-/** The lists of issues: the name of each, and the problem of its issues. */
+/** The sections of issues: the name of each section, and the problem of its issues. */
 export const sectionWords: Readonly<Record<HealthSection, { readonly name: string; readonly wrong: string }>> = {
   "sync-failed": { name: "Failed to publish", wrong: "The last publish to the store failed" },
   "sync-pending": { name: "Waiting to be published", wrong: "Differs from what the store has" },
@@ -41,12 +41,12 @@ export const sectionWords: Readonly<Record<HealthSection, { readonly name: strin
   "translations-outdated": { name: "Outdated translations", wrong: "The text changed after it was translated" }
 }
 
-/** Reasons for listing a value of the right type. */
+/** Why a value is an issue although it has the right type. */
 export const reasonWords: Readonly<Record<IssueReason["reason"], string>> = {
   zero_price: "The price of an active product is 0"
 }
 
-/** The name of a field: its key, or the noun of a relationship. */
+/** The name of a field to show: its key, or a noun if it is a relationship. */
 export const fieldWords = (field: string): { readonly name: string; readonly isKey: boolean } => {
   const nouns = ["variants", "images", "members"]
   const noun = nouns[relationships.indexOf(field)]

@@ -125,7 +125,7 @@ const Pages = ({
   )
 }
 
-/** The entity of an issue. A variant is shown with its product and SKU. */
+/** The entity of an issue. A variant is shown with its product's title and its SKU. */
 const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
   <>
     <EntityName id={issue.entity_id} kind={issue.entity_type} title={issue.title} />
@@ -143,13 +143,13 @@ const IssueEntity = ({ issue }: { readonly issue: HealthIssue }) => (
   </>
 )
 
-/** The problem of an issue, and the reasons of single fields. */
+/** The text of an issue: its problem, and the reasons that concern single fields. */
 const wordsOf = ({ fields, reasons = [] }: HealthIssue, wrong: string): string => {
   const own = reasons.map(({ reason }) => `${reasonWords[reason]}.`)
   return [...(fields.length > reasons.length || fields.length === 0 ? [`${wrong}.`] : []), ...own].join(" ")
 }
 
-/** One row for each SKU on the page, with the variants that have it. */
+/** One table row for each SKU on the page, with the variants that share the SKU. */
 const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray<Store>): ReadonlyArray<Row> =>
   Object.entries(Arr.groupBy(issues, ({ sku = "" }) => `SKU ${sku}`)).map(([key, [first, ...others]]) => {
     const shown = [...new Map([first, ...others].map((issue) => [issue.entity_id, issue])).values()]
@@ -186,7 +186,7 @@ const duplicateRows = (issues: ReadonlyArray<HealthIssue>, stores: ReadonlyArray
     }
   })
 
-/** `rows`: on all pages; `last`: the last page; `locales`: the choice for translation sections. */
+/** `rows`: number of issues on all pages; `last`: number of the last page; `locales`: choices in translation sections. */
 export const IssuesPage = ({
   filters,
   last,

@@ -7,7 +7,7 @@ import { pageOf, paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
 import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
 
-/** The name of the field that decides a conflict. */
+/** The name of the form field with the decision on a conflict. */
 export const conflictField = (conflict: number | ""): string => `conflict-${conflict}`
 
 const orders: Readonly<Record<string, string>> = {
@@ -127,7 +127,7 @@ const everyConflict: ReadonlyArray<{ readonly decision: ConflictDecision; readon
 
 interface ConflictsShown {
   readonly run: ImportRun
-  /** Conflicts with a number above `after`, at most `atOnce`. */
+  /** Conflicts whose number is greater than `after`, at most `atOnce` of them. */
   readonly conflicts: ReadonlyArray<ImportConflict>
   readonly after: number
   readonly atOnce: number
@@ -149,7 +149,7 @@ const Pages = ({ after, atOnce, conflicts, run: { id, summary } }: ConflictsShow
   )
 }
 
-/** Conflicts of an import under review. They are part of the form that accepts it, so every button sends their choices. */
+/** Conflicts of an import under review. They are in the form that accepts the import, so every button sends the decisions. */
 export const ConflictsToDecide = ({ undecided, ...shown }: ConflictsShown & { readonly undecided: number }) => {
   const { after, conflicts, run } = shown
   return (

@@ -17,7 +17,7 @@ import { Table } from "../Table.tsx"
 import { ConflictsDecided, ConflictsToDecide } from "./Conflicts.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 
-/** The field that decides the undecided conflicts, and the one that confirms how many entities leave the store. */
+/** Form fields: the decision on all undecided conflicts, and the confirmation of the number of removals. */
 export const restField = "rest"
 export const confirmField = "remove"
 
@@ -54,10 +54,10 @@ const Facts = ({ run }: { readonly run: ImportRun }) => (
   </div>
 )
 
-/** Maximum number of columns that are named. */
+/** Maximum number of ignored columns that are named. */
 const maxColumns = 10
 
-/** Counts of markets, definitions, entries and translations; nothing if all are 0. */
+/** The counts of markets, definitions, metaobject entries and translations, in words. Empty if all counts are 0. */
 const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): ReadonlyArray<string> => {
   const { markets, metafield_definitions, metaobject_definitions, metaobject_entries, translations } = beside
   const parts = [
@@ -70,7 +70,7 @@ const besideOf = (beside: NonNullable<ImportRun["summary"]["beside"]>): Readonly
   return text === "" ? [] : [`Other data: ${text}.`]
 }
 
-/** The result of reading the store after a file was applied. */
+/** The result of reading the store after a file was applied, in words. */
 const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArray<string> =>
   answer === null
     ? []
@@ -147,7 +147,7 @@ const Summary = ({ run }: { readonly run: ImportRun }) => {
   )
 }
 
-/** The problems of a refused file. The error describes a single one. */
+/** The problems of a refused file. A single problem is not listed, because the error message describes it. */
 const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
   count < 2 ? null : (
     <section aria-labelledby="problems">
@@ -176,7 +176,7 @@ const Problems = ({ problem_count: count, problems }: ImportRun["summary"]) =>
     </section>
   )
 
-/** Maximum number of removed entities on the page. */
+/** Maximum number of removed entities that the page lists. */
 export const maxRemovals = 100
 
 const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removals: ReadonlyArray<PendingEntity> }) => {
@@ -200,13 +200,13 @@ const Removals = ({ removals, run }: { readonly run: ImportRun; readonly removal
   )
 }
 
-/** Decisions for all undecided conflicts. */
+/** Buttons that decide all undecided conflicts at once. */
 const restWords: ReadonlyArray<{ readonly rest: ConflictDecision; readonly name: string }> = [
   { rest: "keep_draft", name: "Keep our draft for all undecided and accept" },
   { rest: "take_store", name: "Take the store's value for all undecided and accept" }
 ]
 
-/** The last part of the form. It offers plain acceptance once everything is decided. */
+/** The last part of the form. The plain accept button is shown when all conflicts are decided. */
 const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly undecided: number }) => (
   <section aria-labelledby="decision">
     <h2 id="decision">Your decision</h2>
@@ -239,7 +239,7 @@ const Acceptance = ({ run, undecided }: { readonly run: ImportRun; readonly unde
 
 type ReviewShown = Parameters<typeof ConflictsToDecide>[0]
 
-/** Choices and acceptance are one form, so every button sends the choices. */
+/** Decisions and acceptance are in one form, so every button sends the decisions. */
 const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => (
   <>
     <form method="post" action={paths.acceptImport}>
@@ -258,7 +258,7 @@ const Review = ({ csrf, ...shown }: ReviewShown & { readonly csrf: string }) => 
   </>
 )
 
-/** An import that a process is working on. The page does not reload by itself. */
+/** Shown while a process works on the import. The page does not reload automatically. */
 const Working = ({ run }: { readonly run: ImportRun }) => (
   <Note>
     <p>
@@ -270,7 +270,7 @@ const Working = ({ run }: { readonly run: ImportRun }) => (
   </Note>
 )
 
-/** `conflicts`: with a number above `after`, at most `atOnce`; `undecided`: the number of all undecided conflicts. */
+/** `conflicts`: those with a number above `after`, at most `atOnce`; `undecided`: number of all undecided conflicts. */
 export const ImportPage = ({
   after,
   atOnce,

@@ -12,6 +12,6 @@ const phaseWords: Readonly<Record<ImportPhase, { readonly name: string; readonly
 
 export const PhaseOf = ({ phase }: { readonly phase: ImportPhase }) => <State {...phaseWords[phase]} />
 
-/** Whether the source was read. An import that failed before has no counts. */
+/** Whether the source was read completely. An import that failed before that has no counts. */
 export const isRead = ({ phase, summary }: ImportRun) =>
   phase !== "fetching" && (phase !== "failed" || plannedOf(summary) + summary.unchanged + summary.variants > 0)

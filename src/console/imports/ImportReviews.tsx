@@ -33,7 +33,7 @@ const notes: Readonly<Record<string, string>> = {
   discarded: "The import is discarded. Nothing was changed."
 }
 
-/** Rows of a page. */
+/** Number of rows on a page. */
 const importsPerPage = 50
 const conflictsPerPage = 20
 
@@ -45,7 +45,7 @@ const unsent = (message: string) =>
     next: { path: paths.imports, name: "To the imports" }
   })
 
-/** The imports of an account: the list, an uploaded file, and the review of one. */
+/** The imports of an account: the list, the upload of a file, and the review of one import. */
 export const importReviews: Surface<BaseUrl | Sessions | Imports | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {

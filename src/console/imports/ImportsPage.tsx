@@ -8,7 +8,7 @@ import { StoreChoice } from "../StoreChoice.tsx"
 import { Table } from "../Table.tsx"
 import { isRead, PhaseOf } from "./ImportPhases.tsx"
 
-/** The changes of an import in one line. */
+/** The changes of an import, in one line. */
 const summaryOf = (run: ImportRun): string => {
   const { phase, summary } = run
   if (phase === "fetching") return "Not known yet"
@@ -36,7 +36,7 @@ const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: 
   </nav>
 )
 
-/** Uploads a product export. While an import locks the account, links to that import. */
+/** The form that uploads a product export. While an import locks the account, a link to that import instead. */
 const Upload = ({
   csrf,
   holder,
@@ -67,7 +67,7 @@ const Upload = ({
   </section>
 )
 
-/** `runs`: one page, newest first, after `from` of all; `holder`: the import that locks the account. */
+/** `runs`: one page of imports, newest first, behind the first `from`; `holder`: the import that locks the account. */
 export const ImportsPage = ({
   from,
   holder,

@@ -40,7 +40,7 @@ const decisionsOf = (form: Parameters): Effect.Effect<ReadonlyMap<number, Confli
     (decisions) => new Map(decisions)
   )
 
-/** `unlinked`: the number of entities that the import removes from its store. */
+/** Reads an acceptance from a form. `unlinked`: number of entities that the import removes; the form must confirm it. */
 const acceptanceOf = (form: Parameters, unlinked: number): Effect.Effect<Acceptance, PageRefused> =>
   Effect.gen(function* () {
     const rest = form.get(restField)
@@ -75,12 +75,12 @@ const phaseMessages: Readonly<Record<ImportPhase, string>> = {
 const isValidationFailed = <E,>(error: E | ValidationFailed): error is ValidationFailed =>
   error instanceof ValidationFailed
 
-/** Forms that decide an import under review. */
+/** The forms that decide, accept or discard an import under review. */
 export const makeReviewForms = Effect.gen(function* () {
   const imports = yield* Imports
   const { withForm } = yield* makeVisits
 
-  /** Carries out a form and returns to the import. `note`: the note to show; `after`: the conflict to continue after. */
+  /** Carries out a form and redirects to the import. `note`: the flash message; `after`: show the conflicts behind this number. */
   const formOfImport = (
     work: (
       id: ImportId,
@@ -102,7 +102,7 @@ export const makeReviewForms = Effect.gen(function* () {
       })
     )
 
-  /** A form that is sent twice succeeds twice: an import that is in one of these phases already is not refused. */
+  /** Ignores the refusal if the import is in one of these phases already, so that a form that is sent twice succeeds twice. */
   const unlessIn = <A, E>(
     phases: ReadonlyArray<ImportPhase>,
     id: ImportId,

@@ -29,7 +29,7 @@ const formOfKey = (form: Parameters): KeyForm => ({
   expires: form.get("expires") ?? ""
 })
 
-/** The end of a day. */
+/** The end of a day in UTC. */
 const expiryOf = (day: string): Either.Either<Timestamp | null, ValidationFailed> =>
   day === ""
     ? Either.right(null)
@@ -39,7 +39,7 @@ const expiryOf = (day: string): Either.Either<Timestamp | null, ValidationFailed
 
 const labels: Readonly<Record<string, string>> = { name: "Name", expires: "Expires" }
 
-/** The form was sent a second time: only the first answer had the key. */
+/** The error if the form is sent a second time. Only the first answer shows the key. */
 const createdBefore = {
   field: "",
   message:
@@ -51,7 +51,7 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed) => ({
   message: `${labels[issue?.path ?? ""] ?? "The form"}: ${issue?.message ?? "is not right"}.`
 })
 
-/** The keys of an account: the list, and forms that create and revoke keys. */
+/** The API keys of an account: the list, and the forms that create and revoke keys. */
 export const keys: Surface<BaseUrl | Sessions | ApiKeys> = surfaceOf(
   routes,
   Effect.gen(function* () {

@@ -8,7 +8,7 @@ import { paths } from "../Paths.ts"
 export interface KeyForm {
   readonly name: string
   readonly access: "read" | "write"
-  /** A day, `YYYY-MM-DD`; empty: the key never expires. */
+  /** A day, `YYYY-MM-DD`. Empty: the key never expires. */
   readonly expires: string
 }
 
@@ -81,12 +81,12 @@ export interface KeysPageContent {
   readonly form: KeyForm
   /** The new key with its token. */
   readonly created?: { readonly name: string; readonly token: string }
-  /** The problem of the form, and its field. */
+  /** The problem of the form, and the field that it concerns. */
   readonly misfit?: { readonly field: string; readonly message: string }
   readonly note?: string | undefined
 }
 
-/** `nextId`: the id of the next key, so that sending the form twice creates one key. */
+/** `nextId`: the id for the next key. It makes the form repeatable: sending it twice creates one key. */
 export const KeysPage = ({
   created,
   form,
@@ -102,7 +102,7 @@ export const KeysPage = ({
   readonly nextId: ApiKeyId
   readonly now: Timestamp
 }) => {
-  /** Attributes that connect a field with its problem and its rule. */
+  /** ARIA attributes that connect a field with its problem and its rule. */
   const invalid = (field: string, rule?: string) => {
     const isMisfit = misfit?.field === field
     const described = [...(isMisfit ? ["misfit"] : []), ...(rule === undefined ? [] : [rule])].join(" ")

@@ -1,7 +1,7 @@
 import { Alert, Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
-/** `token`: from the one-time link; `refusal`: the problem with the last password. */
+/** `token`: the token of the one-time link; `refusal`: why the last password was refused. */
 export const SetPasswordPage = ({
   email,
   refusal,

@@ -40,7 +40,7 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
   headers: { "retry-after": String(retryAfterSeconds) }
 })
 
-/** Sign in, sign out, and the one-time link that sets a password. */
+/** Sign-in, sign-out, and the page of the one-time link that sets a password. */
 export const signIn = ({
   trustedProxies
 }: {
@@ -53,7 +53,7 @@ export const signIn = ({
       const signIns = yield* SignIns
       const { baseUrl, withForm, withOpenForm } = yield* makeVisits
 
-      /** Starts a session and ends the earlier session of the browser. */
+      /** Starts a session, and ends the session that the browser had before. */
       const start = (
         user: Pick<Visitor, "accountId"> & { readonly id: Visitor["userId"] },
         to: string,

@@ -2,7 +2,7 @@ import { fieldNames } from "../Fields.ts"
 import { Alert, Frame } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 
-/** `returnTo`: the page after sign-in; `refusal`: why the last attempt failed; `isUnsent`: the session expired before a form was sent. */
+/** `returnTo`: the page after sign-in; `refusal`: why the last attempt failed; `isUnsent`: the session ended and a form was not saved. */
 export const SignInPage = ({
   email = "",
   isUnsent = false,

@@ -14,7 +14,7 @@ const kindsInOrder: ReadonlyArray<readonly [EntityKind, string, string]> = [
   ["media", "media file", "media files"]
 ]
 
-/** Maximum number of refusals that are listed. */
+/** Maximum number of refused entities that the page lists. */
 const maxReasons = 5
 
 const sum = (counts: ReadonlyArray<number>) => counts.reduce((total, count) => total + count, 0)
@@ -35,7 +35,7 @@ const Refused = ({ refused }: { readonly refused: AskedPending["refused"] }) => 
   </>
 )
 
-/** Unpublished drafts of a store, and the result of the last batch. `place`: where the next batch starts; null: nothing is left. */
+/** Counts of a store's unpublished drafts, and the result of the last batch. `place`: the next batch; null: nothing is left. */
 export const PublishStorePage = ({
   answer,
   counts,

@@ -23,7 +23,7 @@ const routes = {
   publish: ["POST", paths.publishStore, refuseOnPage, "batch"]
 } as const
 
-/** Maximum number of failures on the page. */
+/** Maximum number of failed publishes that the page lists. */
 const maxFailures = 20
 
 const cannotRefresh = (domain: string) =>
@@ -42,7 +42,7 @@ const cannotPublish = (domain: string) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
-/** The stores of an account: their states, and forms that refresh them and publish to them. */
+/** The stores of an account: their states, and the forms that refresh them and publish to them. */
 export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
@@ -58,7 +58,7 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Publishing | Stor
         return store === undefined ? yield* new NotFound() : store
       })
 
-    /** The store of a form or query. It must have a platform. */
+    /** The store that a form or query names. PageRefused: the store has no platform. */
     const openStoreOf = (given: Parameters) =>
       Effect.filterOrFail(
         storeOf(given),

@@ -73,7 +73,7 @@ const PublishAll = ({
     </p>
   )
 
-/** Starts a refresh, or links to the running one. */
+/** The button that starts a refresh, or a link to the refresh that is running. */
 const Refresh = ({
   csrf,
   isLocked,
@@ -102,7 +102,7 @@ const Refresh = ({
   )
 }
 
-/** `failures`: the newest; `total`: the number of all. */
+/** `failures`: the newest failures; `total`: number of all failures. */
 const Failures = ({
   failures,
   total

@@ -6,14 +6,14 @@ import { isDate } from "../../model/KeyRule.ts"
 const multiLineText = "multi_line_text_field"
 
 const decimal = /^-?(?:0|[1-9]\d{0,12})(?:\.\d{1,9})?$/
-/** Numbers with 12 or more digits, or with a leading zero, are codes such as a UPC or an EAN. */
+/** At most 11 digits without a leading zero. Other digits are codes such as a UPC or an EAN. */
 const integer = /^-?(?:0|[1-9]\d{0,10})$/
 const day = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
 const color = /^#[0-9a-fA-F]{6}$/
 const address = /^https?:\/\/[^\s/]\S*$/i
 const reference = /^gid:\/\/shopify\/([A-Za-z]+)\/\d+$/
 
-/** Types of references by the kind of record that an id names. */
+/** Reference types by the kind of record in a Shopify id (`gid://shopify/<kind>/1`). */
 const referenceTypes: ReadonlyMap<string, string> = new Map([
   ["Product", "product_reference"],
   ["ProductVariant", "variant_reference"],
@@ -31,7 +31,7 @@ const referenceTypes: ReadonlyMap<string, string> = new Map([
   ["Video", "file_reference"]
 ])
 
-/** Types of measurements by their units. */
+/** Measurement types by unit. */
 const measurements: ReadonlyMap<string, string> = new Map(
   Object.entries({
     dimension: ["mm", "cm", "m", "in", "ft", "yd", "millimeters", "centimeters", "meters", "inches", "feet", "yards"],
@@ -82,7 +82,7 @@ const objectType = (object: Readonly<Record<string, unknown>>): string => {
   return "json"
 }
 
-/** The type of a JSON list or object; none for other text. */
+/** The type of a JSON list or object. undefined: the text is no JSON list or object. */
 const jsonType = (text: string): string | undefined => {
   if (isNestedDeeper(text, deepestJson)) return undefined
   const value = parse(text)
@@ -90,7 +90,7 @@ const jsonType = (text: string): string | undefined => {
   return Array.isArray(value.right) ? listType(value.right) : objectType({ ...value.right })
 }
 
-/** The narrowest type of a value; undefined: text. */
+/** The narrowest type of a value. undefined: plain text. */
 const narrowest = (text: string): string | undefined => {
   const first = text.charAt(0)
   if (first === "{" || first === "[") return jsonType(text)
@@ -109,7 +109,7 @@ const jsonTypes: ReadonlySet<string> = new Set([
 const isJson = (type: string) => jsonTypes.has(type) || type.startsWith("list.")
 const isNumber = (type: string) => type === "number_integer" || type === "number_decimal"
 
-/** The narrowest common type; undefined: text. */
+/** The narrowest type that includes both types. undefined: plain text. */
 const wider = (left: string, right: string): string | undefined => {
   if (left === right) return left
   if (isNumber(left) && isNumber(right)) return "number_decimal"
@@ -118,8 +118,8 @@ const wider = (left: string, right: string): string | undefined => {
 }
 
 /**
- * Infers the type of a metafield from all of its values, in constant memory. A type narrower than text is inferred only if all
- * values have it.
+ * Infers the type of a metafield from all values of a column, in constant memory. A type narrower than text is inferred only
+ * if every value has it.
  */
 export class MetafieldInference {
   private narrow: Option.Option<string> = Option.none()
@@ -140,7 +140,7 @@ export class MetafieldInference {
     else this.narrow = Option.some(both)
   }
 
-  /** The inferred type. Without values it is a single line of text. */
+  /** The inferred type. A column without values is `single_line_text_field`. */
   get type(): string {
     const text = this.hasLineBreak ? multiLineText : singleLineText
     return this.isText ? text : Option.getOrElse(this.narrow, () => text)

@@ -19,16 +19,16 @@ export interface ShopifyCsvSummary {
   readonly products: number
   readonly variants: number
   readonly images: number
-  /** Further lines of a product that have neither a variant nor an image. */
+  /** Lines after a product's first line that have neither a variant nor an image. */
   readonly skippedLines: number
   /** Active products that are not published to the online store. They are imported as drafts. */
   readonly unpublished: number
-  /** False: only existing products can be imported. */
+  /** Whether the file has a title column. Without it, only existing products can be imported. */
   readonly hasTitle: boolean
   /** In the order of the file. */
   readonly productMetafields: ReadonlyArray<MetafieldColumn>
   readonly variantMetafields: ReadonlyArray<MetafieldColumn>
-  /** The header, by index. */
+  /** Names of the columns, by index. */
   readonly columnNames: ReadonlyArray<string>
   /** In the order of the file. */
   readonly ignoredColumns: ReadonlyArray<IgnoredColumn>
@@ -43,7 +43,7 @@ export type ShopifyCsvPart = Data.TaggedEnum<{
 export const ShopifyCsvPart = Data.taggedEnum<ShopifyCsvPart>()
 
 const chunkBytes = 65_536
-/** Maximum length of a line or record. Shopify's longest value, a description, has half of it. */
+/** Maximum length of a line or record. Shopify's longest value, a description, has at most half as many bytes. */
 const maxRecordBytes = 1_048_576
 
 const aboutFile = (reason: string) => ImportFileRejected.at(null, null, reason)
@@ -69,7 +69,7 @@ const unreadable =
     return aboutFile(`The file cannot be read (${code}).`)
   }
 
-/** The end of the last complete character. */
+/** Offset behind the last complete UTF-8 character. */
 const completeCharacters = (bytes: Buffer): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -86,8 +86,8 @@ const utf16Names: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Converts chunks of a file to UTF-8 of complete characters and limits the length of lines. The file is strict UTF-8, or
- * UTF-16 with a byte order mark, which Excel calls Unicode text.
+ * Converts chunks of a file to UTF-8 text that ends at a whole character, and limits the length of lines. The file must be
+ * valid UTF-8, or UTF-16 with a byte order mark (Excel's "Unicode Text").
  */
 class TextBytes {
   utf16: TextDecoder | null = null
@@ -117,7 +117,7 @@ class TextBytes {
     return Either.left(this.notUtf8(text))
   }
 
-  /** Without a chunk, the file ends. */
+  /** Decodes a chunk of UTF-16. Without a chunk, ends the decoding at the end of the file. */
   takeUtf16(decoder: TextDecoder, chunk?: Buffer): Either.Either<Buffer, ImportFileRejected> {
     return Either.flatMap(
       Either.try({
@@ -166,13 +166,13 @@ class TextBytes {
 
 /** Parses text into records, each with the line on which it begins. */
 class CsvRecords {
-  /** Line on which the next record begins, without the empty lines before it. */
+  /** The line after the last record. Empty lines before the next record are not counted yet. */
   line = 1
   emptyLines = 0
-  /** Offset of the first byte behind the last record. */
+  /** Offset behind the last record, in bytes. */
   end = 0
   records: Array<CsvRecord> = []
-  /** Bytes that belong to no complete record yet. */
+  /** Bytes of a record that is not complete yet. */
   pending: Buffer = Buffer.alloc(0)
   readonly separator: string
   readonly parser: Parser
@@ -195,7 +195,7 @@ class CsvRecords {
     this.parser.on("error", () => {})
   }
 
-  /** Parses the next bytes (null: the end). Returns the completed records, and whether the text after them is malformed. */
+  /** Parses the next bytes (null: the end). `isBroken`: the text behind the returned records is malformed. */
   take(bytes: Buffer | null): Effect.Effect<{
     readonly records: ReadonlyArray<CsvRecord>
     readonly isBroken: boolean
@@ -215,14 +215,14 @@ class CsvRecords {
   }
 }
 
-/** The malformed cell of a record: its line, and its index in the record. */
+/** The malformed cell of a record: the line, and the index of the cell in the record. */
 interface BrokenCell {
   readonly line: number
   readonly index: number
   readonly code: string
 }
 
-/** Parses a malformed record again, cell by cell, to find the cell. */
+/** Parses a malformed record again, cell by cell, to find out which cell is malformed. */
 const brokenCell = ({ line: firstLine, pending, separator }: CsvRecords): BrokenCell => {
   let line = firstLine
   let index = 0
@@ -262,7 +262,7 @@ interface OpenFile {
 
 const openFile = Effect.fnUntraced(function* (path: string) {
   const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable(path) })
-  // Checked first: opening a pipe would wait for a writer.
+  // Checked before the file is opened, because opening a pipe would wait for a writer.
   if (found.isDirectory()) return yield* aboutFile("This is a directory, not a file.")
   if (!found.isFile()) return yield* aboutFile("This is not a regular file.")
   const handle = yield* Effect.acquireRelease(
@@ -320,7 +320,7 @@ const makeReading = (file: OpenFile) => {
         continue
       }
       const completed = products.take(record)
-      // A file with a problem is refused, so the rest is only checked.
+      // A file with a problem is refused. The remaining lines are only checked for further problems.
       if (completed !== null && problems.count === 0) parts.push(productPart(completed))
     }
     return Either.right(parts)
@@ -364,14 +364,14 @@ const makeReading = (file: OpenFile) => {
     return yield* partsOf(yield* text.take(bytes))
   })
 
-  /** Adds the problem that ends the reading to the problems so far. */
+  /** Adds the problem that stopped the reading to the problems that were found before. */
   const withEarlier = (rejected: ImportFileRejected): ImportFileRejected => {
     if (isAllRead) return rejected
     for (const problem of rejected.problems) problems.add(problem)
     return problems.rejected ?? rejected
   }
 
-  // A file that changes during the reading looks malformed. The change is reported instead.
+  // If the file changed during the reading, it looks malformed. Report the change, not the malformed text.
   const honest = Effect.catchAll(next, (rejected) =>
     Effect.flatMap(isChanged(file), (isOther) => Effect.fail(isOther ? changed() : withEarlier(rejected)))
   )
@@ -404,10 +404,9 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number): ShopifyCsv
 }
 
 /**
- * Reads a Shopify product export. Memory does not grow with the file, but for the handles it names: one chunk of bytes is
- * on its way at a time, and the next is read when the last one's products were taken.
- * ImportFileRejected: everything that keeps the file from being imported, as far as it can be read on; products before the
- * first problem were given by then.
+ * Reads a Shopify product export. Memory holds one chunk of bytes and all handles, not the whole file: the next chunk is read
+ * when the consumer has taken the products of the last one.
+ * ImportFileRejected: lists all problems that can be found. By then, the products before the first problem have been emitted.
  */
 export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
   Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))

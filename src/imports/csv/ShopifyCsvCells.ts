@@ -20,13 +20,13 @@ export const lineBreaks = (text: string): number => {
   return count
 }
 
-/** Adds the bounds of an attribute to a rule of cells. */
+/** Adds an attribute's bounds to a cell rule. */
 export const within =
   (kind: EntityKind, key: string, rule: CellRule): CellRule =>
   (cell) =>
     Either.flatMap(rule(cell), (value) => {
       const known = builtInRules[kind].get(key)
-      // Text of several lines keeps its line breaks. Only its length is limited.
+      // `anyText` may have line breaks, so only the length is checked and not the single-line type.
       const bounds = known !== undefined && rule === anyText ? { ...known, type: "" } : known
       const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
       return wrong === undefined
@@ -102,7 +102,7 @@ export const yesOrNo: CellRule = oneOf("true", "false")
 
 export const productStatus: CellRule = oneOf("active", "draft", "archived", "unlisted")
 
-/** The status of a product without a status of its own. */
+/** Derives a product's status from the "Published" column. */
 export const publishedStatus: CellRule = (cell) =>
   Either.map(yesOrNo(cell), (published) => (published === "true" ? "active" : "draft"))
 
@@ -115,12 +115,12 @@ export const webAddress: CellRule = (cell) => {
     : Either.left(`${quoted(cell)} is not an absolute http or https address.`)
 }
 
-/** Grams in one of each unit: the international pound and ounce. */
+/** Grams per unit. Pound and ounce are the international ones. */
 const gramsPerUnit: Readonly<Record<string, number>> = { g: 1, kg: 1000, lb: 453.59237, oz: 28.349523125 }
 
 /**
- * Converts grams to another unit. Exports have grams, mostly rounded, and the merchant's unit. The result has the fewest
- * decimals that give the same grams, rounded as in the file: 454 g are 1 lb, 28 g are 1 oz, 740 g are 0.74 kg.
+ * Converts grams to another unit. An export has the merchant's unit, but the weight in grams and mostly rounded. The result has
+ * the fewest decimals that round to the same grams: 454 g are 1 lb, 28 g are 1 oz, 740 g are 0.74 kg.
  */
 export const weightIn = (unit: string, grams: string): string => {
   const perUnit = gramsPerUnit[unit] ?? 1

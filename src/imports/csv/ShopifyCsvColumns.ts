@@ -2,7 +2,7 @@ import { Either } from "effect"
 import { ImportFileRejected, quoted } from "../ImportedProduct.ts"
 
 /**
- * The imported columns: their names in Shopify's exports, then in its newer template file.
+ * The imported columns. Each has two names: in Shopify's exports, and in Shopify's newer template file if that differs.
  * Source: Shopify Help Center, "Using CSV files to import and export products".
  */
 const columnNames = {
@@ -36,7 +36,7 @@ const columnNames = {
   image_alt: ["Image Alt Text", "Image alt text"]
 } as const
 
-/** An imported column. Most have the key of their attribute. */
+/** An imported column. Most columns have the same key as their attribute. */
 export type Column = keyof typeof columnNames
 
 /** The entries of a record, with typed keys. */
@@ -49,18 +49,18 @@ const columnOf: ReadonlyMap<string, Column> = new Map(
   )
 )
 
-/** The metafield's column. */
+/** A column with the values of one metafield. */
 export interface MetafieldColumn {
   /** `namespace.key` */
   readonly key: string
-  /** Its name in the header; `""`: none. */
+  /** The metafield's name in the header; `""`: the header has only the key. */
   readonly name: string
   readonly index: number
 }
 
 /** The columns of a file. */
 export interface Columns {
-  /** By index. A column without a name has its number. */
+  /** Names of the columns, by index. A column without a name is called `(column <number>)`. */
   readonly names: ReadonlyArray<string>
   /** Indexes of the imported columns in the file. */
   readonly at: Readonly<Partial<Record<Column, number>>>
@@ -74,7 +74,7 @@ export interface Columns {
 
 const metafieldKey = /^[\w-]{1,255}\.[\w-]{1,64}$/
 
-/** The key in `Color (product.metafields.shopify.color-pattern)`; null for another column. */
+/** Finds the metafield key in a header such as `Color (product.metafields.shopify.color-pattern)`. null: not a metafield. */
 const metafieldOf = (owner: "product" | "variant", name: string): string | null => {
   const mark = `(${owner}.metafields.`
   const start = name.lastIndexOf(mark)
@@ -82,7 +82,7 @@ const metafieldOf = (owner: "product" | "variant", name: string): string | null 
   return metafieldKey.test(key) ? key : null
 }
 
-/** The name in `Color (product.metafields.shopify.color-pattern)`. */
+/** Finds the metafield's name in a header such as `Color (product.metafields.shopify.color-pattern)`. */
 const metafieldName = (column: string): string => column.slice(0, column.lastIndexOf("(")).trim()
 
 /** Separators of cells. Excel uses semicolons in locales with decimal commas, and tabs in Unicode text. */
@@ -94,7 +94,7 @@ const isHandle = (cell: string) => columnOf.get(cell.replaceAll('"', "").trim())
 /** A line such as `sep=;`, which tells Excel the separator. */
 export const isSeparatorLine = (line: string): boolean => /^sep=.?\s*$/i.test(line)
 
-/** The separator of the first line that is not blank: the one between product columns, else the most frequent. */
+/** Detects the separator in the first line with text: the one that yields a handle column, else the most frequent one. */
 export const separatorOf = (text: string): Separator => {
   const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s)?/i, ""))?.[0] ?? ""
   const unquoted = line.replaceAll(/"[^"]*"/g, "")
@@ -105,7 +105,7 @@ export const separatorOf = (text: string): Separator => {
   )
 }
 
-/** Shopify's other exports, recognized by `columns`, which no product export has together. */
+/** Shopify's other exports. No product export has all `columns` of an entry, so these columns identify the other export. */
 const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: ReadonlyArray<string> }> = [
   { name: "an inventory export", columns: ["HS Code", "COO"] },
   { name: "an inventory export", columns: ["Location", "On hand"] },
@@ -120,7 +120,7 @@ const otherExports: ReadonlyArray<{ readonly name: string; readonly columns: Rea
   { name: "a gift card export", columns: ["Last Characters", "Initial Balance"] }
 ]
 
-/** Names the other export that the file is. */
+/** Explains which other export the file is. undefined: it is none of them. */
 const otherExport = (names: ReadonlyArray<string>): string | undefined => {
   const given = new Set(names)
   const found = otherExports.find(({ columns }) => columns.every((column) => given.has(column)))
@@ -129,10 +129,10 @@ const otherExport = (names: ReadonlyArray<string>): string | undefined => {
     : `This is ${found.name} (it has the columns ${listed(found.columns)}), not a product export: in the Shopify admin, open Products, choose Export and import that file.`
 }
 
-/** Typical values of a product's line that are no column names. */
+/** Matches text that is a typical value of a product and never the name of a column. */
 const telling = /^(?:true|false|deny|continue|active|draft|archived|unlisted|[\d.,-]+|https?:.*|<.*)$/is
 
-/** Whether the cells are values, not names of columns: few known names, and repeated or typical values. */
+/** Whether the first line has values instead of column names: at most one known name, and repeated or typical values. */
 const isNoHeader = (cells: ReadonlyArray<string>): boolean => {
   const names = cells.flatMap((cell) => cell.trim() || [])
   const isColumn = (name: string) => columnOf.has(name) || metafieldOf("product", name) || metafieldOf("variant", name)
@@ -189,7 +189,7 @@ export const readHeader = (
     return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
     return isWrong('it names no other of its columns than "Handle".')
-  // A unit without a weight is ignored.
+  // A weight unit without a weight column is ignored.
   if (at.grams === undefined && at.weight_unit !== undefined) ignored.push(at.weight_unit)
   const columnsOf = (owner: "product" | "variant") =>
     [...metafields[owner]].map(([key, index]) => ({ key, name: metafieldName(names[index] ?? ""), index }))

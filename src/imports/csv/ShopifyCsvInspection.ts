@@ -13,9 +13,9 @@ export interface ReadProgress {
 
 /** Totals of a whole export, with its shared SKUs and metafields. */
 export interface InspectedCsv extends ShopifyCsvSummary {
-  /** SKUs of variants of several products. */
+  /** SKUs that variants of several products share. */
   readonly sharedSkus: ReadonlySet<string>
-  /** One per column, with or without values. */
+  /** One entry per metafield column, even if the column has no values. */
   readonly metafields: ReadonlyArray<ExportedMetafield>
 }
 
@@ -65,8 +65,8 @@ class MetafieldCensus {
 }
 
 /**
- * Reads a whole export for its totals. Reports the progress after every chunk that completes a product.
- * ImportFileRejected as for `readShopifyCsv`.
+ * Reads a whole export to compute the totals. Reports the progress after every chunk that completes a product.
+ * ImportFileRejected: as `readShopifyCsv`.
  */
 export const inspectShopifyCsv: (
   path: string,

@@ -10,11 +10,11 @@ export interface CsvRecord {
   readonly cells: ReadonlyArray<string>
 }
 
-/** Shopify's own limits: an export holds no more. */
+/** Shopify's own limits. An export never exceeds them. */
 const maxVariants = 2048
 const maxImages = 250
 
-/** Cells of a product's first line that are attributes as they stand. */
+/** Rules of the cells on a product's first line that become attributes with the same key. */
 const productRules = {
   title: Cells.lineOfText,
   description_html: Cells.anyText,
@@ -25,7 +25,7 @@ const productRules = {
   seo_description: Cells.anyText
 } satisfies Partial<Record<Column, Cells.CellRule>>
 
-/** Rules of cells that become attributes of a variant. `amount`: the rule of numbers. */
+/** Rules of the cells that become attributes of a variant. `amount`: the rule for prices. */
 const variantRules = (amount: Cells.CellRule) =>
   ({
     sku: Cells.skuText,
@@ -46,7 +46,7 @@ const altText = Cells.within("media", "alt", Cells.anyText)
 const optionNames = ["option1_name", "option2_name", "option3_name"] as const
 const optionValues = ["option1", "option2", "option3"] as const
 
-/** A line with any of these filled has a variant. */
+/** A line has a variant if any of these columns is filled. */
 const variantMarks = [...optionValues, "sku", "barcode", "price"] as const
 
 /** Shopify's name for the only option of a product without options. */
@@ -62,25 +62,25 @@ interface DraftImage {
   readonly alt: string | null
 }
 
-/** A product whose further lines may follow. */
+/** A product whose last line may not have been read yet. */
 interface Draft {
   readonly line: number
   readonly handle: string
   readonly writtenHandle: string
   readonly values: Values
   readonly options: ReadonlyArray<string>
-  /** Lines of its variants by option values, or by SKU if the file has no options. */
+  /** Line numbers of the variants, by option values, or by SKU if the file has no options. Finds duplicate variants. */
   readonly identities: Map<string, number>
   readonly variants: Array<ImportedVariant>
   readonly images: Map<string, DraftImage>
 }
 
-/** One line and its cells by column. Each cell has at most one problem. */
+/** One line and its cells by column. Reports at most one problem per cell. */
 class Line {
   readonly columns: Columns
   readonly record: CsvRecord
   readonly problems: ImportProblems
-  /** Indexes of the cells that do not fit; null for the line as a whole. */
+  /** Indexes of the cells that have a problem; null stands for the whole line. */
   readonly rejected: Array<number | null> = []
 
   constructor(columns: Columns, record: CsvRecord, problems: ImportProblems) {
@@ -143,10 +143,10 @@ class Line {
 }
 
 /**
- * Reads the lines of a product export into products. A product is complete when the next one begins.
+ * Reads the lines of a product export into products. A product is complete when the next product begins.
  *
- * A product has the values of its first line. A line has a variant if an option value, SKU, barcode or price is filled, and an
- * image if an address is filled. A line with neither is skipped. Blank cells are empty values; missing columns change nothing.
+ * The values of a product come from its first line. A line has a variant if an option value, SKU, barcode or price is filled, and
+ * an image if an image address is filled, else it is skipped. A blank cell is an empty value; a missing column changes nothing.
  */
 export class ShopifyCsvProducts {
   readonly columns: Columns
@@ -155,14 +155,14 @@ export class ShopifyCsvProducts {
   readonly variantEntries: ReadonlyArray<[Column, Cells.CellRule]>
   /** The handle of a product whose first line is malformed. Its further lines are skipped. */
   unreadable: string | null = null
-  /** First lines by handle. The lines of a product must follow one another. */
+  /** Line on which each handle first occurs. Detects a product whose lines do not follow one another. */
   readonly seen = new Map<string, number>()
   readonly ignoredCells: Array<number>
   current: Draft | null = null
   products = 0
   variants = 0
   images = 0
-  /** Further lines of a product that have neither a variant nor an image. */
+  /** Lines after a product's first line that have neither a variant nor an image. */
   skippedLines = 0
   /** Active products that are not published to the online store. */
   unpublished = 0
@@ -175,12 +175,12 @@ export class ShopifyCsvProducts {
     this.ignoredCells = columns.ignored.map(() => 0)
   }
 
-  /** Reads the next record and returns the product that it completes, if any. Adds what does not fit to the problems. */
+  /** Reads the next record. Adds values that do not fit to the problems. Returns the product before it, if that is complete. */
   take(record: CsvRecord): ImportedProduct | null {
     return record.cells.every(Cells.isBlank) ? null : this.read(new Line(this.columns, record, this.problems))
   }
 
-  /** The last product; null when there was none. */
+  /** Returns the last product; null: the file had none. */
   end(): ImportedProduct | null {
     const completed = this.complete()
     this.current = null
@@ -223,7 +223,7 @@ export class ShopifyCsvProducts {
     return completed
   }
 
-  /** null: an earlier product has this handle. */
+  /** Begins a product. null: an earlier product of the file has the same handle. */
   begin(line: Line, handle: string): Draft | null {
     const earlier = this.seen.get(handle)
     if (earlier !== undefined) {
@@ -257,8 +257,8 @@ export class ShopifyCsvProducts {
   }
 
   /**
-   * An active product that is not published to the online store is invisible there. It becomes a draft here. Otherwise the next
-   * publish would show it.
+   * An active product that is not published to the online store is invisible there. It is imported as a draft, because the next
+   * publish of an active product would make it visible.
    */
   readStatus(line: Line): string | null {
     const status = line.read("status", Cells.productStatus)
@@ -297,7 +297,7 @@ export class ShopifyCsvProducts {
     this.variants++
   }
 
-  /** Weight and unit go together: grams without a unit stay grams. */
+  /** Reads the weight and its unit. Grams without a unit stay grams. */
   readWeight(line: Line, values: Values): void {
     const grams = line.read("grams", this.amount)
     if (grams === null) return
@@ -331,7 +331,7 @@ export class ShopifyCsvProducts {
     const url = line.read("image", Cells.webAddress) ?? ""
     const position = line.read("image_position", Cells.wholeNumber)
     const alt = line.read("image_alt", altText)
-    // Files written by hand repeat an image on several lines.
+    // Handwritten files repeat the same image on several lines.
     if (draft.images.has(url)) return
     if (draft.images.size === maxImages) {
       line.reject(null, `A product has at most ${maxImages} images.`)
@@ -363,7 +363,7 @@ export class ShopifyCsvProducts {
     )
   }
 
-  /** The options: the names of the first line, and their values in the order of the file. */
+  /** The product's options: names from the first line, values in the order of the file. */
   optionsOf({ options, variants }: Draft): Values {
     if (this.columns.at.option1_name === undefined) return {}
     const named = optionValues.flatMap((column, index) => {

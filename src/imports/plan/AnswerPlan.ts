@@ -7,7 +7,7 @@ import { isPublishedSince, versionOn } from "./StoreVersion.ts"
 
 /**
  * Accepts the store's values of an entity that an export changed. If the store accepted the entity before, only the `changed`
- * keys are accepted: an edit of another value in the store is left to the next refresh, which finds it.
+ * keys are accepted. If another value was edited in the store, the next refresh finds that edit.
  */
 export const planAnswer = (
   entity: Aggregate,

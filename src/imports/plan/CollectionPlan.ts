@@ -9,12 +9,12 @@ import { ImportPlanner } from "./ImportPlanner.ts"
 import { findRemovals, intersect, type ListState, subtract } from "./ListOrder.ts"
 import { isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 
-/** Whether a person set the order of the members. Any other order is computed by the store and is not imported. */
+/** Whether a person set the order of the members. Otherwise the store computes the order, which is not imported. */
 const isOrdered = (values: Values) => values.sort_order === "manual"
 
 /**
- * Plans a collection: its values as those of a product. Stores share its members, which therefore follow the store only if no
- * other store has the collection.
+ * Plans a collection. Values are planned as for a product. All stores share the list of members, so it follows this store only
+ * if no other store has the collection.
  */
 export const planCollection = (
   imported: StoreCollection,

@@ -6,30 +6,30 @@ import { isPublishedSince } from "./StoreVersion.ts"
 
 /** The entities of the catalog that one product of the store matches. */
 export interface ImportMatch {
-  /** None: the product is new. */
+  /** undefined: the product is new. */
   readonly product: Aggregate | undefined
-  /** Files of its gallery that only unlinked stores show. They stay in the gallery. */
+  /** Files of the product's gallery that an unlinked store shows. They stay in the gallery when linked stores drop them. */
   readonly heldElsewhere?: ReadonlySet<EntityId>
   readonly variants: ReadonlyArray<Aggregate>
   /** The media files of the product and its variants, if the source names images by address. */
   readonly media: ReadonlyArray<Aggregate>
 }
 
-/** A field that was edited here and in the store since the last publish. Lists are JSON in a string. */
+/** A field that was edited in the catalog and in the store since the store last accepted it. Lists are JSON in a string. */
 export interface FieldConflict {
   readonly entityId: EntityId
-  /** An attribute's key, or `media_ids`, `variant_ids` or `members` if only the order differs. */
+  /** An attribute's key. `media_ids`, `variant_ids` or `members`: the order of that list differs. */
   readonly field: string
-  /** null: the store never accepted a publish. */
+  /** null: the store has not accepted any values of the entity yet. */
   readonly accepted: string | null
   readonly draft: string
   readonly store: string
 }
 
-/** The changes of a conflict for each decision. */
+/** A conflict and its changes for each decision: `take` the store's value, or `keep` the draft. */
 export interface Decided {
   readonly _tag: "Decided"
-  /** Number of the conflict: within its plan, and once staged within its import. */
+  /** Index of the conflict in the plan, from 0; once it is staged, its number in the import, from 1. */
   readonly conflict: number
   readonly take: ReadonlyArray<CatalogChange>
   readonly keep: ReadonlyArray<CatalogChange>
@@ -44,14 +44,14 @@ export interface ImportPlan {
   readonly changes: ReadonlyArray<StagedChange>
 }
 
-/** A product's plan, with the ids that the product and its variants have once it is applied. */
+/** The plan of a product, with the ids that the product and its variants get by it. */
 export interface ProductPlan extends ImportPlan {
   readonly entityId: EntityId
   /** In the order of the store's variants. */
   readonly variantIds: ReadonlyArray<EntityId>
 }
 
-/** Replaces each conflict with the changes of its decision. */
+/** Replaces each conflict with the changes that the decision needs. */
 export const resolveConflicts = (
   changes: ReadonlyArray<StagedChange>,
   isKept: (conflict: number) => boolean
@@ -61,8 +61,8 @@ export const resolveConflicts = (
   )
 
 /**
- * Leaves out the acceptances and removals of entities that were published to the store after its reading began. The publish
- * is newer than the values that were read.
+ * Leaves out acceptances and removals of entities that were published to the store after its reading began, because the
+ * publish is newer than the values that were read.
  */
 export const omitOvertaken = (
   { aggregates }: Locked,

@@ -19,7 +19,7 @@ export interface Relations {
   readonly members?: ReadonlyArray<EntityId>
 }
 
-/** Whether the store has accepted exactly these values and relationships, under this platform id. */
+/** Whether the store has already accepted exactly these values and relationships, under this platform id. */
 const isAccepted = (
   version: VersionState | undefined,
   values: Values,
@@ -40,7 +40,7 @@ const isAccepted = (
   )
 }
 
-/** Writes values where they belong: canonical if the entity lives on this store only, else overrides of this store. */
+/** Writes canonical values if no other store has the entity, else overrides of this store. */
 const writeValues = (
   entity: Aggregate,
   values: Values,
@@ -93,7 +93,7 @@ export class ImportPlanner {
     )
   }
 
-  /** Updates an existing entity to the store's values. A value that was edited here too becomes a conflict. */
+  /** Updates an existing entity to the store's values. If a value was edited in the catalog too, it becomes a conflict. */
   update(entity: Aggregate, values: Values, types: Values): void {
     const { storeId } = this.source
     const version = versionOn(entity, storeId)
@@ -103,7 +103,7 @@ export class ImportPlanner {
     const differing = Object.entries(values).filter(
       ([key, value]) =>
         value !== valueOf(now, key) &&
-        // Equal to the accepted value: only the draft changed.
+        // If the store's value is the accepted value, only the draft changed.
         (accepted === undefined || value !== valueOf(accepted, key))
     )
     const isDrafted = (key: string) =>
@@ -124,7 +124,7 @@ export class ImportPlanner {
       )
   }
 
-  /** Records the store's state as accepted, whatever the decisions on conflicts are. */
+  /** Records the store's state as accepted. Decisions on conflicts do not matter for that. */
   accept(
     id: EntityId,
     entity: Aggregate | undefined,
@@ -142,7 +142,7 @@ export class ImportPlanner {
       CatalogChange.AcceptImported({
         entityId: id,
         storeId,
-        // All values of a new entity came from the store.
+        // A new entity has only values of the store. Without `values`, all of them are accepted.
         values: entity === undefined ? {} : values,
         media,
         variants,
@@ -172,7 +172,7 @@ export class ImportPlanner {
     }
   }
 
-  /** Plans a list whose order the store may have changed too. */
+  /** Plans the order of a list. If it changed both in the catalog and in the store, it becomes a conflict. */
   orderList(
     field: string,
     entityId: EntityId,

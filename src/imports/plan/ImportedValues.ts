@@ -7,13 +7,13 @@ import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 
 export const optionKeys = ["option1", "option2", "option3"] as const
 
-/** Fields of a file that the platform fills itself: it keeps files at its own addresses. */
+/** Fields of a media file that the platform sets itself, because it stores files at its own addresses. */
 const platformFileKeys: ReadonlyArray<string> = Object.keys(builtInFields.media).filter((key) => key !== "alt")
 
-/** The title that a platform gives a variant. */
+/** The title that a platform gives a variant: the option values, joined. */
 const titleByOptions = (value: (key: string) => string) => optionKeys.flatMap((key) => value(key) || []).join(" / ")
 
-/** The keys whose values the platform sets itself, whatever was published. */
+/** The keys whose values the platform sets itself and does not take from a publish. */
 const listPlatformKeys = (entity: Aggregate, { values }: StoreEntity, storeId: StoreId): ReadonlyArray<string> => {
   switch (entity.kind) {
     case "product":
@@ -29,12 +29,12 @@ const listPlatformKeys = (entity: Aggregate, { values }: StoreEntity, storeId: S
   }
 }
 
-/** The keys that the source covers. A complete source covers all keys: those it leaves out are empty in the store. */
+/** The keys that the source covers. A complete source covers all keys: a key that it lacks is empty in the store. */
 const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete, storeId }: ImportSource) => {
   const given = Object.keys(imported.values)
   if (!isComplete) return given
   const layers = [effectiveOn(entity, storeId), versionOn(entity, storeId)?.accepted?.attributes ?? {}]
-  // No platform keeps metafields of files.
+  // Platforms have no metafields of files.
   const metafields = entity.kind === "media" ? [] : layers.flatMap(Object.keys).filter((key) => key.includes("."))
   const platformKeys = imported.isOurs ? listPlatformKeys(entity, imported, storeId) : []
   const all = new Set([...Object.keys(builtInFields[entity.kind]), ...metafields, ...given])
@@ -42,8 +42,8 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 }
 
 /**
- * The store's values of an entity. A platform writes values in its own form. A value that means the same as the accepted
- * value, or else as the one here, is replaced by that one.
+ * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
+ * value, or else to the current draft, that form is returned, so that it does not count as a change.
  */
 export const readValues = (entity: Aggregate, imported: StoreEntity, source: ImportSource): Values => {
   const accepted = versionOn(entity, source.storeId)?.accepted?.attributes

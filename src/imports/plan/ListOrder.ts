@@ -15,21 +15,21 @@ export const subtract = (ids: Ids, others: Ids) => {
 
 /** A list of the catalog, and the same list in a store. */
 export interface ListState {
-  /** The whole list. */
+  /** The whole list in the catalog. */
   readonly here: Ids
-  /** The entities of the list that the store has, in the store's order. */
+  /** The list in the store, in the store's order, without entities that the draft removed. */
   readonly inStore: Ids
-  /** Entities that keep their place because other stores show them too. */
+  /** Entities that keep their position because other stores show them too. */
   readonly shared: Ids
   /** Whether the entity is on the store already. */
   readonly isThere: boolean
-  /** None: the store never accepted a publish. */
+  /** The list that the store last accepted. undefined: none yet. */
   readonly accepted: Ids | undefined
 }
 
 /**
- * Puts the list in the order of the store. If only the draft changed the order since the last publish, it stays and is no
- * conflict. New entities are added in either case. `kept`: the list in its order here.
+ * Puts the list in the store's order. If the order changed only in the catalog since it was last accepted, that order stays and
+ * there is no conflict. New entities are added in either case. `kept`: the list in the catalog's order.
  */
 export const followOrder = ({ accepted, here, inStore, isThere, shared }: ListState) => {
   const own = subtract(inStore, shared)
@@ -43,8 +43,8 @@ export const followOrder = ({ accepted, here, inStore, isThere, shared }: ListSt
 }
 
 /**
- * Finds the entities that were removed since the last publish: `byDraft` only here, `byStore` only in the store. A partial
- * source does not tell what the store removed.
+ * Finds the entities that were removed since the list was last accepted: `byDraft` in the catalog, `byStore` in the store. A
+ * partial source cannot tell what the store removed.
  */
 export const findRemovals = (shown: Ids, inStore: Ids, accepted: Ids | undefined, isComplete: boolean) => ({
   byDraft: subtract(intersect(inStore, accepted ?? []), shown),

@@ -14,7 +14,7 @@ const lastSegment = (url: string) => addressOf(url).split("/").at(-1) ?? ""
 
 const mediaOf = (gallery: ReadonlyArray<GalleryEntry>) => gallery.map(({ mediaId }) => mediaId)
 
-/** Plans a file that no product names. `id`: that of the existing file, else the new one. */
+/** Plans a media file that a refresh found. `id`: the id of the existing file, or the id for the new one. */
 export const planFile = (
   imported: StoreEntity,
   file: Aggregate | undefined,
@@ -26,7 +26,7 @@ export const planFile = (
   return planner.toPlan(file === undefined)
 }
 
-/** Plans the files that a product's images name. Returns their ids by address. */
+/** Plans the files of a product's images. Returns the ids of the files by address. */
 export const planImages = (
   planner: ImportPlanner,
   { images }: StoreProduct,
@@ -38,7 +38,7 @@ export const planImages = (
   const gallery = product?.gallery ?? []
   const canonicallyNamed = new Set(images.map(({ url }) => byAddress.get(addressOf(url))?.id))
   const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
-  // The canonical address comes first, then the address on this store.
+  // An image matches a file by the canonical address first, then by the address on this store.
   const others = media.filter(({ id }) => !canonicallyNamed.has(id))
   const byOwnAddress = new Map(others.map((file) => [addressHere(file), file]))
   const findFile = (url: string) => byAddress.get(addressOf(url)) ?? byOwnAddress.get(addressOf(url))
@@ -52,7 +52,7 @@ export const planImages = (
       findFile(address) ??
       media.find(({ id }) => id === inPlace && !imageIds.has(id) && ![...mediaIds.values()].includes(id))
     const altValue: Values = alt === null ? {} : { alt }
-    // Stores add a version to the address. That is no change.
+    // Stores add a version to the address. Without the version it is the same address, so the file is unchanged.
     const isSameAddress = file !== undefined && addressHere(file) === address
     const values: Values = isSameAddress ? altValue : { url, ...altValue }
     const id = file?.id ?? mint()
@@ -65,8 +65,8 @@ export const planImages = (
 }
 
 /**
- * The gallery with these files. The store shows the files of `inStore` and no longer those that are `gone` there. A file that
- * no store shows any more leaves the gallery.
+ * Builds the gallery of these files. The store shows the files of `inStore` and no longer those that are `gone` there. A file
+ * leaves the gallery if no other store shows it, unlinked stores (`heldElsewhere`) included.
  */
 const toGallery = (
   ids: ReadonlyArray<EntityId>,
@@ -89,7 +89,7 @@ const toGallery = (
   })
 }
 
-/** Shows a variant's own image on the store. */
+/** Makes the store show a variant's own image. */
 export const planVariantImage = (
   planner: ImportPlanner,
   variantId: EntityId,

@@ -18,14 +18,14 @@ const idsOnStore = (entities: ReadonlyArray<Aggregate>, storeId: StoreId) =>
 /**
  * Plans a product with its variants and images.
  *
- * - A new entity has its values as canonical values.
+ * - The values of a new entity are canonical.
  * - A new value of an existing entity is canonical if no other store has the entity, else an override of this store.
- * - Stores share the order of variants and images. It follows the store only if no other store has the product.
- * - A value that was also edited here since the last publish is a conflict.
- * - The store's values count as accepted by it.
- * - A partial source removes nothing. A complete one removes files from the gallery; variants that are gone are removed by
- *   the refresh, which sees the whole store.
- * - A product that was published since the reading began is left as it is. The next refresh compares it.
+ * - All stores share the order of variants and images, so it follows this store only if no other store has the product.
+ * - If a value was also edited in the catalog since the store last accepted it, it is a conflict.
+ * - The store's values count as accepted.
+ * - A partial source removes nothing. A complete source removes files from the gallery. Missing variants are removed by the
+ *   refresh, after it compared the whole store.
+ * - A product that was published since the reading began does not change. The next refresh compares it.
  */
 export const planProduct = (
   imported: StoreProduct,
@@ -76,7 +76,7 @@ export const planProduct = (
 
   if (isOvertaken) return { ...planner.toPlan(false), entityId: productId, variantIds }
 
-  // New variants are appended, in this order.
+  // Without a new order, the catalog appends new variants in this order.
   const appended = [...variantsHere, ...variantIds.filter((_, index) => matched[index] === undefined)]
   const shownVariants = intersect(variantsHere, idsOnStore(match.variants, storeId))
   planner.orderList("variant_ids", productId, variantOrder, shownVariants, (ids) =>

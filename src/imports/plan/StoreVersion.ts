@@ -14,7 +14,7 @@ export const effectiveOn = (entity: Aggregate, storeId: StoreId) =>
 export const livesOnlyOn = ({ storeIds }: { readonly storeIds: ReadonlyArray<StoreId> }, storeId: StoreId) =>
   storeIds.every((id) => id === storeId)
 
-/** Whether the store accepted a publish of the entity since its reading began. The values that were read may be older. */
+/** Whether the store accepted a publish of the entity since its reading began. If so, the values read may be older. */
 export const isPublishedSince = (entity: Aggregate | undefined, storeId: StoreId, begunAt: Timestamp | undefined) => {
   const publishedAt = entity === undefined ? null : (versionOn(entity, storeId)?.publishedAt ?? null)
   return begunAt !== undefined && publishedAt !== null && publishedAt >= begunAt

@@ -9,7 +9,7 @@ import { effectiveOn, versionOn } from "./StoreVersion.ts"
 
 const joinOptions = (value: (key: string) => string) => optionKeys.map(value).join("\u0001")
 
-/** Pairs each of the store's variants with a variant here: by its id if the source has it, else by SKU, else by options. */
+/** Pairs each variant of the store with an existing variant: by entity id if the source has it, else by SKU, else by options. */
 export const matchVariants = (
   imported: ReadonlyArray<StoreVariant>,
   here: ReadonlyArray<Aggregate>,
@@ -69,8 +69,8 @@ export const valuesOnStore = (
 }
 
 /**
- * The file's values of an existing product. Its options also include the values of variants that stay on the store without
- * being in the file. Unless the variants follow the order of the file, existing option values keep their order.
+ * The values of an existing product in the file. If variants stay on the store without being in the file, their option values
+ * are added to the options. Unless the variants follow the order of the file, existing option values keep their order.
  */
 export const withOptions = (
   imported: StoreProduct,

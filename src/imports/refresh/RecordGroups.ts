@@ -24,7 +24,7 @@ export const toStoreVariant = (record: PulledRecord): StoreVariant => ({
   imageUrl: null
 })
 
-/** The entities of a record's relationships. Related records that were created after their kind was read are left out. */
+/** The entities of a record's relationships. Leaves out related records that were created too late to be read. */
 export const findRelated = (
   { related }: PulledRecord,
   entityIds: ReadonlyMap<string, EntityId>
@@ -38,7 +38,7 @@ const readRecords = (pulled: PulledRecordsRepo["Type"], accountId: AccountId, id
     ])
   )
 
-/** The staged records in the order of the pull, with variants next to their product. */
+/** The staged records in the order in which they were read, with each product's variants in the group of the product. */
 export const readGroups = (
   pulled: PulledRecordsRepo["Type"],
   accountId: AccountId,

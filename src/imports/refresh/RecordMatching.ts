@@ -9,14 +9,14 @@ import { describeRecord, type Write } from "./StoreReading.ts"
 /** Number of records that one statement matches. */
 const recordsPerStatement = 2_000
 
-/** The rules by which a record matches an entity. The first rule that finds one decides. */
+/** The rules by which a record matches an entity, strongest first. The first rule that finds an entity decides. */
 const rules: ReadonlyArray<MatchedBy> = ["platformId", "saidId", "variants", "sku", "handle", "address"]
 
 /** Finds the entities that the records of a store match. */
 export const makeRecordMatching = Effect.gen(function* () {
   const pulled = yield* PulledRecordsRepo
 
-  /** Refuses a product whose SKUs belong to several products here. */
+  /** Refuses a product whose SKUs belong to several products of the catalog. */
   const refuseAmbiguous = (accountId: AccountId, id: ImportId, matches: ReadonlyArray<FoundEntity>) =>
     Effect.gen(function* () {
       const second = matches.find(({ root }, index) => matches[index - 1]?.root === root)
@@ -31,7 +31,7 @@ export const makeRecordMatching = Effect.gen(function* () {
       )
     })
 
-  /** Matches every record. Each rule sees all records before the next one, so that a weaker match never replaces a stronger. */
+  /** Matches every record. Each rule sees all records before the next rule does, so a weaker match never takes an entity first. */
   return <E>(accountId: AccountId, storeId: StoreId, id: ImportId, count: number, write: Write<E>) =>
     Effect.gen(function* () {
       const pause = yield* makePause

@@ -79,8 +79,8 @@ export const makeRefreshComparison = Effect.gen(function* () {
     })
 
   /**
-   * Compares all records with the catalog and stages the changes, in place of those staged before. ValidationFailed: the store
-   * was unlinked, or a record matches several entities.
+   * Compares all records with the catalog and stages the changes. They replace the changes that were staged before.
+   * ValidationFailed: the store was unlinked, or a record matches several entities.
    */
   return (
     accountId: AccountId,

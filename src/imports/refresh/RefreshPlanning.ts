@@ -26,7 +26,7 @@ const listHeldElsewhere = (product: Aggregate | undefined, linked: ReadonlyArray
 
 /** Plans the groups of one batch. */
 class BatchPlanner {
-  /** The entities of the records, for staging. */
+  /** The planned entity of each record. It is written back to the staged records. */
   readonly assigned: Array<FoundEntity> = []
   readonly source: ImportSource
   readonly mint: () => EntityId
@@ -94,7 +94,7 @@ class BatchPlanner {
 
   private assign({ ordinal, platformId, root }: PulledRecord, entityId: EntityId): void {
     this.assigned.push({ root, ordinal, entityId })
-    // Later products and collections of the batch may name it.
+    // Later products and collections of the batch may refer to the record.
     this.entityIds.set(platformId, entityId)
   }
 }
@@ -109,7 +109,7 @@ export const makeRefreshPlanning = Effect.gen(function* () {
   return (accountId: AccountId, source: ImportSource, id: ImportId, groups: ReadonlyArray<RecordGroup>) =>
     transaction.run(
       Effect.gen(function* () {
-        // The holder of the exclusive lock locks entities in its own order, so both must not run at once.
+        // An import with the exclusive lock locks entities in another order. Running beside it could deadlock.
         yield* importLock.share(accountId)
         const roots = groups.map(([root]) => root)
         const platformIds = roots.flatMap((root) => root.related)

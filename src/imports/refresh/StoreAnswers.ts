@@ -33,7 +33,7 @@ export const makeStoreAnswers = Effect.gen(function* () {
   const match = yield* makeRecordMatching
   const { pull } = yield* makeStoreReading
 
-  /** Plans the acceptances of the entities that the export changed, for each group of records. */
+  /** Plans the acceptances for a batch. Only entities that the export changed get one. */
   const planBatch = (
     accountId: AccountId,
     id: ImportId,
@@ -72,8 +72,8 @@ export const makeStoreAnswers = Effect.gen(function* () {
     )
 
   /**
-   * Reads the whole store and stages acceptances for the entities that the export changed, in place of those staged before.
-   * Returns the number of these entities that the store has.
+   * Reads the whole store and stages acceptances for the entities that the export changed. They replace acceptances that were
+   * staged before. Returns the number of acceptances.
    */
   return <E>(
     { accountId, id }: LeasedRun,

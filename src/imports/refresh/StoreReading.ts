@@ -19,7 +19,7 @@ import { ImportsRepo } from "../ImportsRepo.ts"
 import type { PulledRecord } from "../PulledRecord.ts"
 import { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
 
-/** Maximum length of a record's platform id. The database cannot index longer ones. */
+/** Maximum length of a record's platform id, in characters. The database cannot index longer ids. */
 const maxIdCharacters = 255
 
 const nouns: Readonly<Record<EntityKind, string>> = {
@@ -33,7 +33,7 @@ const nouns: Readonly<Record<EntityKind, string>> = {
 export const describeRecord = (kind: EntityKind, platformId: string, attributes: Attributes) =>
   `${nouns[kind]} ${platformId} (${quoted(titleOf(kind, attributes))})`
 
-/** Why a record cannot be stored. Text is stored unchanged or refused. */
+/** Why a record cannot be stored: the database would refuse its text, and text is stored unchanged or not at all. */
 const findRefusal = ({ attributes, kind, platformId }: PlatformRecord): ValidationFailed | undefined => {
   if (platformId.length > maxIdCharacters || storageRule("", platformId) !== undefined)
     return ValidationFailed.at(
@@ -58,7 +58,7 @@ const makeNumbering = () => {
     const { attributes, entityId, kind, members, media, platformId } = record
     count += 1
     if (kind === "product") product = { root: count, platformId }
-    // Variants must follow their product.
+    // The platform must send variants directly after their product.
     if (kind === "variant" && record.parentId !== product.platformId)
       return Either.left(new PlatformUnavailable({ reason: "nonsense" }))
     return Either.right({
@@ -77,13 +77,13 @@ const makeNumbering = () => {
 /** The result of reading a whole store. */
 export interface FetchedStore {
   readonly begunAt: Timestamp
-  /** Number of its catalog's records. */
+  /** Number of products, variants, collections and files. */
   readonly count: number
-  /** Markets, definitions, entries and translations. */
+  /** Markets, definitions, metaobject entries and translations. */
   readonly beside: MirrorSummary
 }
 
-/** Writes a part of the records. Fails if another process took over the import. */
+/** Runs a write of staged data. Fails if another process took over the import. */
 export type Write<E> = (part: Effect.Effect<void>) => Effect.Effect<void, E>
 
 export const writeAlways: Write<never> = (part) => part
@@ -127,8 +127,8 @@ export const makeStoreReading = Effect.gen(function* () {
     })
 
   /**
-   * Stages everything that the store has: its catalog, markets, definitions, entries and translations. Fails if the platform
-   * fails, answers nonsense, or has a value that cannot be stored.
+   * Stages everything that the store has: products, collections, files, markets, definitions, metaobject entries and
+   * translations. Fails if the platform is unavailable, refuses, sends a malformed answer, or has a value that cannot be stored.
    */
   const fetch = (
     accountId: AccountId,

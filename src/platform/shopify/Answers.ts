@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** The parts of answers that are read. */
+/** Schemas of Shopify's answers. They declare only the parts that are read. */
 
 const { Array: List, Boolean: Bool, NullOr, Number: Num, String: Str, Struct } = Schema
 
@@ -82,7 +82,7 @@ export type LiveCollection = typeof LiveCollection.Type
 
 const fileHead = { id: Str, alt: NullOr(Str), fileStatus: Str }
 
-/** Files that are not media of the catalog have only a type name. */
+/** A file. GenericFile is no media of the catalog, so it has only the common fields. */
 export const FileValues = Schema.Union(
   Struct({
     __typename: Schema.Literal("MediaImage"),

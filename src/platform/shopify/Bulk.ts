@@ -8,7 +8,7 @@ import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
 import { accepted } from "./Metafields.ts"
 
-/** One line of a bulk operation's file: a node, and its parent. */
+/** One line of a bulk operation's result file: a node, and the id of its parent node. */
 const Line = Schema.parseJson(
   Schema.Struct(
     { id: Schema.String, __parentId: Schema.optional(Schema.String) },
@@ -19,7 +19,7 @@ type Line = typeof Line.Type
 
 const nonsense = new PlatformUnavailable({ reason: "nonsense" })
 
-/** No record has a longer line. */
+/** Longer lines are refused. No valid record is that long. */
 const maxLineLength = 16 * 1024 * 1024
 
 const decode = <A, I>(schema: Schema.Schema<A, I>) => {
@@ -34,7 +34,7 @@ const decodeCollection = decode(Answers.CollectionValues)
 const decodeMetafield = decode(Answers.MetafieldValues)
 const decodeFile = decode(Answers.FileValues)
 
-/** Converts a root node and the nodes under it. Their lines follow the line of the root. */
+/** Converts the lines of one root node to records. The lines of its child nodes follow the line of the root. */
 type Reading = (lines: ReadonlyArray<Line>) => Either.Either<ReadonlyArray<PlatformRecord>, PlatformUnavailable>
 
 const metafieldsUnder = (lines: ReadonlyArray<Line>, id: string) =>
@@ -70,16 +70,16 @@ const readFile: Reading = ([root]) =>
 
 const running: ReadonlySet<string> = new Set(["CREATED", "RUNNING"])
 
-/** The file of a bulk operation (null: no records), and its number of root nodes. */
+/** The URL of a bulk operation's result file (null: no records), and the number of root nodes in it. */
 interface BulkResult {
   readonly url: string | null
   readonly roots: number
 }
 
-/** Runs a bulk operation to its end. */
+/** Runs a bulk operation and waits until it is complete. */
 const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   Effect.gen(function* () {
-    // `read` repeats failed calls: a second start changes nothing in the store.
+    // Starting is a mutation, but `read` may repeat it: a second start does not change the store.
     const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
     yield* accepted(bulkOperationRunQuery.userErrors)
     const id = bulkOperationRunQuery.bulkOperation?.id
@@ -118,7 +118,7 @@ const roots = (client: ShopifyClient, url: string) =>
         Stream.mapAccum(start, (held, next): readonly [Array<Line>, ReadonlyArray<Line>] => {
           const line = Option.getOrUndefined(next)
           if (line?.__parentId === undefined) return [line === undefined ? [] : [line], held]
-          // In place, because copying for each member of a large collection takes too long.
+          // Appends in place: copying the array for each member of a large collection takes too long.
           held.push(line)
           return [held, []]
         }),
@@ -136,7 +136,7 @@ const bulk = (
   Stream.unwrap(
     Effect.map(runBulk(client, store, query), ({ roots: expected, url }) => {
       let found = 0
-      // An import would treat missing records as deleted from the store.
+      // A result with missing records is an error, because an import would treat the missing records as deleted.
       const isWhole = Effect.suspend(() => (found < expected ? nonsense : Effect.void))
       const records =
         url === null
@@ -152,7 +152,7 @@ const bulk = (
     })
   )
 
-/** The whole catalog, by bulk operations, which do not count against the budget of calls. */
+/** Reads the whole catalog by bulk operations, because these do not count against the budget of calls. */
 export const pull = (client: ShopifyClient, store: PlatformStore): Stream.Stream<PlatformRecord, PlatformReadError> =>
   bulk(client, store, Documents.bulkFiles, readFile).pipe(
     Stream.concat(bulk(client, store, Documents.bulkProducts, readProduct)),

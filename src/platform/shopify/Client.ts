@@ -8,15 +8,15 @@ import { type Call, exchange, failureOf, NoAnswer } from "./Exchange.ts"
 import { makeThrottle, pace, recordCost, type Throttle, throughBreaker } from "./Throttle.ts"
 
 export interface ShopifyOptions {
-  /** The origin of a domain's Admin API, without a trailing slash. */
+  /** Returns the origin of the Admin API for a store's domain, without a trailing slash. */
   readonly originOf: (domain: string) => string
-  /** Concurrent calls to one store. */
+  /** Maximum number of concurrent calls to one store. */
   readonly permits: number
-  /** Time limit of a live read, with its repetitions. */
+  /** Time limit of a live read, including repetitions. */
   readonly liveLimit: Duration.Duration
-  /** Time limit of any other call, with its repetitions. */
+  /** Time limit of any other call, including repetitions. */
   readonly callLimit: Duration.Duration
-  /** Maximal delay of the first repetition. It doubles with each further one. */
+  /** Maximum delay before the first repetition. It doubles with each further repetition. */
   readonly firstDelay: Duration.Duration
   /** Interval between two reads of a bulk operation's state. */
   readonly pollEvery: Duration.Duration
@@ -31,13 +31,13 @@ export const defaultOptions: ShopifyOptions = {
   pollEvery: Duration.seconds(2)
 }
 
-/** Repetitions after the first attempt. */
+/** Maximum number of repetitions after the first attempt. */
 const maxRepetitions = 4
 
-/** Calls the Admin API of stores. Each store has its own permits, budget and breaker. */
+/** Calls the Admin API of stores. Each store has its own permits, cost budget and circuit breaker. */
 export interface ShopifyClient {
   readonly options: ShopifyOptions
-  /** Reads. Repeats failed calls: throttled, 5xx, broken connections. */
+  /** Runs a query. Repeats calls that fail: throttled, 5xx, broken connections. */
   readonly read: <A, I>(
     store: PlatformStore,
     document: string,
@@ -45,14 +45,14 @@ export interface ShopifyClient {
     variables?: Readonly<Record<string, unknown>>,
     limit?: Duration.Duration
   ) => Effect.Effect<A, PlatformUnavailable | PlatformRefused>
-  /** Writes. Repeats only calls that certainly had no effect. */
+  /** Runs a mutation. Repeats only calls that certainly had no effect. */
   readonly write: <A, I>(
     store: PlatformStore,
     document: string,
     schema: Schema.Schema<A, I>,
     variables: Readonly<Record<string, unknown>>
   ) => Effect.Effect<A, PlatformUnavailable | PlatformRefused | PlatformOutcomeUnknown>
-  /** Opens a file that the platform wrote. Its URL grants access, so no token is sent. */
+  /** Opens a file that the platform has written. The URL itself grants access, so no token is sent. */
   readonly download: (
     url: string
   ) => Effect.Effect<HttpClientResponse.HttpClientResponse, PlatformUnavailable, Scope.Scope>
@@ -65,14 +65,14 @@ export const makeShopifyClient = (
   options: ShopifyOptions
 ): Effect.Effect<ShopifyClient, never, HttpClient.HttpClient | Scope.Scope> =>
   Effect.gen(function* () {
-    // Spans would contain the header with the token.
+    // Tracing is off, because spans would contain the header with the access token.
     const http = HttpClient.withTracerDisabledWhen(yield* HttpClient.HttpClient, () => true)
     const throttles = yield* RcMap.make({
       lookup: (_: StoreId) => makeThrottle(options.permits),
       idleTimeToLive: "10 minutes"
     })
 
-    /** One attempt, within the time that is left of the call. */
+    /** Makes one attempt, within the time that is left for the call. */
     const attempt = (throttle: Throttle, call: Call) =>
       throughBreaker(
         throttle,
@@ -96,7 +96,7 @@ export const makeShopifyClient = (
         })
       )
 
-    /** Full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). */
+    /** A random delay up to a maximum that doubles (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). */
     const delayMillis = (repetition: number) =>
       Random.nextIntBetween(0, Duration.toMillis(options.firstDelay) * 2 ** repetition)
 

@@ -1,4 +1,4 @@
-/** The Admin API version of all documents. */
+/** The version of the Admin API for which all documents are written. */
 export const apiVersion = "2026-07"
 
 const variantValues = `
@@ -24,7 +24,7 @@ const fileValues = `
 
 const shopMetafields = `metafields(first: 250) { nodes { namespace key type value } }`
 
-/** With fewer metafields, so that a page of variants stays within the cost limit of one query. */
+/** Reads fewer metafields, so that a page of variants stays within the cost limit of one query. */
 const liveVariant = `${variantValues} metafields(first: 40) { nodes { namespace key type value } }`
 
 const liveProduct = `
@@ -116,7 +116,7 @@ export const translations = `query Translations($type: TranslatableResourceType!
   }
 }`
 
-/** Bulk operations. Each may have at most five connections, nested two deep. */
+/** Queries for bulk operations. Shopify allows at most five connections per query, nested at most two deep. */
 export const bulkProducts = `query BulkProducts {
   products {
     edges { node {
@@ -198,7 +198,7 @@ export const fileById = `query FileById($id: ID!) { node(id: $id) { ... on File 
 
 export const filesBy = `query FilesBy($query: String!) { files(first: 50, query: $query) { nodes { ${fileValues} } } }`
 
-/** The definition of our ids. Without it a custom id finds nothing and creates nothing. */
+/** The definition of our id metafield. Without it, Shopify cannot find or create a record by custom id. */
 export const idDefinition = `query IdDefinition($ownerType: MetafieldOwnerType!, $namespace: String!, $key: String!) {
   metafieldDefinitions(first: 1, ownerType: $ownerType, namespace: $namespace, key: $key) { nodes { id type { name } } }
 }`

@@ -4,18 +4,18 @@ import type { PlatformStore } from "../PlatformClient.ts"
 import { type PlatformFailure, PlatformRefused } from "../PlatformErrors.ts"
 import { apiVersion } from "./Documents.ts"
 
-/** No usable answer. `isHarmless`: the store certainly did nothing. It has no cause, because causes contain the token. */
+/** No usable answer. `isHarmless`: the store certainly did nothing. The cause is left out, because it contains the token. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly reason: PlatformFailure
   readonly isHarmless: boolean
 }> {}
 
-/** One call with all its repetitions. */
+/** One call, including all its repetitions. */
 export interface Call {
   readonly store: PlatformStore
   readonly document: string
   readonly variables: Readonly<Record<string, unknown>>
-  /** No repetition continues after it. */
+  /** When the call ends, including its repetitions. Milliseconds of the monotonic clock. */
   readonly deadlineMillis: number
   /** Whether the current attempt has sent its request. */
   isSent: boolean
@@ -50,7 +50,7 @@ const Answer = Schema.parseJson(
 export type Answer = typeof Answer.Type
 const decodeAnswer = Schema.decodeUnknownEither(Answer)
 
-/** Node's codes for connections that were never made: nothing was sent. */
+/** Node's error codes for connections that were never made, so nothing was sent. */
 const neverConnected: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -71,7 +71,7 @@ const isNotSent = (error: HttpClientError.HttpClientError) =>
 
 const refused = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
 
-/** Statuses that are final. The messages are our own, because a merchant cannot use the body of a proxy. */
+/** HTTP statuses that a repetition cannot change. The messages are ours, because the body may be a proxy's HTML page. */
 const refusals: Readonly<Record<number, PlatformRefused>> = {
   401: refused("UNAUTHORIZED", "The store does not accept the access token: it is wrong, or was revoked."),
   402: refused("SHOP_FROZEN", "The store is frozen until its bill is paid."),
@@ -82,10 +82,10 @@ const refusals: Readonly<Record<number, PlatformRefused>> = {
 
 const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
 
-/** The platform's message as one short line. */
+/** The platform's message on one line, at most 500 characters long. */
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().slice(0, 500)
 
-/** The answer, or why the response has none. */
+/** Parses the answer in a response, or returns why there is none. */
 const readResponse = (status: number, body: string): Either.Either<Answer, NoAnswer | PlatformRefused> => {
   const refusal = refusals[status]
   if (refusal !== undefined) return Either.left(refusal)
@@ -97,7 +97,7 @@ const readResponse = (status: number, body: string): Either.Either<Answer, NoAns
   return Either.right(answer)
 }
 
-/** The failure that an answer reports; null: none. */
+/** The failure that an answer reports; null: the call succeeded. */
 export const failureOf = ({ errors = [] }: Answer): NoAnswer | PlatformRefused | null => {
   const [first] = errors
   if (first === undefined) return null

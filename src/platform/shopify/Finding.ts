@@ -9,12 +9,12 @@ import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
 
-/** Reads a store's record of one entity, as a pull of the whole store returns it. */
+/** Reads a store's record of one entity, in the same form as a pull of the whole store. */
 export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] => {
   const { read } = client
   const lookups = makeLookups(client)
 
-  /** Finds a record by the store's id, else by our id. Our id can be searched only if the store has its definition. */
+  /** Finds a record by platform id, else by our entity id. Shopify finds our id only if the store has its definition. */
   const findById = <A, E>(
     store: PlatformStore,
     owner: IdOwner,

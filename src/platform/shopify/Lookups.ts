@@ -11,7 +11,7 @@ import { customIdOf, entityIdOf, fileNameFor, fileRecord, matchVariants } from "
 
 type Variables = Readonly<Record<string, unknown>>
 
-/** All nodes of a list, a page at a time. `pageOf` returns null if the record with the list does not exist. */
+/** Streams all nodes of a list, page by page. `pageOf` returns null if the record that owns the list does not exist. */
 export const pages = <A, I, N>(
   { read }: ShopifyClient,
   store: PlatformStore,
@@ -35,7 +35,7 @@ const allPages = <A, I, N>(...list: Parameters<typeof pages<A, I, N>>) =>
 /** A search term for exactly this text (https://shopify.dev/api/usage/search-syntax). */
 const term = (field: string, text: string) => `${field}:"${text.replaceAll(/["\\]/g, "\\$&")}"`
 
-/** False: the record was published from another entity. */
+/** Whether the record belongs to this entity or to none. False: the record was published from another entity. */
 const isOurs = (
   { metafields }: { readonly metafields: { readonly nodes: ReadonlyArray<Answers.MetafieldValues> } },
   entityId: EntityId
@@ -46,7 +46,7 @@ const isOurs = (
 
 type Found<A> = Effect.Effect<A | null, PlatformReadError>
 
-/** The first record that exists and is ours. */
+/** Runs the lookups in order until one finds a record that belongs to this entity or to none. */
 const first = <A extends Parameters<typeof isOurs>[0]>(
   entityId: EntityId,
   lookups: ReadonlyArray<Found<A>>
@@ -95,7 +95,7 @@ const makeProductLookups = (client: ShopifyClient) => {
           }
         )
 
-  /** By the store's id, by our id, then by SKU and handle if the store's id is unknown. */
+  /** Finds a product by platform id, then by our entity id, and if the platform id is unknown by SKU and handle. */
   const product = (
     store: PlatformStore,
     { attributes, entityId, platformId, variants }: ProductPublication
@@ -121,7 +121,7 @@ const makeProductLookups = (client: ShopifyClient) => {
       ({ product }) => product?.variants
     )
 
-  /** By the store's id, by our id, then among the product's variants. */
+  /** Finds a variant by platform id, then by our entity id, then by matching the product's variants. */
   const variant = (store: PlatformStore, publication: VariantPublication) =>
     Effect.gen(function* () {
       const { entityId, platformId, productPlatformId } = publication
@@ -193,7 +193,7 @@ const isNamedAfter = (file: Answers.FileValues, { attributes, entityId }: Publis
       : record.entityId === entityId
   )
 
-/** Videos on other sites have no file name in the store. */
+/** The search query for a file. External videos have no file name in the store, so all of them are searched. */
 const searchFor = (media: PublishedEntity) =>
   valueOf(media.attributes, "mime_type") === "text/html"
     ? term("media_type", "EXTERNAL_VIDEO")

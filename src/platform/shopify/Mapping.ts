@@ -12,7 +12,7 @@ import type {
   VariantValues
 } from "./Answers.ts"
 
-/** The metafield with our id: the entity that a record was published from. It is unique among records of a kind. */
+/** The metafield that holds our entity id on a record. Its value is unique among the records of a kind. */
 export const idMetafield = { namespace: "catalog", key: "entity_id" }
 const idKey = `${idMetafield.namespace}.${idMetafield.key}`
 
@@ -41,7 +41,7 @@ const typed = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<Metafie
   )
 })
 
-// Values that Shopify writes in another form than the catalog.
+// Conversions of values that Shopify and the catalog write in different forms.
 
 const unitByShopify: Texts = { GRAMS: "g", KILOGRAMS: "kg", POUNDS: "lb", OUNCES: "oz" }
 const shopifyByUnit: Texts = Object.fromEntries(Object.entries(unitByShopify).map(([shopify, unit]) => [unit, shopify]))
@@ -104,7 +104,7 @@ const collectionTexts = (collection: CollectionValues): Texts => ({
   seo_description: collection.seo.description ?? ""
 })
 
-// Files have no metafields, so our id is part of the file name.
+// Shopify's files have no metafields, so our entity id is part of the file name.
 
 const namedAfter = /^(.*)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.[^.]*)?$/
 
@@ -113,14 +113,14 @@ const lastSegment = (url: string) => {
   return path.slice(path.lastIndexOf("/") + 1)
 }
 
-/** A file name with our id before the extension: `fair.jpg` becomes `fair-<id>.jpg`. */
+/** Adds our entity id to a file name, before the extension: `fair.jpg` becomes `fair-<id>.jpg`. */
 export const fileNameFor = ({ attributes, entityId }: PublishedEntity): string => {
   const name = valueOf(attributes, "file_name") || lastSegment(valueOf(attributes, "url"))
   const dot = name.lastIndexOf(".")
   return dot <= 0 ? `${name || "file"}-${entityId}` : `${name.slice(0, dot)}-${entityId}${name.slice(dot)}`
 }
 
-/** The original name of a file and our id in it. */
+/** Splits a file name into the original name and our entity id. */
 export const readFileName = (name: string): { readonly fileName: string; readonly entityId: EntityId | null } => {
   const [, stem = "", id, ending = ""] = namedAfter.exec(name) ?? []
   return isEntityId(id) ? { fileName: `${stem}${ending}`, entityId: id } : { fileName: name, entityId: null }
@@ -199,7 +199,7 @@ export const collectionRecord = (
     members
   })
 
-/** None: the file is not a kind of media in the catalog, for example a document. */
+/** Converts a file to a record. None: the catalog has no such kind of media, for example a document. */
 export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
   if (file.__typename === "GenericFile") return Option.none()
   const texts = fileTexts(file)
@@ -209,7 +209,7 @@ export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
   )
 }
 
-// The input of publications. A key that is missing in an entity's values is empty in the store.
+// Inputs of mutations. A key that is missing in an entity's values is empty in the store.
 
 export const productInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
@@ -228,7 +228,7 @@ export const productInput = ({ attributes }: PublishedEntity) => {
 
 const optionKeys = ["option1", "option2", "option3"] as const
 
-/** The options of a product on its first publish: its own, else one for each option that its variants use. */
+/** The product's options for the first publish. An option without a definition is added if a variant has a value for it. */
 export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<PublishedEntity>): ProductOptions => {
   const named = optionsIn(valueOf(product.attributes, "options"))
   const filled = optionKeys.map((key) => [...new Set(variants.map(({ attributes }) => valueOf(attributes, key)))])
@@ -246,7 +246,7 @@ export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyA
     name: valueOf(attributes, optionKeys[index] ?? "") || (optionName === "Title" ? "Default Title" : "")
   }))
 
-/** The part of a variant's input that productSet and the bulk mutations share. */
+/** The fields of a variant that the inputs of productSet and of the bulk mutations share. */
 export const variantInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
   const unit = shopifyByUnit[text("weight_unit") || "g"]
@@ -283,7 +283,7 @@ const contentTypeOf = (mimeType: string) =>
         ? "MODEL_3D"
         : "IMAGE"
 
-/** The input of a new file. A video on another site has no file name. */
+/** The input of a new file. An external video has no file name. */
 export const fileInput = (media: PublishedEntity) => {
   const contentType = contentTypeOf(valueOf(media.attributes, "mime_type"))
   return {
@@ -294,7 +294,7 @@ export const fileInput = (media: PublishedEntity) => {
   }
 }
 
-/** The metafields of a publication: keys with a dot. */
+/** The metafields of a publication: all attributes whose key contains a dot. */
 export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<MetafieldValues> =>
   Object.entries(attributes)
     .filter(([key]) => key.includes("."))
@@ -303,7 +303,7 @@ export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<Met
       return { namespace: name.slice(0, dot), key: name.slice(dot + 1), type, value }
     })
 
-// Whether a store has the published values. Values that Shopify normalizes are compared by their meaning.
+// Checks whether a store has the published values. Shopify normalizes some values, so they are compared by meaning.
 
 const sameText = (key: string, type: string, ours: string, theirs: string): boolean => {
   if (ours === theirs) return true
@@ -312,7 +312,7 @@ const sameText = (key: string, type: string, ours: string, theirs: string): bool
   return ours.trim() === theirs.trim()
 }
 
-/** Keys that a store fills itself if they are empty. */
+/** Keys for which Shopify chooses a value if the published value is empty. */
 const filledByStore: ReadonlySet<string> = new Set([
   "handle",
   "status",
@@ -326,7 +326,7 @@ const filledByStore: ReadonlySet<string> = new Set([
   "option3"
 ])
 
-/** Keys that a publication does not send. */
+/** Keys that a publication does not send, so they are not compared. */
 const notSent: Readonly<Record<EntityKind, ReadonlySet<string>>> = {
   product: new Set(["options"]),
   variant: new Set(["title", "weight_unit"]),
@@ -345,7 +345,7 @@ export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs:
 const metafieldKeys = (attributes: Attributes) =>
   Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [{ key, type }] : []))
 
-/** Matches our variants with a store's: by our id, the store's id, SKU, then option values. Each is matched at most once. */
+/** Pairs each of our variants with at most one of the store's: by entity id, platform id, SKU, then option values. */
 export const matchVariants = <Live extends LiveVariant>(
   ours: ReadonlyArray<PublishedEntity>,
   live: ReadonlyArray<Live>

@@ -7,10 +7,10 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
 
-/** Limit of one call of `metafieldsSet`. */
+/** Maximum number of metafields in one call of `metafieldsSet`. */
 const maxMetafields = 25
 
-/** Fails if Shopify refused the input: with the first error, and the number of the others. */
+/** Fails if Shopify refused the input. The error has the first message and the number of further ones. */
 export const accepted = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
   const [first] = userErrors
   if (first === undefined) return Effect.void
@@ -22,22 +22,22 @@ export const accepted = (userErrors: Answers.UserErrors): Effect.Effect<void, Pl
   })
 }
 
-/** The kinds whose records have our id in a metafield. */
+/** The kinds of records that have our entity id in a metafield. */
 export type IdOwner = "PRODUCT" | "PRODUCTVARIANT" | "COLLECTION"
 
-/** The type of the definition of our id. Null: there is no definition, so nothing was published yet. */
+/** The type of the definition of our id metafield. Null: no definition, so nothing was published to the store yet. */
 export const idDefinition = (client: ShopifyClient, store: PlatformStore, ownerType: IdOwner) =>
   Effect.map(
     client.read(store, Documents.idDefinition, Answers.IdDefinition, { ownerType, ...Mapping.idMetafield }),
     ({ metafieldDefinitions }) => metafieldDefinitions.nodes[0]?.type.name ?? null
   )
 
-/** Makes sure that a store has the definition of our id, for the records of a kind. */
+/** Makes sure that a store has the definition of our id metafield for a kind of record. */
 export type DefineId = (store: PlatformStore, ownerType: IdOwner) => ReturnType<typeof defineId>
 
 /**
- * Creates the definition of our id. Without it a custom id finds nothing, and every publish would create another record.
- * `defined`: stores and kinds whose definition is known to exist.
+ * Creates the definition of our id metafield. Without it, a record cannot be found by our id, and every publish would create
+ * another record. `defined`: stores and kinds for which the definition is known to exist.
  */
 export const defineId = (client: ShopifyClient, defined: Set<string>, store: PlatformStore, ownerType: IdOwner) =>
   Effect.gen(function* () {
@@ -48,7 +48,7 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
       const { metafieldDefinitionCreate } = yield* client.write(store, Documents.defineId, Answers.DefineId, {
         definition: { ...Mapping.idMetafield, ownerType, name: "Catalog entity", type: "id" }
       })
-      // TAKEN: another process created it.
+      // TAKEN: another process has created the definition meanwhile.
       yield* accepted(metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"))
     } else if (type !== "id")
       return yield* new PlatformRefused({
@@ -58,11 +58,11 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
       })
     defined.add(name)
   }).pipe(
-    // Nothing of the publication has been sent yet.
+    // Only the definition was written and nothing of the publication, so the whole publish can be repeated.
     Effect.catchTag("PlatformOutcomeUnknown", ({ reason }) => new PlatformUnavailable({ reason }))
   )
 
-/** Sets metafields that differ from the current ones, and deletes those that are to be empty. */
+/** Sets metafields whose value differs from the current one, and deletes those whose new value is empty. */
 export const setMetafields = (
   client: ShopifyClient,
   store: PlatformStore,

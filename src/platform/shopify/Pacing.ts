@@ -1,32 +1,32 @@
-/** A store's budget for calls: points that are restored every second (Shopify's `throttleStatus`). */
+/** A store's budget for calls, in points. Shopify restores points every second (`throttleStatus`). */
 export interface Budget {
   readonly maximum: number
   readonly available: number
   readonly restorePerSecond: number
-  /** The time of `available`. All times here are milliseconds of the monotonic clock. */
+  /** When `available` was measured. All times in this file are milliseconds of the monotonic clock. */
   readonly atMillis: number
 }
 
 const availableAt = ({ atMillis, available, maximum, restorePerSecond }: Budget, nowMillis: number) =>
   Math.min(maximum, available + ((nowMillis - atMillis) / 1000) * restorePerSecond)
 
-/** The wait until the budget allows a call of this cost. A call that costs more than the maximum waits for the maximum. */
+/** Milliseconds until the budget allows a call of this cost. A cost above the maximum waits for the full budget. */
 export const waitMillis = (budget: Budget, cost: number, nowMillis: number): number =>
   Math.ceil(
     (Math.max(0, Math.min(cost, budget.maximum) - availableAt(budget, nowMillis)) / budget.restorePerSecond) * 1000
   )
 
-/** The budget after a call was sent. Open calls count before their answers report the cost. */
+/** The budget after a call was sent. The cost is subtracted before the answer reports it, so concurrent calls count. */
 export const spent = (budget: Budget, cost: number, nowMillis: number): Budget => ({
   ...budget,
   available: availableAt(budget, nowMillis) - cost,
   atMillis: nowMillis
 })
 
-/** A circuit breaker. After several failures in a row, calls are paused for a while, then made one at a time until one succeeds. */
+/** A circuit breaker. After several failures in a row it pauses calls, then allows one call per pause until one succeeds. */
 export interface Breaker {
   readonly failuresInARow: number
-  /** No calls before this time. */
+  /** No call may start before this time. */
   readonly pausedUntilMillis: number
 }
 
@@ -38,7 +38,7 @@ const pauseMillis = 30_000
 export const allowsCalls = ({ pausedUntilMillis }: Breaker, nowMillis: number): boolean =>
   nowMillis >= pausedUntilMillis
 
-/** The breaker after a call has started. If the last calls failed, further calls wait for the result of this one. */
+/** The breaker after a call has started. After too many failures it blocks further calls until this call has a result. */
 export const afterStart = (breaker: Breaker, nowMillis: number): Breaker =>
   breaker.failuresInARow >= maxFailures ? { ...breaker, pausedUntilMillis: nowMillis + pauseMillis } : breaker
 

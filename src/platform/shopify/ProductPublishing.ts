@@ -17,10 +17,10 @@ export const noProduct = new PlatformRefused({
   field: null
 })
 
-/** The answer to a write has no id of the record. */
+/** Shopify accepted a write, but its answer has no record id. */
 export const noId = new PlatformOutcomeUnknown({ reason: "nonsense" })
 
-/** Publishes a product: its values, gallery and order of variants; the first time also the values of its variants. */
+/** Publishes a product: values, gallery and order of variants. The first publish also writes the values of the variants. */
 export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
   const { liveProduct } = makeReadBack(client)
@@ -62,8 +62,8 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
 }
 
 /**
- * All variants of the product and their options, with the variants that only the store has: productSet deletes variants that
- * are missing from its input.
+ * The input with all variants of the product and their options. It includes variants that only the store has, because
+ * productSet deletes variants that are missing from its input.
  */
 const firstVariants = (
   publication: ProductPublication,
@@ -91,7 +91,7 @@ const firstVariants = (
       ...publication.variants.map((variant) => {
         const id = matched.get(variant.entityId)?.id
         const values = { ...Mapping.variantInput(variant), optionValues: Mapping.optionValuesOf(variant, names) }
-        // The metafields of an existing variant are set later: a list here would replace all of them.
+        // An existing variant's metafields are set later, because a list in this input would replace all of them.
         return id === undefined ? { ...values, metafields: newMetafields(variant) } : { id, ...values }
       }),
       ...kept.map(({ id, selectedOptions }) => ({
@@ -102,7 +102,7 @@ const firstVariants = (
   }
 }
 
-/** Brings the variants of a product into the order of the publication. */
+/** Reorders the variants of a product, unless they are in the order of the publication already. */
 const orderVariants = (
   client: ShopifyClient,
   store: PlatformStore,

@@ -31,7 +31,7 @@ export const makePublish = (client: ShopifyClient): PlatformClient["Type"]["publ
           })
       }
       return publishOne(tracking, (owner, kind) => defineId(client, defined, owner, kind), store, publication).pipe(
-        // After a successful write, a failed call no longer means that nothing was changed.
+        // After one successful write of this publish, "unavailable" no longer means that nothing was changed.
         Effect.mapError((error) =>
           error._tag === "PlatformUnavailable" && hasWritten
             ? new PlatformOutcomeUnknown({ reason: error.reason })
@@ -101,7 +101,7 @@ const makePublishVariant =
       return published([[entityId, current.id]])
     })
 
-/** Adds and removes members only in the source with this title. Sources of others stay as they are. */
+/** Title of the collection source that we manage. Members are added and removed only there; other sources do not change. */
 const sourceTitle = "Catalog"
 
 const selections = (products: ReadonlyArray<string>) => products.map((productId) => ({ productId }))
@@ -109,7 +109,7 @@ const selections = (products: ReadonlyArray<string>) => products.map((productId)
 const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
 
-  /** The input that adds and removes members, so that the collection has those of the publication. Empty if it has them. */
+  /** The input that makes the collection's members equal to the publication's. Empty if they are equal already. */
   const membership = (store: PlatformStore, id: string, { members }: CollectionPublication) =>
     Effect.gen(function* () {
       const current = yield* lookups.membersOf(store, id)

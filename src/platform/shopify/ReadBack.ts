@@ -32,11 +32,11 @@ const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
   Media: null
 }
 
-/** Checks whether a store has a publication's values. They are compared, because Shopify does not store our keys. */
+/** Checks whether a store has a publication's values. Shopify does not store publication keys, so values are compared. */
 export const makeReadBack = (client: ShopifyClient) => {
   const lookups = makeLookups(client)
 
-  /** The product as it is now, with the store's ids of its variants and media. Media are matched by their positions. */
+  /** Reads the product with the platform ids of its variants and media. Media are matched by their position in the gallery. */
   const liveProduct = (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
       const product = yield* lookups.product(store, publication)
@@ -66,7 +66,7 @@ export const makeReadBack = (client: ShopifyClient) => {
   ) => {
     const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
     const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
-    // A later publish does not write the values of variants, so it does not require them.
+    // Only the first publish writes the values of variants, so later publishes do not check them.
     const isWhole = variants.every((variant) => {
       const found = matched.get(variant.entityId)
       return (

@@ -145,7 +145,7 @@ const translationsOf = (
           key,
           value,
           outdated,
-          // Shopify has the digest of the current source only. The digest of an outdated translation's source is unknown.
+          // Shopify gives the digest of the current source only, so the digest of an outdated translation's source is unknown.
           source_digest: outdated ? null : (digests.get(key) ?? null),
           updated_at: yield* instantOrNull(updatedAt)
         })
@@ -166,7 +166,7 @@ const translationsOf = (
 
 type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "find" | "pull">
 
-/** Reads the parts of a store beside its catalog. */
+/** Reads everything of a store except its catalog. */
 export const makeReading = (client: ShopifyClient): Reads => {
   const { liveLimit } = client.options
   const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)

@@ -8,7 +8,7 @@ import { makePublish } from "./Publishing.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { makeReading } from "./Reading.ts"
 
-/** Stores on Shopify, through the Admin GraphQL API. */
+/** The client of Shopify stores, which uses the Admin GraphQL API. */
 export const makeShopifyPlatform = (
   options: ShopifyOptions
 ): Effect.Effect<PlatformClient["Type"], never, HttpClient.HttpClient | Scope.Scope> =>

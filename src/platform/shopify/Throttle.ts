@@ -4,12 +4,12 @@ import type { PlatformRefused } from "../PlatformErrors.ts"
 import { type Answer, NoAnswer } from "./Exchange.ts"
 import * as Pacing from "./Pacing.ts"
 
-/** Limits the calls to one store. */
+/** The state that limits the calls to one store. */
 export interface Throttle {
   readonly permits: Effect.Semaphore
   budget: Pacing.Budget | null
   breaker: Pacing.Breaker
-  /** The last known cost of each document, in points. */
+  /** The last known cost of each GraphQL document, in points. */
   readonly costs: Map<string, number>
 }
 
@@ -21,7 +21,7 @@ export const makeThrottle = (permits: number): Effect.Effect<Throttle> =>
     costs: new Map()
   }))
 
-/** Waits until the store's budget allows the document. */
+/** Waits until the store's budget allows the call, then subtracts its cost. */
 export const pace = (throttle: Throttle, document: string) =>
   Effect.gen(function* () {
     const cost = throttle.costs.get(document) ?? 10
@@ -36,7 +36,7 @@ export const pace = (throttle: Throttle, document: string) =>
     }
   })
 
-/** Remembers the cost and the budget that an answer reports. */
+/** Remembers the document's cost and the store's budget from an answer. */
 export const recordCost = (throttle: Throttle, document: string, { extensions }: Answer) =>
   Effect.map(monotonicMillis, (atMillis) => {
     const cost = extensions?.cost
@@ -51,7 +51,7 @@ export const recordCost = (throttle: Throttle, document: string, { extensions }:
       }
   })
 
-/** Makes the call unless the breaker has paused calls, and reports its end to the breaker. */
+/** Makes the call unless the circuit breaker has paused calls. Reports the result to the breaker. */
 export const throughBreaker = <A>(throttle: Throttle, call: Effect.Effect<A, NoAnswer | PlatformRefused>) =>
   Effect.gen(function* () {
     const now = yield* monotonicMillis
@@ -62,7 +62,7 @@ export const throughBreaker = <A>(throttle: Throttle, call: Effect.Effect<A, NoA
       onSuccess: () => Effect.sync(() => (throttle.breaker = Pacing.noFailures)),
       onFailure: (failure) =>
         Effect.map(monotonicMillis, (then) => {
-          // A store that refuses or throttles is available.
+          // A refusal or throttling shows that the store is available.
           throttle.breaker =
             failure._tag === "PlatformRefused" || failure.reason === "throttled"
               ? Pacing.noFailures
