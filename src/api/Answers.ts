@@ -29,7 +29,7 @@ export const VariantRow = Entity.VariantRow.pipe(membersInConnector(row))
 export const CollectionRow = Entity.CollectionRow.pipe(membersInConnector(row))
 export const MediaRow = Entity.MediaRow.pipe(membersInConnector(row))
 
-const ofKind = (kind: string, what: string) => ({ description: `Of a ${kind}: ${what}` })
+const ofKind = (kind: string, what: string) => ({ description: `For a ${kind}: ${what}` })
 
 /** A list row for an entity of any kind. Members that only some kinds have are optional. */
 export const MasterRow = Schema.Struct({
@@ -61,11 +61,11 @@ export const Master = Schema.Struct({
   pending_publish: Entity.Product.fields.pending_publish,
   last_publish_status: Entity.Product.fields.last_publish_status,
   product_id: optional(EntityId.annotations(ofKind("variant", "the master_id of its product."))),
-  variant_ids: ids("Of a product, by position; of a media file, those that use it."),
+  variant_ids: ids("For a product: its variants, by position. For a media file: the variants that use it."),
   media_ids: ids("In gallery order, across every channel."),
-  collection_ids: ids("Of a product, those it is in; of a media file, those that use it."),
-  product_ids: ids("Of a media file, those that use it."),
-  products_count: optional(Schema.Int.annotations({ description: "Of a collection." })),
+  collection_ids: ids("For a product: the collections that include it. For a media file: the collections that use it."),
+  product_ids: ids("For a media file: the products that use it."),
+  products_count: optional(Schema.Int.annotations({ description: "For a collection: the number of its products." })),
   stores,
   created_at: Entity.Product.fields.created_at,
   updated_at: Entity.Product.fields.updated_at

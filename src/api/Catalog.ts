@@ -9,7 +9,7 @@ import { CollectionIdParam, EntityIdInPath, listParams, StoreIdInPath } from "./
 import { readOnly, Tool } from "./Tool.ts"
 
 const walk =
-  "One page, oldest canonical change first. Page until `next_cursor` is null: every entity that matches throughout is returned at least once, and none twice at the same `draft_revision`; one that changes during the walk is returned again at its end."
+  "One page, oldest canonical change first. Page until `next_cursor` is null. An entity that matches during the whole walk is returned at least once. An entity that changes during the walk is returned again at the end, with a higher `draft_revision`."
 
 const entityPath = Schema.Struct({ id: EntityIdInPath })
 const versionPath = Schema.Struct({ id: EntityIdInPath, store_id: StoreIdInPath })
@@ -72,11 +72,11 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Products, the one changed longest ago first: a page of short rows with name, draft_revision, publish state and channels.",
+          does: "Products by last change, oldest first: a page of short rows with name, draft_revision, publish state and channels.",
           rather:
             "Use it to find products by search, channel, state, waiting drafts or collection; use list_masters_v1 for every kind at once, get_master_v1 for one in full.",
           ids: "It gives master_id; list_collections_v1 gives collection_id, the instructions name channel_id.",
-          never: "It never changes anything and never gives attribute values. A channel is a linked store."
+          never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1", collection_id: "list_collections_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
@@ -98,12 +98,12 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Variants with SKU and product, the one changed longest ago first: a page of short rows.",
+          does: "Variants with SKU and product, by last change, oldest first: a page of short rows.",
           rather:
             "Use it to find a variant by SKU, barcode or title; use get_master_related_v1 for those of one product, get_master_v1 for its values.",
           ids: "It gives master_id, and product_id, which is the master_id of the product.",
           never:
-            "It never changes anything and never gives prices or other attribute values. A channel is a linked store."
+            "It never changes anything and never gives prices or other attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
@@ -125,11 +125,11 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Collections with their handle, the one changed longest ago first: a page of short rows.",
+          does: "Collections with their handle, by last change, oldest first: a page of short rows.",
           rather:
             "Use it to find a collection by name or handle; use list_products_v1 with collection_id for its products, get_master_v1 for its values.",
           ids: "It gives master_id, which list_products_v1 takes as collection_id.",
-          never: "It never changes anything and never lists members. A channel is a linked store."
+          never: "It never changes anything and never lists members. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }

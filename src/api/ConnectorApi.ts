@@ -48,18 +48,19 @@ const Attributes = Schema.Array(
 const AttributesArgument = Schema.Struct({
   ...AttributesUpdate.fields,
   attributes: Attributes.pipe(Schema.minItems(1)).annotations({
-    description: "Each key once; the others stay as they are."
+    description: "Each key at most once. Keys that are left out do not change."
   })
 })
 
 const ProjectionArgument = Schema.Struct({
   ...AttributesUpdate.fields,
   attributes: Attributes.annotations({
-    description: "Each key once; the others stay as they are. May be empty with add_to_channel."
+    description: "Each key at most once. Keys that are left out do not change. May be empty with add_to_channel."
   }),
   add_to_channel: optional(
     Schema.Boolean.annotations({
-      description: "True adds a master that is not on the channel, a product with all variants, as a draft."
+      description:
+        "If true and the master is not on the channel, adds it as a draft; a product is added with all variants."
     })
   )
 })
@@ -90,7 +91,9 @@ const PublishArgument = Schema.Struct({
       .annotations({ description: "Channels to publish to; left out: all of the master. With `masters` exactly one." })
   ),
   dry_run: optional(
-    Schema.Boolean.annotations({ description: "Only answer what would be published, live -> new. Default false." })
+    Schema.Boolean.annotations({
+      description: "True: publishes nothing and returns what would be published, live -> new. Default false."
+    })
   )
 }).pipe(
   Schema.filter(({ channel_ids, draft_revision, master_id, masters }) => {
@@ -111,7 +114,9 @@ class MastersGroup extends HttpApiGroup.make("masters")
       .setUrlParams(
         Schema.Struct({
           master_type: optional(EntityKind.annotations({ description: "Only masters of this kind." })),
-          ...listParams("what the kind is searched by: names, titles, vendor, tags, SKU, barcode, handle, file name")
+          ...listParams(
+            "the fields that are searched for its kind: names, titles, vendor, tags, SKU, barcode, handle, file name"
+          )
         })
       )
       .addSuccess(page(MasterRow))
@@ -121,11 +126,11 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Masters of every kind (product, variant, collection, media file) in one order, the one changed longest ago first: a page of short rows.",
+          does: "Masters of every kind (product, variant, collection, media file) in one list, by last change, oldest first: a page of short rows.",
           rather:
             "Use it for media files, or several kinds at once, and to follow all changes or waiting drafts; use list_products_v1, list_variants_v1 and list_collections_v1 for one kind.",
           ids: "It gives master_id for every other tool, and channel_ids; the instructions name the channels.",
-          never: "It never changes anything and never gives attribute values. A channel is a linked store."
+          never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
@@ -143,7 +148,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
           "Use it for the values that channels inherit; use get_projection_v1 for one channel's draft and live values, get_master_with_projections_v1 for both.",
         ids: masterIds,
         never:
-          "It never changes anything and never shows a channel's own values. A channel is a linked store. Values over 4,000 characters are cut and named in truncated_keys: select them with `attributes`; value_offset continues one over 50,000."
+          "It never changes anything and never shows a channel's own values. Channels are linked stores. Values over 4,000 characters are cut, and truncated_keys lists their keys: select these in `attributes` for up to 50,000 characters, and read the rest with value_offset."
       },
       idsFrom: fromMasters,
       answer: { kind: "record", fields: "attributes" }
@@ -155,7 +160,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         Schema.Struct({
           ...Master.fields,
           projections: Schema.Array(Projection).annotations({
-            description: "The draft of each channel beside what it has live, by domain."
+            description: "The draft values and the live values of each channel, by domain."
           })
         })
       )
@@ -167,10 +172,10 @@ class MastersGroup extends HttpApiGroup.make("masters")
         description: {
           does: `Canonical record and projections of one ${kinds} together: what get_master_v1 and list_projections_v1 give.`,
           rather:
-            "Use it to compare channels with each other or with the canonical values; use get_master_v1 alone is shorter, list_projections_v1 leaves the canonical values out.",
+            "Use it to compare channels with each other or with the canonical values; use get_master_v1 for the canonical values alone, list_projections_v1 for the projections alone.",
           ids: masterIds,
           never:
-            "It never changes anything. A channel is a linked store. Where the projections do not fit, next_cursor continues with the next ones."
+            "It never changes anything. Channels are linked stores. If not all projections fit, pass next_cursor for the next ones."
         },
         idsFrom: fromMasters,
         answer: { kind: "bounded", rows: ["projections"], keys: ["channel_id"], limited: false, fields: "attributes" }
@@ -195,10 +200,10 @@ class MastersGroup extends HttpApiGroup.make("masters")
         hints: readOnly,
         description: {
           does: "Rows of the variants, media, collections and products related to a master; for a media file, those that use it.",
-          rather: "Use it for names and states of related masters at once; use get_master_v1 gives only their ids.",
+          rather: "Use it for names and states of related masters at once; use get_master_v1 for their ids alone.",
           ids: masterIds,
           never:
-            "It never changes anything and never gives attribute values. Lists are cut together in this order; next_cursor continues. channel_ids name linked stores."
+            "It never changes anything and never gives attribute values. The lists are paged as one, in this order: pass next_cursor for the rest. channel_ids name linked stores."
         },
         idsFrom: fromMasters,
         answer: {
@@ -223,7 +228,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it for several channels at once; use get_projection_v1 for one, get_master_with_projections_v1 with the canonical values.",
           ids: masterIds,
           never:
-            "It never changes anything and never shows which values the channel overrides. A channel is a linked store."
+            "It never changes anything and never shows which values the channel overrides. Channels are linked stores."
         },
         idsFrom: fromMasters,
         answer: { kind: "bounded", rows: ["data"], keys: ["channel_id"], fields: "attributes" }
@@ -242,7 +247,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
           rather:
             "Use it for a single channel; use list_projections_v1 for all of them, get_master_v1 for the canonical values.",
           ids: `${masterIds} ${channelIds}`,
-          never: "It never changes anything and never asks the store itself. A channel is a linked store."
+          never: "It never changes anything and never asks the store itself. Channels are linked stores."
         },
         idsFrom: fromBoth,
         answer: { kind: "record", fields: "attributes" }
@@ -263,7 +268,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it for a value that every channel should inherit; use update_projection_attributes_v1 for one channel alone.",
           ids: `${masterIds} get_master_v1 gives draft_revision: only the current one is accepted.`,
           never:
-            "It never publishes: publish_master_v1 does. It never touches a channel's own override. A channel is a linked store."
+            "It never publishes: publish_master_v1 does. It never touches a channel's own override. Channels are linked stores."
         },
         idsFrom: fromMasters,
         answer: { kind: "record" }
@@ -284,7 +289,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it for a value that differs on this channel, or with add_to_channel to bring a master to it; use update_master_attributes_v1 for every channel.",
           ids: `${masterIds} ${channelIds} get_master_v1 gives draft_revision too.`,
           never:
-            "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. A channel is a linked store."
+            "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. Channels are linked stores."
         },
         idsFrom: fromBoth,
         answer: { kind: "record" }
@@ -300,12 +305,12 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:publish",
         hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
         description: {
-          does: "Requests the publish of drafts: of one master (master_id, draft_revision) to its channels, or of up to 50 `masters` to one channel. Each is pending, nothing_to_publish or refused with a reason. With dry_run it answers live -> new per channel and does nothing.",
+          does: "Requests the publish of drafts: of one master (master_id, draft_revision) to its channels, or of up to 50 `masters` to one channel. Each outcome is pending, nothing_to_publish, or a refusal with its reason. With dry_run it publishes nothing and returns each change as live -> new.",
           rather:
-            "Use it to bring drafts to stores; use update_master_attributes_v1 and update_projection_attributes_v1 only write them.",
-          ids: "get_master_v1 gives channel_id and draft_revision; every write answers the new draft_revision.",
+            "Use it to bring drafts to stores; use update_master_attributes_v1 or update_projection_attributes_v1 to write them.",
+          ids: "get_master_v1 gives channel_id and draft_revision; every write returns the new draft_revision.",
           never:
-            "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except a product's first variants and media: `waiting` names those that need a publish of their own. A channel is a linked store."
+            "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except a product's first variants and media: `waiting` lists related masters that must be published separately. Channels are linked stores."
         },
         idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
         answer: { kind: "record" },
@@ -327,7 +332,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it for other languages than a channel's main one; use list_projections_v1 for the values in the main one.",
           ids: "list_products_v1 and list_collections_v1 give master_id.",
           never:
-            "It never changes a translation, and no other tool does: the merchant translates in the store. Variants and media have none. A channel is a linked store."
+            "It never changes a translation, and no other tool does: the merchant translates in the store. Variants and media have none. Channels are linked stores."
         },
         idsFrom: { master_id: "list_products_v1" },
         answer: { kind: "bounded", rows: ["data", "translatable_fields"], keys: ["locale", "key"], limited: true }
@@ -359,10 +364,10 @@ class MastersGroup extends HttpApiGroup.make("masters")
       tier: "pim:read",
       hints: readOnly,
       description: {
-        does: "Drops that change one product, variant or collection, by their start, each narrowed to the changes that touch it.",
+        does: "Drops that change one product, variant or collection, ordered by start time; each lists only its changes of this master.",
         rather: "Use it before editing a master, to see scheduled changes; use list_drops_v1 for the whole account.",
         ids: masterIds,
-        never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
+        never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
       },
       idsFrom: fromMasters,
       answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }

@@ -33,7 +33,7 @@ const batchLimitBytes = 2_097_152
 
 export const HealthParams = Schema.Struct({
   store_id: storeIdParam(
-    "The snapshots of this store for sync, completeness and translations; those of the account for the other dimensions."
+    "For sync, completeness and translations, returns this store's snapshots. The other dimensions exist per account only."
   )
 })
 
@@ -83,7 +83,7 @@ export const ReconcileOutcome = Schema.Struct({
 }).annotations({ identifier: "ReconcileOutcome" })
 
 const batch =
-  "A 200 means that the batch ran: `results` has the outcome of each operation. The batch is one transaction that checks each operation again before it writes. It writes drafts: nothing reaches a store before a publish. 423 while an import is under review."
+  "A 200 means that the batch ran: `results` has the outcome of each operation. The batch is one transaction that checks each operation again before it writes. It writes drafts: nothing reaches a store before a publish. 423 while an import or refresh is under review or being applied."
 
 /** Data health: endpoints to scan, to read scores and issues, and to repair. */
 export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
@@ -108,7 +108,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
             "Use it for an overview; use list_data_health_issues_v1 for the masters behind a number, run_data_health_scan_v1 for fresh numbers.",
           ids: "get_master_v1 gives channel_id, which is optional.",
           never:
-            "It never scans: a dimension that was never scanned says so. It never changes anything. A channel is a linked store."
+            "It never scans: a dimension that was never scanned has `scanned: false`. It never changes anything. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "bounded", rows: ["dimensions"], keys: ["dimension"], limited: false }
@@ -135,10 +135,10 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         description: {
           does: "Scans one dimension of data health, saves its numbers and issues, and returns the new snapshot.",
           rather:
-            "Use it after changes, or when get_data_health_v1 says that a dimension was never scanned; use get_data_health_v1 alone is quicker.",
+            "Use it after changes, or for a dimension that was never scanned; use get_data_health_v1 to read the last result, which is quicker.",
           ids: "get_master_v1 gives channel_id, which is optional and narrows sync, completeness and translations.",
           never:
-            "It never changes masters or stores, and never repairs: fill_completeness_gaps_v1 and reconcile_value_divergence_v1 do. A channel is a linked store."
+            "It never changes masters or stores, and never repairs: fill_completeness_gaps_v1 and reconcile_value_divergence_v1 do. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "record", shape: SnapshotInConnector }
@@ -167,7 +167,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
             "Use it for the issues behind the numbers of get_data_health_v1; use run_data_health_scan_v1 first if nothing was scanned.",
           ids: "get_master_v1 gives channel_id, which is optional; rows give master_id.",
           never:
-            "It never scans. Only divergence rows have values, cut at 60 characters; get_projection_v1 gives them whole. A row names at most 40 fields; `field` selects one. A channel is a linked store."
+            "It never scans. Only divergence rows have values, cut at 60 characters; get_projection_v1 returns whole values. A row lists at most 40 fields; `field` selects one. Channels are linked stores."
         },
         idsFrom: { channel_id: "get_master_v1" },
         answer: { kind: "pages", rows: ["data"], keys: ["master_id", "channel_id"], fields: "members" }
@@ -197,7 +197,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
             "Use it for gaps that list_data_health_issues_v1 lists; use update_projection_attributes_v1 to overwrite a value.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
           never:
-            "It never overwrites a field that is filled and never publishes: publish_master_v1 does. A channel is a linked store."
+            "It never overwrites a field that is filled and never publishes: publish_master_v1 does. Channels are linked stores."
         },
         answer: { kind: "batch" }
       })
@@ -223,12 +223,12 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
         tier: "pim:write",
         hints: { ...remedy, destructiveHint: true },
         description: {
-          does: "Makes fields equal across the channels of up to 500 masters, as drafts: those that disagree take one channel's value or a given one, texts within a language, prices within a currency.",
+          does: "Makes fields of up to 500 masters equal across channels, as drafts: channels that disagree get one channel's value or a given value, texts within one language, prices within one currency.",
           rather:
-            "Use it for what the section divergence of list_data_health_issues_v1 lists; use update_master_attributes_v1 to change what channels inherit.",
-          ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of the latter.",
+            "Use it for the issues of section divergence in list_data_health_issues_v1; use update_master_attributes_v1 to change the value that channels inherit.",
+          ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of these channels.",
           never:
-            "It never touches channels that agree and never publishes: publish_master_v1 does. A channel is a linked store."
+            "It never touches channels that agree and never publishes: publish_master_v1 does. Channels are linked stores."
         },
         answer: { kind: "batch" }
       })
@@ -241,7 +241,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
       .annotate(OpenApi.Summary, "Delete unused entities (reserved)")
       .annotate(
         OpenApi.Description,
-        "Reserved. Requires the scope pim:delete, which no credential can hold: every key is answered 403, the body unread."
+        "Reserved. Requires the scope pim:delete, which no credential can hold: every key gets 403, and the body is not read."
       )
       .annotate(RequiredScope, "pim:delete")
   )

@@ -21,7 +21,7 @@ const dropsOf = <const Name extends string>(name: Name, path: `/${string}/:id/dr
     .annotate(OpenApi.Summary, `List ${kind}'s drops`)
     .annotate(
       OpenApi.Description,
-      "Drops in any state that change the entity, in the order of their starts. `changes` includes only changes of this entity."
+      "Drops in any state that change the entity, ordered by start time. `changes` includes only changes of this entity."
     )
 
 /** Scheduled field changes, read only: the account holder creates and cancels them. */
@@ -32,7 +32,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
       .annotate(OpenApi.Summary, "List drops")
       .annotate(
         OpenApi.Description,
-        "Scheduled field changes, in the order of their starts. At `starts_at` a drop publishes the values that each store last accepted plus its own fields, and no other draft. At `ends_at` the fields get their earlier values back, unless somebody edited them since."
+        "Scheduled field changes, ordered by start time. At `starts_at` a drop publishes the values that each store last accepted plus its own fields, and no other draft. At `ends_at` the fields get their earlier values back, unless somebody edited them since."
       )
       .annotate(Tool, {
         name: "list_drops_v1",
@@ -40,11 +40,11 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Drops of the account (field changes that are scheduled, under way or over) by their start, each with its changes.",
+          does: "Drops of the account (field changes that are scheduled, under way or over), ordered by start time, each with its changes.",
           rather:
             "Use it for scheduled changes, past and future; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
           ids: "It gives drop_id (as id) and master_id.",
-          never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
+          never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -61,10 +61,10 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "One drop: its times, its status and the outcome of each change, by page if they do not fit.",
+          does: "One drop: its times, its status and the outcome of each change. Long lists of changes are paged.",
           rather: "Use it for all changes of a drop whose id is known; use list_drops_v1 for every drop.",
           ids: "list_drops_v1 gives drop_id.",
-          never: "It never makes, starts or cancels a drop: the merchant does. A channel is a linked store."
+          never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },
         idsFrom: { drop_id: "list_drops_v1" },
         answer: { kind: "bounded", rows: ["changes"], keys: ["master_id"], limited: false }

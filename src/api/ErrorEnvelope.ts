@@ -78,20 +78,22 @@ export const PimLockedWire = decoded(
   Schema.typeSchema(PimLocked),
   () => new PimLocked(),
   "PimLocked",
-  "An import or refresh is under review: retry after the merchant has finished the review."
+  "An import or refresh is under review or being applied: retry after it has ended."
 )
 
 export const ValidationFailedWire = decoded(
   Schema.Struct({
     error: Schema.Struct({
       ...fields("ValidationFailed"),
-      details: Schema.Array(Issue).annotations({ description: `The places that did not fit, at most ${mostIssues}.` })
+      details: Schema.Array(Issue).annotations({
+        description: `The invalid parts of the request, at most ${mostIssues}.`
+      })
     })
   }),
   Schema.typeSchema(ValidationFailed),
   ({ error }) => new ValidationFailed({ issues: error.details }),
   "ValidationFailed",
-  "A parameter, a header or the body does not fit its definition."
+  "A parameter, a header or the body is not valid."
 )
 
 export const LiveReadFailedWire = decoded(

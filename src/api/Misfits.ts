@@ -12,7 +12,7 @@ const expectations: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   BooleanKeyword: "expected true or false"
 }
 
-const unfit = "does not fit its definition"
+const unfit = "is not valid"
 
 /** The message for a value that does not match a node, without types of members or names of schemas. */
 const expectationOf = (ast: SchemaAST.AST): string => {

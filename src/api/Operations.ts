@@ -50,7 +50,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
           rather:
             "Use it to find a market or see which channels have it; use get_market_v1 for one that did not fit here.",
           ids: "It gives market_id (as id) and channel_id; it takes neither.",
-          never: "It never asks the stores and never changes a market. A channel is a linked store."
+          never: "It never asks the stores and never changes a market. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -71,7 +71,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
           rather: "Use it for one market whose id is known; use list_markets_v1 for all of them.",
           ids: "list_markets_v1 gives market_id.",
           never:
-            "It never asks the stores and never changes a market. A channel is a linked store. Long values are shortened and named in truncated_keys."
+            "It never asks the stores and never changes a market. Channels are linked stores. Long values are shortened and named in truncated_keys."
         },
         idsFrom: { market_id: "list_markets_v1" },
         answer: { kind: "record" }
@@ -96,7 +96,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
           rather:
             "Use it to learn which attributes named namespace.key can be written and their types; use list_metaobject_definitions_v1 for metaobjects.",
           ids: "It needs no ids; owner_type narrows it.",
-          never: "It never gives values: get_master_v1 does. It never asks the stores. A channel is a linked store."
+          never: "It never gives values: get_master_v1 does. It never asks the stores. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -118,7 +118,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
           does: "Metaobject definitions: their type, fields and number of entries, and the channels that define them.",
           rather: "Use it to find records other than products; use list_metaobject_entries_v1 for the entries of one.",
           ids: "It gives definition_id (as id); it takes none.",
-          never: "It never gives entries and never asks the stores. A channel is a linked store."
+          never: "It never gives entries and never asks the stores. Channels are linked stores."
         },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
@@ -143,7 +143,7 @@ export class OperationsGroup extends HttpApiGroup.make("operations")
             "Use it to read entries; use list_metaobject_definitions_v1 for the fields that a definition declares.",
           ids: "list_metaobject_definitions_v1 gives definition_id.",
           never:
-            "It never changes an entry and never asks the stores. A channel is a linked store. It gives at most the first 10,000 per store."
+            "It never changes an entry and never asks the stores. Channels are linked stores. It gives at most the first 10,000 per store."
         },
         idsFrom: { definition_id: "list_metaobject_definitions_v1" },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }

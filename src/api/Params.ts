@@ -43,16 +43,19 @@ const wholeNumberParam = (least: number, most: number, fallback: number) =>
   })
 
 const rowsSchema = (most: number, fallback: number) =>
-  described(`Rows on a page. A larger number becomes ${most}, one below 1 becomes 1, anything else the default.`, {
-    type: "integer",
-    minimum: 1,
-    maximum: most,
-    default: fallback
-  })
+  described(
+    `Maximum rows per page. A number above ${most} counts as ${most}, a number below 1 as 1, and other text as the default.`,
+    {
+      type: "integer",
+      minimum: 1,
+      maximum: most,
+      default: fallback
+    }
+  )
 
 const Limit = wholeNumberParam(1, 250, 50)
   .annotations(rowsSchema(250, 50))
-  .pipe(inConnector({ schema: numberArgument(1, maxRows, `Rows at most; more than ${maxRows} becomes ${maxRows}.`) }))
+  .pipe(inConnector({ schema: numberArgument(1, maxRows, `Maximum rows; over ${maxRows} counts as ${maxRows}.`) }))
 
 const Cursor = Once.annotations({
   description: "The `next_cursor` of the previous page, unchanged; repeat the filters, the limit may differ."
@@ -81,7 +84,7 @@ const UpdatedSince = Schema.compose(Once, Rfc3339Parameter)
   )
 
 const Status = PublishStatus.annotations({
-  description: "Only entities whose `last_publish_status` is this; with `store_id`, whose status on that store is.",
+  description: "Only entities with this `last_publish_status`. With `store_id`: with this status on that store.",
   message: ruleMessage("must be one of never_published, pending, published, failed")
 }).pipe(
   inConnector({
@@ -112,14 +115,14 @@ const Pending = Schema.transform(
 )
   .annotations(
     described(
-      "true: only entities with a draft that is not yet published to some store; false: only those without. With `store_id`: to that store.",
+      "true: only entities with a draft that is not yet published to some store; false: only entities without one. With `store_id`, only that store counts.",
       { type: "boolean" }
     )
   )
   .pipe(
     inConnector({
       schema: booleanArgument(
-        "True: only masters with a draft not yet published, on channel_id if given; false: only those without."
+        "True: only masters with a draft not yet published, on channel_id if given; false: only masters without one."
       )
     })
   )
@@ -169,17 +172,24 @@ export const StoreIdInPath = idInPath(StoreId).annotations(
 
 const PageNumber = wholeNumberParam(1, lastPage, 1)
   .annotations(
-    described("Page, from 1. A number below 1 becomes 1, anything else the default; beyond the last page is empty.", {
-      type: "integer",
-      minimum: 1,
-      default: 1
+    described(
+      "Page number, starting at 1. A number below 1 counts as 1, other text as the default. A page after the last one is empty.",
+      {
+        type: "integer",
+        minimum: 1,
+        default: 1
+      }
+    )
+  )
+  .pipe(
+    inConnector({
+      schema: numberArgument(1, lastPage, "Page number, starting at 1. A page after the last one is empty.", 1)
     })
   )
-  .pipe(inConnector({ schema: numberArgument(1, lastPage, "Page, from 1; beyond the last one is empty.", 1) }))
 
 const PageSize = wholeNumberParam(1, 100, 25)
   .annotations(rowsSchema(100, 25))
-  .pipe(inConnector({ schema: numberArgument(1, 100, "Rows on a page; more than 100 becomes 100.", 25) }))
+  .pipe(inConnector({ schema: numberArgument(1, 100, "Maximum rows per page; over 100 counts as 100.", 25) }))
 
 /** The parameters of a page-numbered list. */
 export const pageParams = {

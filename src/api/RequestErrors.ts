@@ -14,7 +14,7 @@ export type RequestError =
 /** The path exists, but not with this method. */
 export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{ readonly allow: ReadonlyArray<string> }> {
   override get message() {
-    return `This path answers ${this.allow.join(" and ")} only.`
+    return `This path supports only ${this.allow.join(" and ")}.`
   }
 }
 
@@ -46,7 +46,7 @@ export class UnsupportedMediaType extends Data.TaggedError("UnsupportedMediaType
 /** An `Expect` header other than 100-continue. */
 export class ExpectationFailed extends Data.TaggedError("ExpectationFailed") {
   override get message() {
-    return "The only expectation that is met is 100-continue."
+    return "Only `Expect: 100-continue` is supported."
   }
 }
 
@@ -59,6 +59,6 @@ export class HeadersTooLarge extends Data.TaggedError("HeadersTooLarge")<{ reado
 /** A defect. Its cause is in the log with the request's id, never in the response. */
 export class InternalError extends Data.TaggedError("InternalError") {
   override get message() {
-    return "Something went wrong on our side. The request id names what we logged about it."
+    return "Something went wrong on our side. The log has the cause under this request id."
   }
 }

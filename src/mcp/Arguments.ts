@@ -11,7 +11,7 @@ export const RowsArgument = (limited: boolean): Schema.Struct.Fields => ({
   ...(limited && {
     limit: optional(
       Schema.compose(
-        numberArgument(1, maxRows, `Rows at most; more than ${maxRows} becomes ${maxRows}.`),
+        numberArgument(1, maxRows, `Maximum rows; over ${maxRows} counts as ${maxRows}.`),
         Schema.NumberFromString
       )
     )
@@ -32,7 +32,7 @@ export const FieldsArgument = (members: ReadonlyArray<string>): Schema.Struct.Fi
       )
     )
       .pipe(Schema.minItems(1), Schema.maxItems(50))
-      .annotations({ description: "Members of a row to give." })
+      .annotations({ description: "Members of each row to return." })
   )
 })
 
@@ -41,12 +41,13 @@ export const AttributesArgument = (isRecord: boolean): Schema.Struct.Fields => (
   attributes: optional(
     Schema.Array(Schema.String)
       .pipe(Schema.minItems(1), Schema.maxItems(50))
-      .annotations({ description: "Attribute keys to give, each then up to 50,000 characters." })
+      .annotations({ description: "Attribute keys to return, each value with up to 50,000 characters." })
   ),
   ...(isRecord && {
     value_offset: optional(
       Schema.Int.pipe(Schema.between(0, maxOffset)).annotations({
-        description: "With one key in `attributes`: the character to begin at, `next_value_offset` of the last call."
+        description:
+          "Only with one key in `attributes`: the character at which to begin (`next_value_offset` of the last call)."
       })
     )
   })

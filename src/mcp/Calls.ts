@@ -42,7 +42,7 @@ export type Called = { readonly _tag: "Answered"; readonly json: string } | Refu
 
 const foreignCursor = ValidationFailed.at(
   "cursor",
-  "was not given by this tool with these arguments; pass next_cursor unchanged and repeat the other arguments, or begin without a cursor"
+  "is not a cursor that this tool returned for these arguments; pass next_cursor unchanged with the same arguments, or start without a cursor"
 )
 
 /** Maximum runs of the program for one page. Each repeats with the number of rows that fitted the last time. */

@@ -34,7 +34,7 @@ const publishPage = ({ entities, entity }: Pages, args: unknown) =>
 /** The merchant requires a confirmation of each publish, but the client cannot ask its user. */
 const cannotAsk = (pages: Pages, args: unknown) =>
   refused(
-    `Not published: the merchant wants to confirm each publish of this connection, and this client cannot ask them. Nothing was done; the draft is kept. Ask the merchant to publish it at ${publishPage(pages, args)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
+    `Not published: the merchant must confirm each publish of this connection, but this client does not support confirmation (elicitation). Nothing was done; the draft is kept. Ask the merchant to publish it at ${publishPage(pages, args)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
   )
 
 const declined = refused("Not published: the user declined. Nothing was done; the draft is kept.")

@@ -52,7 +52,7 @@ const namesToken = (query: string) => tokenNames.some((name) => new URLSearchPar
 const badAddress = (baseUrl: string, requestId: string) =>
   enveloped(
     errorCodes.ValidationFailed,
-    `The address ${resourceOf(baseUrl)} takes one parameter: tier, which is read, write or publish (the default).`,
+    `The URL ${resourceOf(baseUrl)} accepts only the query parameter \`tier\`, with the value read, write or publish (default).`,
     requestId
   )
 
@@ -63,7 +63,7 @@ const overBudget = ({ retryAfterSeconds, scope }: RateLimited, units: number) =>
   const owner = scope === "key" ? "this connection" : "all keys and connections of the account together"
   return units === 1
     ? `The request budget of ${owner} is used up; retry in ${retryAfterSeconds} s.`
-    : `This call takes ${units} requests, and the budget of ${owner} has fewer left; retry in ${retryAfterSeconds} s, or with fewer at once. Nothing was done.`
+    : `This call costs ${units} requests, but the budget of ${owner} has fewer left; retry in ${retryAfterSeconds} s, or split the call. Nothing was done.`
 }
 
 /** A refusal as a JSON-RPC error. */
@@ -92,12 +92,12 @@ const makeChallenges = (baseUrl: string) => {
       return enveloped(
         errorCodes.Unauthorized,
         sent
-          ? "The access token is unknown, expired or revoked, or it is for something else (an API key opens the REST API alone): connect again."
+          ? "The access token is unknown, expired or revoked, or it is not a token of this connector (API keys work only for the REST API): connect again."
           : "An access token of a connection is required: send it as `Authorization: Bearer pim_at_...`.",
         requestId,
         {
           "www-authenticate": sent
-            ? `Bearer error="invalid_token", error_description="The access token opens nothing here", ${metadata}, ${scope}`
+            ? `Bearer error="invalid_token", error_description="The access token is not valid for this resource", ${metadata}, ${scope}`
             : `Bearer ${metadata}, ${scope}`
         }
       )

@@ -65,7 +65,7 @@ const headersMisfit = ({ headers }: HttpServerRequest.HttpServerRequest, request
   if (!namesBoth(headers.accept))
     return enveloped(
       connectorCodes.NotAcceptable,
-      "Send `Accept: application/json, text/event-stream`: the protocol answers in either.",
+      "Send `Accept: application/json, text/event-stream`: the server can respond with either type.",
       requestId
     )
   return undefined

@@ -31,9 +31,11 @@ export const makeOrigins = (baseUrl: string, allowedOrigins: ReadonlyArray<strin
     refuse: ({ headers }: HttpServerRequest.HttpServerRequest, requestId: string) => {
       const foreign = (message: string) => enveloped(connectorCodes.ForeignPage, message, requestId)
       if (!hosts.has((headers.host ?? "").toLowerCase()))
-        return foreign("The Host header names another service than this one.")
+        return foreign("The Host header is not a host name of this service.")
       if (headers.origin !== undefined && !origins.has(headers.origin))
-        return foreign("Pages of this origin may not use the connector; ALLOWED_ORIGINS names those that may.")
+        return foreign(
+          "Pages of this origin may not use the connector. The operator allows origins with ALLOWED_ORIGINS."
+        )
       return undefined
     },
     /** The answer to a CORS preflight. */

@@ -27,8 +27,8 @@ const lockOf = (
   const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${store}`
   const page = pages.import(id)
   return phase === "applying"
-    ? `${what}, begun at ${createdAt}, is being applied: it ends without a person; its state is on ${page}`
-    : `${nameOf(actor)} began ${what} at ${createdAt}, and drafts wait until a person accepts or discards it on ${page}`
+    ? `${what}, started at ${createdAt}, is being applied; it ends by itself, and its progress is at ${page}`
+    : `${nameOf(actor)} started ${what} at ${createdAt}, and drafts are locked until a person accepts or discards it at ${page}`
 }
 
 /** Describes the import that locks the actor's account: who began it, when, and the page where a person ends the lock. */
@@ -38,7 +38,7 @@ export const makeFindLock = (pages: Pages) =>
       const bounds = yield* CurrentBounds
       const holder = holderOf(yield* list)
       return holder === undefined
-        ? "an import has locked the account, and has ended meanwhile"
+        ? "an import had locked the account, but it has ended by now"
         : lockOf(pages, bounds, holder)
     })
   )

@@ -36,9 +36,9 @@ const absent = (derived: DerivedTool, args: unknown) => {
   const all = Object.entries(derived.tool.idsFrom ?? {})
   const asked = all.filter(([name]) => isObject(args) && (args[name] ?? null) !== null)
   const sources = [...new Set((asked.length === 0 ? all : asked).map(([, source]) => source))]
-  const what = given.length === 0 ? "What was asked for" : given.join(" with ")
+  const what = given.length === 0 ? "such record" : `record with ${given.join(" and ")}`
   return sentence([
-    `Not found: ${what} names nothing of this account.`,
+    `Not found: this account has no ${what}.`,
     sources.length === 0 ? "" : `Call ${sources.join(" or ")} for ids that exist.`
   ])
 }
@@ -79,8 +79,10 @@ export interface Surroundings {
 }
 
 /** What a person can do about the issues. Empty for most. */
-const remedyOf = (issues: ReadonlyArray<Issue>, { stores }: Pages) =>
-  issues.some(({ message }) => message.includes(noPlatform)) ? `A person connects a store on ${stores}.` : ""
+const remedyOf = (issues: ReadonlyArray<Issue>) =>
+  issues.some(({ message }) => message.includes(noPlatform))
+    ? "The operator of this service can link the store to its platform."
+    : ""
 
 /** The text for an agent whose call failed: what failed, for which value, and which tool to call next. */
 export const refusalOf = (
@@ -96,22 +98,22 @@ export const refusalOf = (
     case "ValidationFailed":
       return sentence([
         `Invalid: ${accountOf(error.issues)}. Nothing was changed.`,
-        remedyOf(error.issues, pages),
+        remedyOf(error.issues),
         `Correct this and call ${name} again.`
       ])
     case "RevisionConflict": {
       const given = isObject(args) ? args.draft_revision : undefined
       return sentence([
         `Conflict: draft_revision ${Number(given)} is not the current one, which is ${error.currentRevision}: the master was changed meanwhile.`,
-        `Nothing was changed. Call get_master_v1 with master_id ${error.entityId}, see what it is now, and call ${name} again with that draft_revision.`
+        `Nothing was changed. Call get_master_v1 with master_id ${error.entityId}, read its current values, and call ${name} again with its current draft_revision.`
       ])
     }
     case "PimLocked":
-      return `Locked: ${lock}. Nothing was changed. Call ${name} again when that is done; get_master_v1 reads meanwhile.`
+      return `Locked: ${lock}. Nothing was changed. Call ${name} again after the import has ended. Tools that read still work.`
     case "LiveReadFailed":
-      return `Failed: ${shown(error.message, longestAccount)} A person sees to the store on ${pages.stores}. Call ${name} again later.`
+      return `Failed: ${shown(error.message, longestAccount)} A person can check the store at ${pages.stores}. Call ${name} again later.`
     case "InternalError":
-      return `Failed: something went wrong on our side. Call ${name} again later; the request id in _meta names what we logged.`
+      return `Failed: something went wrong on our side. Call ${name} again later, or quote the request id in _meta to the operator: the log has the cause under it.`
     default:
       return `Failed: ${shown(error.message, longestAccount)} Call ${name} again later.`
   }

@@ -42,7 +42,7 @@ export const makeTierRefusals =
     // Not an HTTP error: the client would ask for consent again, which cannot change the URL.
     if (!covers(allowed, needed))
       return asResult(
-        `${needs}, and the address of this connection ends with ?tier=${shortName(allowed)}, which allows ${named(allowed)} only. Nothing was done. To allow more, change the address in this client to ${resourceOf(baseUrl)}.`
+        `${needs}, and the connector's URL in this client ends with ?tier=${shortName(allowed)}, which limits it to ${named(allowed)}. Nothing was done. To allow more, change the URL in this client to ${resourceOf(baseUrl)}.`
       )
     if (covers(granted, needed)) return undefined
     const text = `${needs}, and this connection was granted ${named(granted)}. Nothing was done. To grant more, disconnect the catalog in this client, connect it again and choose ${named(needed)} on the consent page.`

@@ -276,7 +276,9 @@ const derive = (endpoint: Reflected["endpoint"], tool: ToolDefinition, success: 
   const issueOf = ({ message, path }: Misfit): Issue => ({
     path: pathOf(path),
     message:
-      message === undefined ? (allowedAt(inputSchema, path) ?? "does not fit its description") : translate(message)
+      message === undefined
+        ? (allowedAt(inputSchema, path) ?? "is not valid: see the tool's input schema")
+        : translate(message)
   })
 
   const missing = (path: ReadonlyArray<PropertyKey>): Misfit => {

@@ -212,7 +212,7 @@ export const notKnown = (
 ): Misfit => ({
   // An empty name is shown as two quotes.
   path: [...path, shown(name) || '""'],
-  message: `is not known here; known: ${known.length === 0 ? "nothing" : known.join(", ")}`
+  message: `is unknown; allowed here: ${known.length === 0 ? "nothing" : known.join(", ")}`
 })
 
 /** Returns a message from one of our schemas. Undefined if Effect generated it, because such a message repeats the value. */

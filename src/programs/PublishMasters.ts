@@ -45,8 +45,8 @@ const maxListed = 20
 
 const listSome = (ids: ReadonlyArray<EntityId>) => ({ count: ids.length, entity_ids: ids.slice(0, maxListed) })
 
-const upToDate: Outcome = { outcome: "nothing_to_publish", message: "the store has this draft already" }
-const requestedAlready: Outcome = { outcome: "pending", message: "it is requested already" }
+const upToDate: Outcome = { outcome: "nothing_to_publish", message: "the store already has this draft" }
+const requestedAlready: Outcome = { outcome: "pending", message: "a publish of this draft is already requested" }
 
 /** Why a channel was refused, and how to continue. Paths of issues are left out, because they are paths in a REST body. */
 const reasonOf = (error: RequestRefusal): string => {
@@ -54,7 +54,7 @@ const reasonOf = (error: RequestRefusal): string => {
     case "ValidationFailed":
       return error.issues.map(({ message }) => message).join("; ")
     case "RevisionConflict":
-      return `the master was changed meanwhile: its draft_revision is ${error.currentRevision}; call get_master_v1, and publish_master_v1 with it`
+      return `the master was changed meanwhile: its draft_revision is now ${error.currentRevision}; call get_master_v1, then publish_master_v1 with the new draft_revision`
     default:
       return error.message
   }

@@ -28,15 +28,15 @@ const sweep = Effect.gen(function* () {
   const publishing = yield* Publishing
   const activity = yield* Activity
   const sweeps = [
-    { gone: "discarded reviews that nobody decided", work: discardAbandoned },
-    { gone: "forgot what imports staged, products", work: forgetStaged },
-    { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
-    { gone: "forgot publications that ended long ago", work: publishing.forget },
-    { gone: "deleted call counts of connections, days", work: activity.forget }
+    { done: "Discarded undecided reviews", work: discardAbandoned },
+    { done: "Deleted products staged by imports", work: forgetStaged },
+    { done: "Deleted other data staged by imports", work: mirror.forgetAbandoned },
+    { done: "Deleted old publications", work: publishing.forget },
+    { done: "Deleted daily call counts of connections", work: activity.forget }
   ]
-  for (const { gone, work } of sweeps) {
+  for (const { done, work } of sweeps) {
     const count = yield* work
-    if (count > 0) yield* Effect.logInfo(`Swept: ${gone}: ${count}`)
+    if (count > 0) yield* Effect.logInfo(`${done}: ${count}`)
   }
 })
 

@@ -193,7 +193,7 @@ describe("messages other than tools/call", () => {
     excludeTestServices: true,
     timeout: "60 seconds"
   })("share the bytes that are held at once", (it) => {
-    const overloaded = "Too many bytes of request bodies are held at once; retry with exponential backoff."
+    const overloaded = "The service is receiving too many large requests; retry with exponential backoff."
 
     it.effect(
       "calls of one connection beyond its bytes are 503, those of another are served, and none is left over",

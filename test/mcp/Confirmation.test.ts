@@ -80,7 +80,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       const absent = yield* publish({ ...master, channel_ids: [files.id] })
       assert.isTrue(absent.isError)
       const unknown = yield* publish({ ...master, more: 1 })
-      assert.match(unknown.content[0].text, /^Invalid: more: is not known here/)
+      assert.match(unknown.content[0].text, /^Invalid: more: is unknown;/)
     })
   )
 
@@ -176,7 +176,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "2 minutes" })
       assert(master !== undefined)
       const { token } = yield* aConnection(accountId, "pim:publish", { confirmPublish: true })
       const refused = yield* publishWith(token, {})(master)
-      assert.match(refused.content[0].text, /^Not published: the merchant wants to confirm each publish/)
+      assert.match(refused.content[0].text, /^Not published: the merchant must confirm each publish/)
       // A client that shows only web pages cannot show the question.
       assert.isTrue((yield* publishWith(token, { elicitation: { url: {} } })(master)).isError)
       // An answer to a question that this client cannot show is no answer.

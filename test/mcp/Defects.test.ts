@@ -40,7 +40,7 @@ layer(connector, { excludeTestServices: true, timeout: "1 minute" })("a tool tha
         assert.deepStrictEqual(content, [
           {
             type: "text",
-            text: `${failed} Call ${tool} again later; the request id in _meta names what we logged.`
+            text: `${failed} Call ${tool} again later, or quote the request id in _meta to the operator: the log has the cause under it.`
           }
         ])
         assert.strictEqual(said?.code, "internal_error")

@@ -173,7 +173,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         ["list_products_v1", { fields: [] }, "fields: must be a list of 1 to 50; each item: one of "],
         ["list_products_v1", { fields: many(51, "title") }, "fields: must be a list of 1 to 50; each item: one of "],
         ["list_products_v1", { fields: ["nope"] }, "fields[0]: must be one of master_id, "],
-        ["list_products_v1", { "": 1 }, '"": is not known here; known: limit, '],
+        ["list_products_v1", { "": 1 }, '"": is unknown; allowed here: limit, '],
         ["list_data_health_issues_v1", { section: [] }, "section: must be one of sync-failed, "],
         ["list_data_health_issues_v1", { section: "divergence", locale: ["de"] }, "locale: must be text"],
         ["run_data_health_scan_v1", { dimension: ["sync"] }, "dimension: must be one of sync, "],

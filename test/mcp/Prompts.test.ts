@@ -85,12 +85,12 @@ layer(Layer.merge(DemoSamples.layer, OtherSamples.layer).pipe(Layer.provideMerge
         )
         assert.match(
           yield* refused("fill_missing_descriptions", { channel: "nowhere.example" }),
-          new RegExp(`^channel: names no channel of this account; the channels are .*${domain}`)
+          new RegExp(`^channel: is not a channel of this account; the channels are .*${domain}`)
         )
         // Another account's channel is absent here.
         assert.match(
           yield* refused("fill_missing_descriptions", { channel: other.channel }),
-          /^channel: names no channel of this account/
+          /^channel: is not a channel of this account/
         )
         assert.strictEqual(
           yield* refused("review_agent_changes", { days: "91" }),

@@ -42,7 +42,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         )
       assert.strictEqual(
         yield* refusal({ masters, channel_ids: [files.id] }),
-        `Invalid: channel_ids: files.example has no platform: nothing can be published to it. Nothing was changed. A person connects a store on ${yield* baseUrlOf}/stores. Correct this and call publish_master_v1 again.`
+        `Invalid: channel_ids: files.example has no platform: nothing can be published to it. Nothing was changed. The operator of this service can link the store to its platform. Correct this and call publish_master_v1 again.`
       )
     })
   )
@@ -98,7 +98,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
       for (const id of ids) yield* settled(id)
       assert.strictEqual(
         yield* textOf({ masters, channel_ids: [store.id] }),
-        '"New": nothing to publish (the store has this draft already)\n"Collection 1": nothing to publish (the store has this draft already)'
+        '"New": nothing to publish (the store already has this draft)\n"Collection 1": nothing to publish (the store already has this draft)'
       )
       const { structuredContent } = yield* call("get_projection_v1", {
         master_id: first.master_id,
@@ -132,7 +132,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
         ).pipe(actingAs(actor))
         const last_publish_error = {
           code: "DEMO_REFUSED",
-          message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+          message: "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
         }
         const { structuredContent: projection } = yield* call("get_projection_v1", {
           master_id: first.master_id,
@@ -158,7 +158,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "120 seconds" 
       const who = actor._tag === "Cli" ? "The command line" : assert.fail(actor._tag)
       assert.strictEqual(
         yield* refusal({ ...first }),
-        `Locked: ${who} began a refresh of a.demo.example at ${run.createdAt}, and drafts wait until a person accepts or discards it on ${page}. Nothing was changed. Call publish_master_v1 again when that is done; get_master_v1 reads meanwhile.`
+        `Locked: ${who} started a refresh of a.demo.example at ${run.createdAt}, and drafts are locked until a person accepts or discards it at ${page}. Nothing was changed. Call publish_master_v1 again after the import has ended. Tools that read still work.`
       )
       // Another account is told nothing of it.
       const other = yield* aShop(1)
@@ -203,7 +203,7 @@ layer(connectorWith({ RATE_LIMIT_PER_KEY: "30", RATE_LIMIT_PER_ACCOUNT: "60" }),
       assert.isAtLeast(seconds, 1)
       assert.deepStrictEqual(refused.told.error, {
         code: -32_000,
-        message: `This call takes 12 requests, and the budget of this connection has fewer left; retry in ${seconds} s, or with fewer at once. Nothing was done.`,
+        message: `This call costs 12 requests, but the budget of this connection has fewer left; retry in ${seconds} s, or split the call. Nothing was done.`,
         data: { code: "rate_limited", request_id: refused.answer.headers["x-request-id"] }
       })
       const fewer = yield* publish({ ...batch, masters: masters.slice(0, 5) })

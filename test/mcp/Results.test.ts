@@ -124,7 +124,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       const absent = assertRefusal(base, yield* call("get_master_v1", { master_id: unused }), "not_found")
       assert.strictEqual(
         absent,
-        `Not found: master_id ${unused} names nothing of this account. Call list_masters_v1 for ids that exist.`
+        `Not found: this account has no record with master_id ${unused}. Call list_masters_v1 for ids that exist.`
       )
       const elsewhere = assertRefusal(
         base,
@@ -232,7 +232,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       )
       assert.include(
         failed,
-        ` A person sees to the store on ${base}/stores. Call list_store_sales_channels_v1 again later.`
+        ` A person can check the store at ${base}/stores. Call list_store_sales_channels_v1 again later.`
       )
       assert.match(failed, /^Failed: .+ again later\.$/)
 
@@ -242,7 +242,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const locked = assertRefusal(base, yield* call(name, samples.argsOf(name, master.draft_revision)), "pim_locked")
         assert.strictEqual(
           locked,
-          `Locked: an import has locked the account, and has ended meanwhile. Nothing was changed. Call ${name} again when that is done; get_master_v1 reads meanwhile.`
+          `Locked: an import had locked the account, but it has ended by now. Nothing was changed. Call ${name} again after the import has ended. Tools that read still work.`
         )
       }
     })
@@ -798,7 +798,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       )
       assert.include(
         assertRefusal(base, yield* call("list_products_v1", { colour: null }), "validation_failed"),
-        "colour: is not known here"
+        "colour: is unknown; allowed here: "
       )
       // In operations too; where null is a value, it is written.
       const filled = yield* call("fill_completeness_gaps_v1", {
@@ -863,7 +863,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         ] as const)
           assert.strictEqual(
             assertRefusal(base, yield* call(name, args), "not_found"),
-            `Not found: master_id ${master_id} with channel_id ${channel_id} names nothing of this account. Call list_masters_v1 or get_master_v1 for ids that exist.`
+            `Not found: this account has no record with master_id ${master_id} and channel_id ${channel_id}. Call list_masters_v1 or get_master_v1 for ids that exist.`
           )
 
       const first = assertRefusal(
@@ -958,7 +958,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       for (const name of ["list_products_v1", "list_masters_v1", "list_variants_v1", "list_collections_v1"]) {
         assert.strictEqual(
           assertRefusal(base, yield* call(name, { channel_id: unused }), "not_found"),
-          `Not found: channel_id ${unused} names nothing of this account. Call get_master_v1 for ids that exist.`
+          `Not found: this account has no record with channel_id ${unused}. Call get_master_v1 for ids that exist.`
         )
         assert.include(
           assertRefusal(base, yield* call(name, { pending: "true" }), "validation_failed"),

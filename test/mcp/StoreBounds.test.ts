@@ -457,7 +457,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.deepStrictEqual(client.content, [
           {
             type: "text",
-            text: `Not published: the merchant wants to confirm each publish of this connection, and this client cannot ask them. Nothing was done; the draft is kept. Ask the merchant to publish it at ${base}${pageOf(paths.entity, samples.product)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
+            text: `Not published: the merchant must confirm each publish of this connection, but this client does not support confirmation (elicitation). Nothing was done; the draft is kept. Ask the merchant to publish it at ${base}${pageOf(paths.entity, samples.product)}, or to disconnect the catalog in this client and connect it again without "Ask me before each publish".`
           }
         ])
       }

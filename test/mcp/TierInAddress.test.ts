@@ -63,7 +63,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
               assert.deepStrictEqual(result.content, [
                 {
                   type: "text",
-                  text: `${name} needs the tier "${names[needed]}" (${needed}), and the address of this connection ends with ?tier=${words[allowed]}, which allows "${names[allowed]}" only. Nothing was done. To allow more, change the address in this client to ${base}/mcp.`
+                  text: `${name} needs the tier "${names[needed]}" (${needed}), and the connector's URL in this client ends with ?tier=${words[allowed]}, which limits it to "${names[allowed]}". Nothing was done. To allow more, change the URL in this client to ${base}/mcp.`
                 }
               ])
               assert.deepStrictEqual(result._meta[`${base}/error`], {

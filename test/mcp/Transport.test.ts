@@ -518,7 +518,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
           assertEnvelope(answer, 400, "validation_failed")
           assert.strictEqual(
             JSON.parse(answer.text).error.message,
-            `The address ${base}/mcp takes one parameter: tier, which is read, write or publish (the default).`
+            `The URL ${base}/mcp accepts only the query parameter \`tier\`, with the value read, write or publish (default).`
           )
         }
       assert.strictEqual((yield* ask({ method: "GET", path: "/mcp?tier=reed" })).status, 405)
@@ -589,7 +589,7 @@ layer(connectorWith(ample), { excludeTestServices: true, timeout: "60 seconds" }
       assertEnvelope(refused, 401, "unauthorized")
       assert.strictEqual(
         JSON.parse(refused.text).error.message,
-        "The access token is unknown, expired or revoked, or it is for something else (an API key opens the REST API alone): connect again."
+        "The access token is unknown, expired or revoked, or it is not a token of this connector (API keys work only for the REST API): connect again."
       )
       const rest = yield* ask({ method: "GET", path: "/api/v1/products", token })
       assert.strictEqual(rest.status, 401)

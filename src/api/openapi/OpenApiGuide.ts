@@ -59,7 +59,7 @@ The codes are a closed list. Act on \`code\`, never on the message.
 |---|---|---|
 ${errorTable}
 
-Retry 429 after \`Retry-After\`, 5xx with exponential backoff and jitter, and 423 when the merchant has finished the review.
+Retry 429 after \`Retry-After\`, 5xx with exponential backoff and jitter, and 423 after the import or refresh has ended.
 Do not repeat other requests unchanged: they would be refused again. An unknown path is 404, and a wrong method is 405 with
 \`Allow\`, both with or without a key. Paths are case-sensitive and have no slash at the end.
 

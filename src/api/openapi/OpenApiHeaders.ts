@@ -21,7 +21,7 @@ export const headers = {
     example: 1770136920
   },
   "X-RateLimit-Scope": {
-    description: "The budget with less left: the key's own, or the account's for all its keys.",
+    description: "The budget with fewer requests left: `key`, or `account`, which all keys of the account share.",
     required: true,
     schema: { type: "string", enum: ["key", "account"] },
     example: "key"
