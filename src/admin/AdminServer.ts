@@ -77,7 +77,9 @@ export const layer = (dataDirectory: string): Layer.Layer<never, never, Commande
     Layer.provide([AdminHandlers, RpcSerialization.layerMsgPack]),
     Layer.provide(Listening(dataDirectory)),
     Layer.catchAll((error) =>
-      Layer.effectDiscard(Effect.logWarning(`Commands cannot reach this process while it runs: ${error.message}`))
+      Layer.effectDiscard(
+        Effect.logWarning(`This process cannot accept commands, because its socket cannot be used: ${error.message}`)
+      )
     ),
     Layer.provide(NodeFileSystem.layer)
   )

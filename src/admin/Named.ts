@@ -25,7 +25,7 @@ const onlyOne = <Id extends string>(
   return others.length === 0
     ? Effect.succeed(only.id)
     : new Refusal({
-        message: `${typed} is not unique: name one by its id. There are ${found.map(({ shown }) => shown).join(", ")}.`
+        message: `${typed} matches several records: ${found.map(({ shown }) => shown).join(", ")}. Use an id instead.`
       })
 }
 

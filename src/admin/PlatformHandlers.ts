@@ -22,7 +22,7 @@ export const PlatformHandlers = PlatformRpcs.toLayer(
           const store = yield* storeNamed(named)
           if (store.platform === "none")
             return yield* new Refusal({
-              message: `${store.domain} has no platform to read from: it is known only from imported files.`
+              message: `${store.domain} has no platform: its data comes only from imported files, so it cannot be read.`
             })
           return { entityId, store, record: Option.getOrNull(yield* records.find(entityId, store.id)) }
         }).pipe(forAccount(account)),

@@ -35,7 +35,7 @@ const create = Command.make(
           `Created the account ${account.name}: ${account.id}`,
           ...Option.match(link, {
             onNone: () => [],
-            onSome: (url) => [`Link for the account's user to set a password (works once, for a day):`, url]
+            onSome: (url) => [`Link for the account's user to set a password (valid once, for one day):`, url]
           }),
           `Next: catalog key create --account ${account.id} --name "My first key" --scopes pim:read`
         ]

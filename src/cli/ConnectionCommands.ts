@@ -81,8 +81,12 @@ const show = Command.make("show", { id: connectionId, account, json }, ({ accoun
     const { changes, connection, days } = yield* (yield* AdminClient).showConnection({ account, id })
     yield* answer(json, { ...toJson(connection), days, changes: changes.map(changeJson) }, [
       lineOf(connection),
-      ...(days.length === 0 ? ["Nothing in the last 30 days (UTC)."] : ["Last 30 days (UTC):", ...days.map(dayLine)]),
-      ...(changes.length === 0 ? ["It changed no draft."] : ["Newest changes of drafts:", ...changes.map(changeLine)])
+      ...(days.length === 0
+        ? ["No activity in the last 30 days (UTC)."]
+        : ["Last 30 days (UTC):", ...days.map(dayLine)]),
+      ...(changes.length === 0
+        ? ["This connection has not changed any draft."]
+        : ["Newest changes of drafts:", ...changes.map(changeLine)])
     ])
   }).pipe(
     Effect.catchTag("NotFound", () => missing(account, id)),
@@ -94,7 +98,7 @@ const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
   already_back: "has its earlier value already",
   not_on_store: "the entity is no longer on the store, or the store is not linked",
   misfit: "the earlier value no longer fits the rules of the field",
-  not_a_value: "an undo takes back values only"
+  not_a_value: "only changes of values can be undone"
 }
 
 const shown = (value: string | null, none: string) => (value === null ? none : quoted(value))
@@ -105,7 +109,7 @@ const fieldLine = ({ action, before, entityId, key, kind, laterActor, left, now,
   const place = `  ${kind} ${entityId}  ${storeDomain === null ? "" : `${storeDomain}: `}${field}`
   if (left === null) return `${place} ${shown(now, none)} -> ${shown(before, none)}`
   const by = laterActor?.name ?? laterActor?.kind ?? "somebody else"
-  return `${place} stays: ${left === "edited_since" ? `edited since by ${by}` : reasons[left]}`
+  return `${place} is not undone: ${left === "edited_since" ? `edited since by ${by}` : reasons[left]}`
 }
 
 const fieldJson = (field: FieldUndo) => ({
@@ -136,7 +140,9 @@ const followed = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
         : Effect.as(draw(`${event.done} of ${event.total} entities`), last)
     ).pipe(
       Effect.ensuring(draw("")),
-      Effect.onInterrupt(() => Console.error("Interrupted: what was undone stays. The same command undoes the rest."))
+      Effect.onInterrupt(() =>
+        Console.error("Interrupted. Changes undone so far remain undone; run the same command again for the rest.")
+      )
     )
     return yield* Effect.mapError(
       last,
@@ -157,7 +163,7 @@ const undo = Command.make(
     since: textOption(
       "since",
       "TIME",
-      "From when on, for example 2027-01-31T09:30:00Z, or one of hour, today (UTC), week (seven days)."
+      "Start time, for example 2027-01-31T09:30:00Z, or one of hour, today (UTC), week (seven days)."
     ),
     dryRun: Options.boolean("dry-run").pipe(Options.withDescription("Only show what would change.")),
     account,
@@ -172,9 +178,7 @@ const undo = Command.make(
         ...listed.map(fieldLine),
         ...(total > listed.length ? [`  and ${total - listed.length} more`] : []),
         summaryOf(done),
-        ...(!dryRun && done.fields > 0
-          ? ["These are drafts: what was published stays live until the next publish."]
-          : [])
+        ...(!dryRun && done.fields > 0 ? ["These are drafts: published values stay live until the next publish."] : [])
       ])
     }).pipe(
       Effect.catchTags({
@@ -184,7 +188,11 @@ const undo = Command.make(
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Take back what a connection wrote to drafts since a time, where nobody edited since."))
+).pipe(
+  Command.withDescription(
+    "Undo the changes that a connection made to drafts since a time, except fields that somebody has edited since."
+  )
+)
 
 export const connectionCommand = Command.make("connection").pipe(
   Command.withDescription("Connections of agents: what they did, and undo."),

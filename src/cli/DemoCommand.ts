@@ -26,7 +26,7 @@ export const demoCommand = Command.make("demo", { json }, ({ json }) =>
         `Created the account ${account.name}: ${account.id}`,
         `Its API key (${key.scopes.join(", ")}), shown once:`,
         token,
-        `Link for ${invitation.email} to set a password (works once, for a day):`,
+        `Link for ${invitation.email} to set a password (valid once, for one day):`,
         url
       ]
     )

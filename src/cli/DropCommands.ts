@@ -103,7 +103,9 @@ const create = Command.make(
         return yield* new Refused({ message: "Give --name, --starts, --entity and KEY=VALUE, or --from FILE." })
       const flagged = [name, starts, ends, entity, store].some(Option.isSome) || assignments.length > 0
       if (Option.isSome(from) && flagged)
-        return yield* new Refused({ message: "--from: the file has the whole drop: leave the other flags out." })
+        return yield* new Refused({
+          message: "--from cannot be combined with other flags, because the file describes the whole drop."
+        })
       const drop: NewDrop = Option.isSome(from)
         ? yield* readDrop(from.value)
         : {
@@ -124,7 +126,7 @@ const create = Command.make(
         .pipe(Effect.catchTag("ValidationFailed", refuseDrop(Option.isSome(from), keys)))
       yield* answer(json, made, [
         `Scheduled ${linesOf(made).join("\n")}`,
-        `It starts and ends only while a server runs. Next: ${hint(`drop show ${made.id}`, account)}`
+        `Drops start and end only while the service is running. Next: ${hint(`drop show ${made.id}`, account)}`
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Schedule field changes with a start and, with --ends, an end."))

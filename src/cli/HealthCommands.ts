@@ -115,7 +115,9 @@ const scan = Command.make(
       const whole = asked.filter((each) => Option.isSome(store) && !isPerStore(each))
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
-        ...(whole.length === 0 ? [] : [`For the whole account, not only this store: ${whole.join(", ")}.`]),
+        ...(whole.length === 0
+          ? []
+          : [`Scanned for the whole account, because these dimensions do not exist per store: ${whole.join(", ")}.`]),
         ...when(dimensions, account)
       ])
     }).pipe(withAdmin)

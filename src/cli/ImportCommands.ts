@@ -38,10 +38,10 @@ const clearProgress = Effect.sync(() => {
 })
 
 const interruptionTexts = {
-  reading: () => "Interrupted while the file was read: nothing is written. Import it again.",
-  fetching: () => "Interrupted while the store was read: nothing is written. Refresh it again.",
+  reading: () => "Interrupted while the file was being read. Nothing was written: import it again.",
+  fetching: () => "Interrupted while the store was being read. Nothing was written: refresh it again.",
   applying: (id: string, account: Option.Option<string>) =>
-    `Interrupted while the import was applied: a running server finishes it, or \`${hint(`import accept ${id}`, account)}\` does. See \`${hint("import list", account)}\`.`
+    `Interrupted while the import was being applied: a running server finishes it, or \`${hint(`import accept ${id}`, account)}\` does. See \`${hint("import list", account)}\`.`
 }
 
 /** Draws the progress and returns the import at its end. If interrupted, it explains how to continue. */

@@ -35,7 +35,7 @@ export const refuseIncomplete = (account: Option.Option<string>) => (review: Rev
       : [])
   ]
   return new Refused({
-    message: `Nothing is written, and import ${id} is still under review: ${open.join("; ")}. For example: ${hint(`import accept ${id}${rest}${removals > 0 ? " --remove" : ""}`, account)}`
+    message: `Nothing was written, and import ${id} is still under review: ${open.join("; ")}. For example: ${hint(`import accept ${id}${rest}${removals > 0 ? " --remove" : ""}`, account)}`
   })
 }
 
@@ -86,9 +86,11 @@ const isAny = ({ created, unchanged, updated }: ImportRun["summary"]["files"]) =
 const answerLines = ({ storeDomain, summary: { answer } }: ImportRun): ReadonlyArray<string> => {
   if (answer === null) return []
   return "error" in answer
-    ? [`  ${storeDomain} could not be read, so the changed entities stay unpublished until a refresh: ${answer.error}`]
+    ? [
+        `  ${storeDomain} could not be read, so the changed entities count as unpublished until the next refresh: ${answer.error}`
+      ]
     : [
-        `  ${storeDomain} was read: it already has ${answer.entities} of the changed entities; the others wait to be published`
+        `  ${storeDomain} was read: it already has ${answer.entities} of the changed entities; the others are unpublished`
       ]
 }
 
@@ -112,7 +114,7 @@ const countLines = (run: ImportRun): ReadonlyArray<string> => {
       : []),
     ...(unlinked > 0
       ? [
-          `  ${unlinked} products, variants, collections and files are no longer in the store: their versions on it ${run.phase === "applied" ? "were" : "will be"} removed; the entities stay`,
+          `  ${unlinked} products, variants, collections and files are no longer in the store: their versions on this store ${run.phase === "applied" ? "were" : "will be"} removed; the entities themselves are kept`,
           ...(run.phase === "reviewing" && isRemovalToConfirm(run.summary) ? ["  accepting this needs --remove"] : [])
         ]
       : [])

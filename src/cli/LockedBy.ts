@@ -11,6 +11,6 @@ export const lockedBy = (account: Option.Option<string>) =>
     (runs) => {
       const holder = holderOf(runs)
       const why = holder === undefined ? "an import had locked the account: try again" : whyLocked(holder)
-      return new Refused({ message: `Nothing is written: ${why}`, code: errorCode.PimLocked })
+      return new Refused({ message: `Nothing was written: ${why}`, code: errorCode.PimLocked })
     }
   )

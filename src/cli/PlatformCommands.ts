@@ -56,7 +56,7 @@ const fail = Command.make(
     store,
     kind: Options.choice("kind", ["refuse", "error", "lost", "delay"]).pipe(
       Options.withDescription(
-        "refuse: it refuses; error: it fails and changes nothing; lost: it makes the change, but its answer is lost; delay: it answers late."
+        "refuse: refuses the change; error: fails without a change; lost: makes the change, but the response is lost; delay: responds late."
       ),
       Options.withDefault("refuse")
     ),

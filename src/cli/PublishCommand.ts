@@ -29,7 +29,9 @@ const followed = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
     ).pipe(
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() =>
-        Console.error("Interrupted: a running server, or the next publish of this entity, completes the request.")
+        Console.error(
+          "Interrupted. The publish request stays queued: a running server or the next `catalog publish` of this entity completes it."
+        )
       )
     )
     return yield* Effect.mapError(

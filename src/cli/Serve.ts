@@ -51,7 +51,7 @@ const tryIt = (baseUrl: string, key: string) =>
 
 const secretsOf = (baseUrl: string, { email, key, link }: DemoAccess): ReadonlyArray<string> => [
   `Sign in as:              ${email}`,
-  `Set its password:        ${link} (works once, for a day)`,
+  `Set its password:        ${link} (valid once, for one day)`,
   `Demo key (shown once):   ${key}`,
   tryIt(baseUrl, key)
 ]

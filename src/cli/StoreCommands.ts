@@ -36,7 +36,7 @@ const tokenIn = (path: string) =>
       try: readToken(() => (isPiped ? process.stdin : createReadStream(file))),
       catch: () => new Refused({ message: `--token-file: ${place} cannot be read` })
     })
-    if (token === null) return yield* new Refused({ message: `--token-file: ${place} is larger than a token` })
+    if (token === null) return yield* new Refused({ message: `--token-file: ${place} is too large to be a token` })
     return token
   })
 
@@ -59,7 +59,7 @@ const link = Command.make(
       textOption(
         "platform",
         "PLATFORM",
-        "none (default): the store is known only from imported files; shopify: its Admin API is used, with a token; demo: a built-in shop."
+        "none (default): its data comes only from imported files; shopify: its Admin API is used, with a token; demo: a built-in shop."
       )
     ),
     primaryLocale: Options.optional(textOption("locale", "LOCALE", "Primary language. Default: en.")),
@@ -68,7 +68,7 @@ const link = Command.make(
       textOption(
         "token-file",
         "FILE",
-        "File with the Admin API access token of a Shopify store; - for stdin. The token is tried first and stored encrypted. To replace it, link the store again with a new one."
+        "File with the Admin API access token of a Shopify store; - for stdin. The token is tested, then stored encrypted. To replace it, link the store again with a new one."
       )
     ),
     account,

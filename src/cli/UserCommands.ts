@@ -15,7 +15,7 @@ const invite = Command.make("invite", { account, email, json }, ({ account, emai
     const invited = yield* (yield* AdminClient).inviteUser({ account, email })
     const url = yield* passwordLink(invited.token)
     yield* answer(json, { email: invited.email, set_password_url: url }, [
-      `Link for ${invited.email} to set a password (works once, for a day):`,
+      `Link for ${invited.email} to set a password (valid once, for one day):`,
       url
     ])
   }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)

@@ -68,7 +68,7 @@ export const readResource = (requested: string | undefined, baseUrl: string): Ei
   const found = URL.canParse(requested) ? plain(requested) : undefined
   return found !== undefined && (found === plain(resource) || found === plain(baseUrl))
     ? Either.right(resource)
-    : Either.left(OAuthRefused.because("invalid_target", `The only resource here is ${resource}.`))
+    : Either.left(OAuthRefused.because("invalid_target", `resource must be ${resource}.`))
 }
 
 const invalid = (description: string) => Either.left(OAuthRefused.because("invalid_request", description))
@@ -85,7 +85,7 @@ export const readAuthorizationRequest = (
   if (state !== undefined && state.length > maxStateCharacters)
     return invalid(`state must have at most ${maxStateCharacters} characters.`)
   const responseType = get("response_type")
-  if (responseType === undefined) return invalid("response_type is missing: ask for code.")
+  if (responseType === undefined) return invalid("response_type is missing: send response_type=code.")
   if (responseType !== "code")
     return Either.left(OAuthRefused.because("unsupported_response_type", "The only response_type is code."))
   if (get("response_mode") !== undefined && get("response_mode") !== "query")

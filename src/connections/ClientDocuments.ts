@@ -70,7 +70,7 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
         const withinLimit = <A>(fetch: Effect.Effect<A, DocumentUnread>) =>
           Effect.suspend(() => {
             if (running >= maxFetches)
-              return new DocumentUnread({ message: "Too many documents are read at once: try again in a moment." })
+              return new DocumentUnread({ message: "Too many documents are being read: try again in a moment." })
             running += 1
             return Effect.ensuring(
               fetch,
@@ -111,13 +111,13 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
           if (!hosts.includes(host))
             return yield* new NotForwarded({
               message:
-                "The program that sent you names itself by an address that this service does not accept. Ask the administrator to add its host, or use a program that registers itself."
+                "This service does not accept the app that sent you: its client id is a URL on a host that is not allowed. Ask the administrator to add the host to OAUTH_CLIENT_METADATA_HOSTS, or use an app that registers itself."
             })
           const { client } = yield* Effect.mapError(
             read(clientId),
             ({ message }) =>
               new NotForwarded({
-                message: `The program that sent you names itself by a document at ${host}, which cannot be used. ${message}`
+                message: `The app that sent you has a client metadata document at ${host} that cannot be used. ${message}`
               })
           )
           yield* oauth.keepDocument(yield* mintId(ClientId), clientId, client)

@@ -69,15 +69,15 @@ export class ForgedDecision extends NotForwarded {}
 const forged = new ForgedDecision({
   // A consent that was deleted after its expiry has the same answer.
   message:
-    "This decision did not come from the page in this browser, or the page expired long ago. Start again from the program that sent you."
+    "This decision did not come from the page in this browser, or the page expired long ago. Start again from the app that sent you."
 })
 
 const staleConsent = new NotForwarded({
-  message: "This page was used already, or is older than ten minutes. Start again from the program that sent you."
+  message: "This page was used already, or is older than ten minutes. Start again from the app that sent you."
 })
 
 const unknownStore = new NotForwarded({
-  message: "A store that you chose is no longer linked. Start again from the program that sent you."
+  message: "A store that you chose is no longer linked. Start again from the app that sent you."
 })
 
 const isClientId = Schema.is(ClientId)
@@ -109,19 +109,19 @@ export const makeConsents = Effect.gen(function* () {
   /** Finds the client, and the redirect URI for its code: the requested one, or the only registered one. */
   const trust = Effect.fnUntraced(function* (parameters: Parameters) {
     if (["client_id", "redirect_uri"].some((name) => parameters.repeated.includes(name)))
-      return yield* new NotForwarded({ message: "The request names its client or its redirect twice." })
+      return yield* new NotForwarded({ message: "The request has client_id or redirect_uri twice." })
     const client = yield* Effect.mapError(
       yield* findClient(oauth, parameters.get("client_id")),
       () =>
         new NotForwarded({
-          message: "The program that sent you is not registered here. Remove the connection there, and add it again."
+          message: "The app that sent you is not registered here. In that app, remove the connection and add it again."
         })
     )
     const [only, ...others] = client.redirectUris
     const redirectUri = parameters.get("redirect_uri") ?? (others.length === 0 ? only : undefined)
     if (redirectUri === undefined || !isRegistered(client.redirectUris, redirectUri))
       return yield* new NotForwarded({
-        message: "The program that sent you wants the answer at an address that it has not registered."
+        message: "The app that sent you asks for a redirect to a URL that it has not registered."
       })
     return { client, redirectUri }
   })

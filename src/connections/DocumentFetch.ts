@@ -74,7 +74,8 @@ const get = (url: URL, { address, ...dialled }: Dialled) =>
       if (statusCode >= 300 && statusCode < 400) return fail(unread("Its host answered with a redirect."))
       if (statusCode !== 200) return fail(unread("Its host answered with an error."))
       if (!isJson.test(headers["content-type"] ?? "")) return fail(unread("It is not JSON by its content type."))
-      if (headers["content-encoding"] !== undefined) return fail(unread("It is compressed, which was not asked for."))
+      if (headers["content-encoding"] !== undefined)
+        return fail(unread("It is compressed, although the request did not allow compression."))
       const chunks: Array<Buffer> = []
       let length = 0
       response.on("data", (chunk: Buffer) => {

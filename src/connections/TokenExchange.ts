@@ -159,7 +159,7 @@ const makeRedeem = (oauth: OAuthRepo["Type"], connections: ConnectionsRepo["Type
       yield* requireResource(parameters, baseUrl, stored.resource, "The code is for another resource.")
       if (!verifierPattern.test(verifier) || hash("sha256", verifier, "base64url") !== stored.codeChallenge) {
         yield* oauth.spendCode(accountId, codeHash, null)
-        return Either.left(invalidGrant("code_verifier does not belong to the code, which is now used up."))
+        return Either.left(invalidGrant("code_verifier does not match the code. The code is now invalid."))
       }
       return Either.right(yield* begin(codeHash, stored))
     })

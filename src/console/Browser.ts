@@ -146,7 +146,11 @@ const fieldsOf = (text: string) => {
   const form = parametersOf(text)
   return form.repeated.length > 0 || form.unkeepable
     ? Effect.fail(
-        new PageRefused({ status: 400, title: "Not understood", message: "A field of the form is not readable." })
+        new PageRefused({
+          status: 400,
+          title: "Not understood",
+          message: "A field of the form occurs twice or has characters that cannot be stored."
+        })
       )
     : Effect.succeed(form)
 }

@@ -194,7 +194,7 @@ const makeConsentPages = Effect.gen(function* () {
             new PageRefused({
               status: 403,
               title: "You are not signed in",
-              message: "Your session has ended. Start again from the program that sent you."
+              message: "Your session has ended. Start again from the app that sent you."
             })
         )
         const tier = form.get(consentFields.tier)

@@ -97,7 +97,7 @@ export const ConsentPage = ({
           <dt>Signed in as</dt>
           <dd>{visitor.email}</dd>
           <dt>Requested permission</dt>
-          <dd>{request.asked === undefined ? "None in particular: you choose." : tierWords[request.asked].name}</dd>
+          <dd>{request.asked === undefined ? "None: choose one below." : tierWords[request.asked].name}</dd>
         </dl>
       </div>
       <form method="post" action={oauthPaths.decision} class="fields">

@@ -160,7 +160,7 @@ for (const [name, client] of Object.entries(clients))
           yield* admin.linkStore({ account, domain: "files.example" })
           assert.strictEqual(
             yield* refusal(admin.showPlatform({ account, store: "files.example", entity })),
-            "files.example has no platform to read from: it is known only from imported files."
+            "files.example has no platform: its data comes only from imported files, so it cannot be read."
           )
         })
       )

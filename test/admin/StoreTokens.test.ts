@@ -67,7 +67,7 @@ for (const [name, client] of Object.entries(clients))
           assert.instanceOf(refused, PlatformRefused)
           assert.strictEqual(
             (refused as PlatformRefused).message,
-            "The store does not accept the access token: it is wrong, or was revoked."
+            "The store does not accept the access token: the token is wrong or was revoked."
           )
           server.script(token, "Verify", "html")
           const unavailable = yield* failure(token)

@@ -51,7 +51,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.deepStrictEqual(yield* run("key", "create", "--name", "x", "--expires", "2020-01-01T00:00:00Z"), {
           code: 1,
           stdout: "",
-          stderr: "--expires: lies in the past\n"
+          stderr: "--expires: must not be in the past\n"
         })
 
         assert.notInclude((yield* run("key", "list")).stdout, String(key.key))
@@ -118,7 +118,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.deepStrictEqual(taken, {
           code: 1,
           stdout: "",
-          stderr: "--email: signs in to another account already; choose another address\n"
+          stderr: "--email: belongs to a user of another account; choose another e-mail address\n"
         })
         // What was refused left no account behind.
         assert.deepStrictEqual((yield* json("account", "list")).accounts, accounts)

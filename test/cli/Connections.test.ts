@@ -97,13 +97,13 @@ describe.skipIf(!serverAnswers)("connection commands", () => {
 
         const lock = yield* ImportLockRepo
         yield* lock.keep(accountId, yield* mintId(ImportId))
-        assert.strictEqual(yield* refusal(...undo), "Nothing is written: an import had locked the account: try again")
+        assert.strictEqual(yield* refusal(...undo), "Nothing was written: an import had locked the account: try again")
         yield* lock.keep(accountId, null)
 
         assert.deepStrictEqual((yield* run(...undo)).stdout.trimEnd().split("\n"), [
           expected[1],
           "Undone: 2 fields of 1 entity. 1 left alone.",
-          "These are drafts: what was published stays live until the next publish."
+          "These are drafts: published values stay live until the next publish."
         ])
         const again = yield* json(...undo)
         assert.deepInclude(again, { dry_run: false, entities: 0, fields: 0, left_alone: 1 })

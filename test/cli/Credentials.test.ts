@@ -67,7 +67,7 @@ describe.skipIf(!serverAnswers)("linking a Shopify store", () => {
         const long = file("long", token.repeat(1_000))
         assert.deepStrictEqual(
           yield* run(...link, "--token-file", long),
-          refused(`--token-file: ${long} is larger than a token`)
+          refused(`--token-file: ${long} is too large to be a token`)
         )
         for (const content of ["", " \n", `${token} ${token}`, `${token}\u00e9`])
           assert.deepStrictEqual(

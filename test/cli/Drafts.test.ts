@@ -180,7 +180,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         const { import_id: importId } = yield* json("import", "csv", export_, "--store", domain)
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4", "title=x"),
-          `Nothing is written: import ${importId} is under review: accept it with \`catalog import accept ${importId}\` or discard it with \`catalog import discard ${importId}\` first`
+          `Nothing was written: import ${importId} is under review: accept it with \`catalog import accept ${importId}\` or discard it with \`catalog import discard ${importId}\` first`
         )
         assert.strictEqual((yield* json("draft", "show", id)).draft_revision, 4)
       })

@@ -89,7 +89,7 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
         const again = ["drop", "create", ...flags, "--entity", entity, "price=8.00"]
         assert.strictEqual(
           yield* refusal(...again),
-          `price: the drop "Sale" (${made.id}) has this field at the same time`
+          `price: the drop "Sale" (${made.id}) changes this field at the same time`
         )
         assert.deepInclude(yield* json("drop", "cancel", made.id), { id: made.id, status: "cancelled" })
         assert.strictEqual(
@@ -135,7 +135,7 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
         )
         assert.strictEqual(
           yield* refusal("drop", "create", "--from", file("good.json", whole), "--name", "Other"),
-          "--from: the file has the whole drop: leave the other flags out."
+          "--from cannot be combined with other flags, because the file describes the whole drop."
         )
         assert.strictEqual(
           yield* refusal("drop", "create", "--name", "Sale"),
@@ -146,7 +146,7 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
             ...["drop", "create", "--name", "Sale", "--starts", "2020-01-31T09:30:00Z", "--ends", "soon"],
             ...["--entity", "nobody", "--store", "nowhere.example", "--timezone", "Mars", "price=1", "colour=red"]
           ),
-          "--starts: lies in the past; --ends: must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z; --timezone: must be an IANA time zone such as Europe/Berlin; --store: no such store is linked; --entity: no such entity"
+          "--starts: must not be in the past; --ends: must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z; --timezone: must be an IANA time zone such as Europe/Berlin; --store: no such store is linked; --entity: no such entity"
         )
       })
     )

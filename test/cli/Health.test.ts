@@ -83,7 +83,7 @@ describe.skipIf(!serverAnswers)("catalog health", () => {
         "Nothing on page 1000 of divergence.\n"
       )
       const one = yield* must("health", "scan", "media", "--store", "bakery.example")
-      assert.include(one, "For the whole account, not only this store: media.\n")
+      assert.include(one, "Scanned for the whole account, because these dimensions do not exist per store: media.\n")
       assert.match(one, /^Scanned \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$/m)
 
       // Other rules count from the next scan on.

@@ -115,12 +115,12 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         const second = yield* json("import", "csv", path, "--store", "shop.example.com")
         assert.strictEqual(
           yield* refusal("store", "unlink", "shop.example.com"),
-          `Nothing is written: import ${second.import_id} is under review: accept it with \`catalog import accept ${second.import_id}\` or discard it with \`catalog import discard ${second.import_id}\` first`
+          `Nothing was written: import ${second.import_id} is under review: accept it with \`catalog import accept ${second.import_id}\` or discard it with \`catalog import discard ${second.import_id}\` first`
         )
         yield* moved(DATABASE_URL, String(second.import_id), "applying")
         assert.strictEqual(
           yield* refusal("store", "unlink", "shop.example.com"),
-          `Nothing is written: import ${second.import_id} is being applied: see \`catalog import show ${second.import_id}\`, and try again when it is done`
+          `Nothing was written: import ${second.import_id} is being applied: see \`catalog import show ${second.import_id}\`, and try again when it is done`
         )
         yield* moved(DATABASE_URL, String(second.import_id), "reviewing")
         const discarded = yield* json("import", "discard", String(second.import_id))

@@ -95,7 +95,7 @@ describe("an import by a command while a server holds the embedded database", ()
     assert.deepStrictEqual(interrupted.ended, {
       code: 130,
       stdout: "",
-      stderr: "Interrupted while the file was read: nothing is written. Import it again.\n"
+      stderr: "Interrupted while the file was being read. Nothing was written: import it again.\n"
     })
     await untilPhase(interrupted.id, "failed")
     assert.include((await run("import", "show", interrupted.id)).stdout, "\n  The import was interrupted.\n")
@@ -111,7 +111,7 @@ describe("an import by a command while a server holds the embedded database", ()
     assert.deepStrictEqual(ended, {
       code: 143,
       stdout: "",
-      stderr: `Interrupted while the import was applied: a running server finishes it, or \`catalog import accept ${id} --account ${account}\` does. See \`catalog import list --account ${account}\`.\n`
+      stderr: `Interrupted while the import was being applied: a running server finishes it, or \`catalog import accept ${id} --account ${account}\` does. See \`catalog import list --account ${account}\`.\n`
     })
     await untilPhase(id, "applied")
     await isWritable()

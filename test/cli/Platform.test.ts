@@ -124,7 +124,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
 
         assert.strictEqual(
           yield* refusal("platform", "show", id, "--store", "shown.files.example", ...mine),
-          "shown.files.example has no platform to read from: it is known only from imported files."
+          "shown.files.example has no platform: its data comes only from imported files, so it cannot be read."
         )
         const nobody = "00000000-0000-4000-8000-00000000dead"
         for (const unknown of [nobody, "cap"])
@@ -144,7 +144,7 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
         yield* said("platform", "fail", "--store", tern, ...mine)
         assert.strictEqual(
           yield* refusal(...show),
-          "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
         )
         yield* said("platform", "mend", "--store", tern, ...mine)
         yield* said("store", "unlink", tern, ...mine)

@@ -84,7 +84,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
 
         yield* json("platform", "fail", "--store", europe)
         yield* json("draft", "set", id, "--revision", String(revision), "title=Cap")
-        const reason = `${europe}: The demo shop was told to refuse: \`catalog platform mend\` ends that. (DEMO_REFUSED)`
+        const reason = `${europe}: The demo shop refuses because of \`catalog platform fail\`; \`catalog platform mend\` ends the failure. (DEMO_REFUSED)`
         const failed = yield* run("publish", id, "--json")
         assert.deepStrictEqual([failed.code, failed.stderr.trimEnd()], [1, reason])
         const { entity_id, results } = JSON.parse(failed.stdout) as { entity_id: string; results: ReadonlyArray<Json> }
@@ -107,7 +107,8 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
               1,
               {
                 code: "DEMO_REFUSED",
-                message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+                message:
+                  "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
               }
             ]
           ]
@@ -116,7 +117,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.deepStrictEqual(
           (yield* said("history", id, "--limit", "2")).split("\n").map((line) => line.replace(/^\S+Z /, "")),
           [
-            ` revision ${revision + 1}  cli  ${europe}: publish failed: "The demo shop was told to refuse: \`catalog platform mend\` ends that." ("DEMO_REFUSED")`,
+            ` revision ${revision + 1}  cli  ${europe}: publish failed: "The demo shop refuses because of \`catalog platform fail\`; \`catalog platform mend\` ends the failure." ("DEMO_REFUSED")`,
             ` revision ${revision + 1}  cli  ${europe}: publish requested`
           ]
         )
@@ -161,7 +162,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         const { import_id: importId } = yield* json("import", "csv", export_, "--store", "files.example")
         assert.match(
           yield* refusal("publish", id, "--store", gulf),
-          new RegExp(`^Nothing is written: import ${importId} is under review`)
+          new RegExp(`^Nothing was written: import ${importId} is under review`)
         )
       })
     )

@@ -166,7 +166,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         ])
           assert.strictEqual(
             yield* refusal(...accepting),
-            `Nothing is written, and import ${id} is still under review: 2 conflicts are undecided (1, 2): decide with \`catalog import decide ${id} 1 keep_draft\`, or accept with --take-store or --keep-drafts for all of them. For example: catalog import accept ${id} --take-store`
+            `Nothing was written, and import ${id} is still under review: 2 conflicts are undecided (1, 2): decide with \`catalog import decide ${id} 1 keep_draft\`, or accept with --take-store or --keep-drafts for all of them. For example: catalog import accept ${id} --take-store`
           )
         assert.strictEqual(
           yield* refusal("import", "accept", id, "--take-store", "--keep-drafts"),
@@ -197,7 +197,10 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         // With conflicts, --accept needs the way to decide them.
         yield* json("platform", "edit", "--store", domain, tent, "title", "Tent XXL")
         const open = yield* refusal("import", "refresh", "--store", domain, "--accept")
-        assert.match(open, /^Nothing is written, and import \S+ is still under review: 1 conflict is undecided \(1\): /)
+        assert.match(
+          open,
+          /^Nothing was written, and import \S+ is still under review: 1 conflict is undecided \(1\): /
+        )
         const undecided = open.split(" ").at(-2) ?? ""
         assert.deepInclude(yield* json("import", "show", undecided), { phase: "reviewing", applied: 0 })
         yield* json("import", "discard", undecided)
@@ -217,7 +220,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         const emptied = refused.split(" ").at(-2) ?? ""
         assert.strictEqual(
           refused,
-          `Nothing is written, and import ${emptied} is still under review: 3 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${emptied}\`, and accept with --remove to take them off the store. For example: catalog import accept ${emptied} --remove`
+          `Nothing was written, and import ${emptied} is still under review: 3 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${emptied}\`, and accept with --remove to take them off the store. For example: catalog import accept ${emptied} --remove`
         )
         assert.deepInclude(yield* json("import", "show", emptied), { phase: "reviewing", unlinked: 3, applied: 0 })
         assert.deepInclude(yield* json("import", "accept", emptied, "--remove"), {
@@ -265,7 +268,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         ])
           assert.strictEqual(
             yield* refusal(...accepting),
-            `Nothing is written, and import ${leaving} is still under review: 11 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${leaving}\`, and accept with --remove to take them off the store. For example: catalog import accept ${leaving} --remove`
+            `Nothing was written, and import ${leaving} is still under review: 11 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${leaving}\`, and accept with --remove to take them off the store. For example: catalog import accept ${leaving} --remove`
           )
         assert.deepInclude(yield* json("import", "show", leaving), { phase: "reviewing", unlinked: 11, applied: 0 })
         assert.lengthOf(yield* onStore, 14)
@@ -279,7 +282,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         yield* json("platform", "fail", "--store", domain)
         assert.strictEqual(
           yield* refusal("import", "refresh", "--store", domain),
-          "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
         )
       })
     )

@@ -123,13 +123,13 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
         // The entity is found: what is refused is a store without a platform.
         assert.notInclude(yield* dropOf("hat"), "--entity")
         assert.include(yield* dropOf("nowhere"), "--entity")
-        assert.match(yield* dropOf("SAME"), /^SAME is not unique/)
+        assert.match(yield* dropOf("SAME"), /^SAME matches several records/)
 
         const several = yield* run("draft", "show", "SAME")
         assert.deepStrictEqual([several.code, several.stdout], [1, ""])
         assert.match(
           several.stderr,
-          /^SAME is not unique: name one by its id\. There are variant [0-9a-f-]{36}, variant [0-9a-f-]{36}\.\n$/
+          /^SAME matches several records: variant [0-9a-f-]{36}, variant [0-9a-f-]{36}\. Use an id instead\.\n$/
         )
         assert.strictEqual((yield* run("draft", "show", "nowhere")).stderr, "The account has no entity nowhere.\n")
 
@@ -137,7 +137,7 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
         assert.deepStrictEqual(yield* json("key", "revoke", "Shop"), { key_id: twice[0].key_id, revoked: true })
         const twins = yield* run("key", "revoke", "Twin")
         assert.strictEqual(twins.code, 1)
-        assert.match(twins.stderr, /^Twin is not unique: name one by its id\./)
+        assert.match(twins.stderr, /^Twin matches several records: /)
         for (const { key_id } of twice.slice(1)) assert.include(twins.stderr, key_id)
         yield* json("key", "revoke", twice[1].key_id)
         assert.strictEqual((yield* json("key", "revoke", "Twin")).key_id, twice[2].key_id)

@@ -74,7 +74,7 @@ describe("documents of clients", () => {
           })
       )
       const tooMany = yield* Effect.flip(admit(last))
-      assert.include(tooMany.message, "Too many documents are read at once: try again in a moment.")
+      assert.include(tooMany.message, "Too many documents are being read: try again in a moment.")
       // A request that goes away does not end the fetch for another that waits for the same document.
       const another = yield* Effect.fork(Effect.either(admit(first[0] ?? "")))
       const [gone, ...others] = waiting

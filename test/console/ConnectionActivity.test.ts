@@ -66,7 +66,10 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
       )
       const empty = yield* open(page)
       assertPage(empty)
-      assert.include(textOf(empty), "It did nothing in the last 30 days. What it changed It changed no draft.")
+      assert.include(
+        textOf(empty),
+        "It did nothing in the last 30 days. What it changed This connection has not changed any draft."
+      )
       yield* Effect.replicateEffect((yield* Activity).countCall({ accountId, connectionId: connection.id }), 12)
       yield* write(agent, { title: "Agent", vendor: "Tern" })
       yield* write(agent, { title: "Zelt" }, { storeId: store.id })
@@ -103,7 +106,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of a connection", (i
       assert.deepStrictEqual(hidden, { id: connection.id })
       assert.include(
         textOf(shown),
-        "Undo Takes back what it wrote to drafts. Fields that somebody else has edited since stay as they are. You see every change before you confirm."
+        "Undo Undoes the changes that this connection made to drafts. Fields that somebody else has edited since do not change. You see every change before you confirm."
       )
     })
   )
@@ -175,7 +178,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assert.include(shown.text, "<h1>Undo what Desk &lt;Agent> wrote</h1>")
       assert.include(
         textOf(shown),
-        "it changed the drafts of 1 entity. An undo changes drafts. What was published stays live until you publish again."
+        "this connection changed the drafts of 1 entity. An undo changes drafts. What was published stays live until you publish again."
       )
       const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent &lt;b></bdi></a><br/><span class="quiet">Product</span></th>`
       for (const [where, field, now, back] of [
@@ -226,16 +229,20 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
         { since: "at", at: "2020-01-31T09:30:15" },
         { since: "2020-01-31T09:30:00.000000Z" }
       ])
-        assert.include(textOf(yield* review(query)), "it changed the drafts of 1 entity.", JSON.stringify(query))
+        assert.include(
+          textOf(yield* review(query)),
+          "this connection changed the drafts of 1 entity.",
+          JSON.stringify(query)
+        )
       const later = yield* review({ since: "at", at: "2999-01-31T09:30" })
-      assert.include(textOf(later), "Since 2999-01-31 09:30 UTC it changed the drafts of 0 entities.")
+      assert.include(textOf(later), "Since 2999-01-31 09:30 UTC this connection changed the drafts of 0 entities.")
       assert.notInclude(later.text, 'method="post" action="/settings/connections/undo"')
       for (const query of [{}, { since: "at" }, { since: "at", at: "soon" }, { since: "ever" }]) {
         const refused = yield* review(query as Readonly<Record<string, string>>)
         assertPage(refused, 400)
         assert.strictEqual(
           mainOf(refused),
-          `<main id="content" class="narrow"><h1>Not understood</h1><div class="sheet"><p>Choose from when on to undo: an hour, today, seven days, or a date and a time such as 2027-01-31T09:30.</p><p><a href="${connectionPath(connection.id)}">To the connection</a></p></div></main>`
+          `<main id="content" class="narrow"><h1>Not understood</h1><div class="sheet"><p>Choose the time since which to undo: the last hour, today, seven days, or a date and a time such as 2027-01-31T09:30.</p><p><a href="${connectionPath(connection.id)}">To the connection</a></p></div></main>`
         )
       }
     })

@@ -241,7 +241,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
   for (const [what, with_, expected] of [
     ["no name", { name: " " }, ["Name: must have 1 to 200 characters."]],
     ["a name of two lines", { name: "a\nb" }, ["Name: must be one line of valid text."]],
-    ["a start that was", { starts: "2020-01-31T09:30" }, ["Starts (UTC): lies in the past."]],
+    ["a start that was", { starts: "2020-01-31T09:30" }, ["Starts (UTC): must not be in the past."]],
     [
       "invalid times",
       { starts: "2999-02-30T09:30", ends: "soon" },
@@ -300,7 +300,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         const again = yield* create(fitting)
         assertPage(again, 400)
         assert.deepStrictEqual(misfitsOf(again.text), [
-          `Field: the drop &quot;Twice \\&quot;&lt;b>\\&quot;&quot; (${id}) has this field at the same time.`
+          `Field: the drop &quot;Twice \\&quot;&lt;b>\\&quot;&quot; (${id}) changes this field at the same time.`
         ])
         assert.lengthOf(yield* list, 1)
       })

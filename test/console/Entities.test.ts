@@ -100,7 +100,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.match(
         text,
-        /Published Draft files\. example Never published never Unpublished: the store has no platform tarn\. demo\. example Failed to publish Waiting to be published The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Publish /
+        /Published Draft files\. example Never published never Unpublished: the store has no platform tarn\. demo\. example Failed to publish Waiting to be published The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure\. \( DEMO_REFUSED \) \d{4}-\d\d-\d\d \d\d:\d\d UTC Publish /
       )
       assert.include(text, "title The stove tarn.demo.example: Der Ofen handle stove none")
       assert.include(text, "tags a, b none")
@@ -115,7 +115,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
         new RegExp(
           [
             "^History When Who Where What",
-            line(3, "tarn\\. demo\\. example Publish failed: The demo shop was told to refuse:.*\\( DEMO_REFUSED \\)"),
+            line(3, "tarn\\. demo\\. example Publish failed: The demo shop refuses because of .*\\( DEMO_REFUSED \\)"),
             line(3, "tarn\\. demo\\. example Publish requested"),
             line(3, "Catalog vendor : Fell → became Nobody &lt;b>"),
             line(2, "tarn\\. demo\\. example title : as in the catalog → became Der Ofen.*"),

@@ -77,7 +77,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
   for (const [what, form, field, message] of [
     ["no name", { name: " " }, "name", "Name: must have 1 to 200 characters."],
     ["a name of two lines", { name: "a\nb" }, "name", "Name: must be one line of valid text."],
-    ["a past date", { name: "x", expires: "2020-01-31" }, "expires", "Expires: lies in the past."],
+    ["a past date", { name: "x", expires: "2020-01-31" }, "expires", "Expires: must not be in the past."],
     ["an invalid date", { name: "x", expires: "2999-02-30" }, "expires", "Expires: must be a date, such as 2027-01-31."]
   ] as const)
     it.effect(`${what}: the problem is shown at its field, and the input is kept`, () =>

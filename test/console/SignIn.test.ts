@@ -104,7 +104,7 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         Effect.map(Effect.flip(users.invite(accountId, email)), ({ message }) => message)
       assert.strictEqual(
         yield* refused("Mary@example.com"),
-        "email: signs in to another account already; choose another address"
+        "email: belongs to a user of another account; choose another e-mail address"
       )
       assert.strictEqual(yield* refused("mary"), "email: must be an e-mail address, such as ada@example.com")
       assert.deepStrictEqual(yield* users.list(accountId), [])

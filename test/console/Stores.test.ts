@@ -42,7 +42,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.match(
         text,
-        /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop was told to refuse: `catalog platform mend` ends that\. \( DEMO_REFUSED \)$/
+        /Why The stove tarn\. demo\. example \d{4}-\d\d-\d\d \d\d:\d\d UTC The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure\. \( DEMO_REFUSED \)$/
       )
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // What is out of step leads to its list, and nothing of which there is none does.

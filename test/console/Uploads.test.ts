@@ -176,7 +176,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
       twice.append("store_id", files.id)
       assertRefusal(yield* ask("/imports", { cookie, form: twice }), 400, {
         title: "Not understood",
-        message: "A field of the form is not readable.",
+        message: "A field of the form occurs twice or has characters that cannot be stored.",
         next: ["/", "To the start page"]
       })
       assert.deepStrictEqual(yield* runs, before)

@@ -36,5 +36,5 @@ export const refusals = {
     "This form did not come from a page of this service. Open the page again and repeat it there."
   ],
   absent: [404, "Not found", "There is no such record. It may have been removed."],
-  unreadable: [400, "Not understood", "A field of the form is not readable."]
+  unreadable: [400, "Not understood", "A field of the form occurs twice or has characters that cannot be stored."]
 } as const

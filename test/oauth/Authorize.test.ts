@@ -197,8 +197,8 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
             .slice(0, highest)
             .map((tier, rank) => [tier, rank === preselected - 1])
         for (const [scope, offered, words] of [
-          [undefined, offer(3, 1), "None in particular: you choose."],
-          ["openid offline_access", offer(3, 1), "None in particular: you choose."],
+          [undefined, offer(3, 1), "None: choose one below."],
+          ["openid offline_access", offer(3, 1), "None: choose one below."],
           ["pim:read", offer(1, 1), "Read"],
           ["pim:write unknown", offer(2, 2), "Read and edit drafts"],
           ["pim:publish", offer(3, 3), "Read, edit and publish"],
@@ -414,7 +414,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
       assert.strictEqual(token.status, 500)
       assert.deepStrictEqual(bodyOf(token), {
         error: "server_error",
-        error_description: "Something went wrong on our side. The request id names what we logged about it."
+        error_description: "Something went wrong on our side. The log has the cause under this request id."
       })
     })
   )

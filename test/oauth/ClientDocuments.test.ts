@@ -165,7 +165,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       ],
       "/zip.json": [
         { ...documentAt("/zip.json"), headers: { "content-encoding": "gzip" } },
-        "It is compressed, which was not asked for."
+        "It is compressed, although the request did not allow compression."
       ]
     }
 
@@ -177,7 +177,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
           const { text } = yield* ask(request(addressAt(path)))
           assert.include(
             text.replaceAll("&#39;", "'"),
-            `The program that sent you names itself by a document at agent.example, which cannot be used. ${reason}`,
+            `The app that sent you has a client metadata document at agent.example that cannot be used. ${reason}`,
             path
           )
           if (!reason.includes("127.0.0.1")) yield* assertRefusedPage(addressAt(path), reason)
@@ -190,7 +190,7 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
       Effect.gen(function* () {
         const { answers } = yield* DocumentHost
         answers.set("/listed.json", documentAt("/listed.json", { redirect_uris: ["https://agent.example/only"] }))
-        assertErrorPage(yield* ask(request(addressAt("/listed.json"))), 400, /at an address that it has not registered/)
+        assertErrorPage(yield* ask(request(addressAt("/listed.json"))), 400, /to a URL that it has not registered/)
       })
     )
 
@@ -241,15 +241,12 @@ layer(withDocuments, { excludeTestServices: true, timeout: "60 seconds" })(
           ["https://AGENT.example/a.json", full],
           ["https://agent.example:443/a.json", full],
           [`https://agent.example/${"a".repeat(2_048)}`, "Its address has more than 2048 characters."],
-          ["https://agent.example:8443/a.json", "names itself by an address that this service does not accept."],
-          ["https://other.example/a.json", "names itself by an address that this service does not accept."],
-          [
-            "https://agent.example.evil.example/a.json",
-            "names itself by an address that this service does not accept."
-          ],
-          ["https://127.0.0.1/a.json", "names itself by an address that this service does not accept."],
-          ["https://", "names itself by an address that this service does not accept."],
-          ["HTTPS://other.example/a.json", "names itself by an address that this service does not accept."],
+          ["https://agent.example:8443/a.json", "its client id is a URL on a host that is not allowed."],
+          ["https://other.example/a.json", "its client id is a URL on a host that is not allowed."],
+          ["https://agent.example.evil.example/a.json", "its client id is a URL on a host that is not allowed."],
+          ["https://127.0.0.1/a.json", "its client id is a URL on a host that is not allowed."],
+          ["https://", "its client id is a URL on a host that is not allowed."],
+          ["HTTPS://other.example/a.json", "its client id is a URL on a host that is not allowed."],
           ["http://agent.example/a.json", "is not registered here"],
           ["ftp://agent.example/a.json", "is not registered here"]
         ] as const)
@@ -267,7 +264,7 @@ layer(PagesServer, { excludeTestServices: true })("without hosts of documents", 
         bodyOf(yield* ask("/.well-known/oauth-authorization-server")),
         "client_id_metadata_document_supported"
       )
-      yield* assertRefusedPage(addressAt("/good.json"), "names itself by an address that this service does not accept.")
+      yield* assertRefusedPage(addressAt("/good.json"), "its client id is a URL on a host that is not allowed.")
     })
   )
 })

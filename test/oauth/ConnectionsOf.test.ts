@@ -212,7 +212,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
         assert.deepStrictEqual(yield* connections.list(accountId), before)
         const shown = yield* page((yield* aBrowser(accountId, "later@example.com")).cookie)
         assert.lengthOf([...shown.text.matchAll(/aria-label="Disconnect /g)], 0)
-        assert.include(shown.text, "The program did not use it for 30 days")
+        assert.include(shown.text, "The agent did not use it for 30 days")
       }).pipe((effect) => later(51 * day, effect))
       const [listed] = yield* later(51 * day, connections.list(accountId))
       assert.strictEqual(Math.round((Date.parse(listed?.endedAt ?? "") - Date.now()) / 1_000 / day), 50)

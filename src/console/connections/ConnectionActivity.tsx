@@ -44,7 +44,8 @@ const noStart = (id: ConnectionId) =>
   new PageRefused({
     status: 400,
     title: "Not understood",
-    message: "Choose from when on to undo: an hour, today, seven days, or a date and a time such as 2027-01-31T09:30.",
+    message:
+      "Choose the time since which to undo: the last hour, today, seven days, or a date and a time such as 2027-01-31T09:30.",
     next: { path: connectionPath(id), name: "To the connection" }
   })
 

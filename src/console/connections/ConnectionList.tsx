@@ -69,7 +69,7 @@ export const connectionList: Surface<BaseUrl | Sessions | Connections> = surface
               visitor={visitor}
               section={paths.connections}
               title="Disconnect every connection?"
-              question="Their next calls are refused. You stay signed in, and API keys keep working."
+              question="The next call of each connection is refused. You stay signed in, and API keys keep working."
               action={paths.disconnectAll}
               button="Disconnect all"
             />

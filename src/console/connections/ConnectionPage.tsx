@@ -106,7 +106,7 @@ const Changes = ({
     <section aria-labelledby="changes">
       <h2 id="changes">What it changed</h2>
       {changes.length === 0 ? (
-        <p class="quiet">{isFirst ? "It changed no draft." : "There are no older changes."}</p>
+        <p class="quiet">{isFirst ? "This connection has not changed any draft." : "There are no older changes."}</p>
       ) : (
         <Table
           labelledBy="changes"

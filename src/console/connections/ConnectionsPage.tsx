@@ -6,12 +6,12 @@ import { connectionPath, paths } from "../Paths.ts"
 
 const endWords: Readonly<Record<EndReason, string>> = {
   disconnected: "It was disconnected here.",
-  revoked: "The program revoked it.",
+  revoked: "The agent revoked it.",
   token_replayed:
     "A refresh token was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",
   code_replayed:
     "The code of its sign-in was used a second time, so somebody else may have had a copy. The connection was ended to be safe.",
-  expired: "The program did not use it for 30 days, or it was 180 days old.",
+  expired: "The agent did not use it for 30 days, or it was 180 days old.",
   user_disabled: "The user who allowed it was disabled."
 }
 
@@ -73,8 +73,8 @@ export const ConnectionsPage = ({
     <Frame title="Connections" visitor={visitor} current={paths.connections}>
       {note !== undefined && <Note>{note}</Note>}
       <p>
-        Agents that can use this account. To connect one, add <code>{resource}</code> to it as an MCP server. It then
-        sends you here to choose its permissions.
+        Agents that can use this account. To connect an agent, add <code>{resource}</code> to the agent as an MCP
+        server. The agent then sends you here to choose its permissions.
       </p>
       <section aria-labelledby="living">
         <h2 id="living">Connected</h2>

@@ -26,8 +26,8 @@ export const UndoForm = ({ connection }: { readonly connection: Connection }) =>
     <form method="get" action={paths.undoConnection} class="sheet">
       <input type="hidden" name="id" value={connection.id} />
       <p>
-        Takes back what it wrote to drafts. Fields that somebody else has edited since stay as they are. You see every
-        change before you confirm.
+        Undoes the changes that this connection made to drafts. Fields that somebody else has edited since do not
+        change. You see every change before you confirm.
       </p>
       <fieldset>
         <legend>What it wrote</legend>
@@ -49,7 +49,7 @@ const reasons: Readonly<Record<Exclude<LeftReason, "edited_since">, string>> = {
   already_back: "Not undone: the field has its earlier value already.",
   not_on_store: "Not undone: the entity is no longer on the store, or the store is not linked.",
   misfit: "Not undone: the earlier value is no longer valid for this field.",
-  not_a_value: "Not undone: an undo takes back values only."
+  not_a_value: "Not undone: only changes of values can be undone."
 }
 
 const reasonFor = ({ laterActor, left }: FieldUndo): string | undefined => {
@@ -147,13 +147,13 @@ export const UndoReviewPage = ({
     {isLocked && (
       <Alert>
         <p>
-          An import of this account is under review or being applied, so nothing can be undone until then.{" "}
+          An import of this account is under review or being applied, so nothing can be undone until it has ended.{" "}
           <a href={paths.imports}>To the imports</a>
         </p>
       </Alert>
     )}
     <p>
-      Since <Time at={window.since} /> it changed the drafts of {counted(total, "entity", "entities")}.
+      Since <Time at={window.since} /> this connection changed the drafts of {counted(total, "entity", "entities")}.
     </p>
     {total > 0 && (
       <>

@@ -11,7 +11,7 @@ import { Outcome, Status } from "./DropWords.tsx"
 const maxShown = 3
 
 export const Where = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) =>
-  change.store_id === null ? <span>every store it is on</span> : <StoreName id={change.store_id} stores={stores} />
+  change.store_id === null ? <span>all stores of the entity</span> : <StoreName id={change.store_id} stores={stores} />
 
 const Change = ({ change, stores }: { readonly change: DropChange; readonly stores: ReadonlyArray<Store> }) => (
   <li>

@@ -125,13 +125,13 @@ export const NewDropPage = ({
       >
         {(attributes) => <input type="datetime-local" value={form.ends} {...attributes} />}
       </Labelled>
-      <Labelled field="entity" misfits={misfits} rule="Its id, or the handle of a product or collection.">
+      <Labelled field="entity" misfits={misfits} rule="The id of the entity, or the handle of a product or collection.">
         {(attributes) => <input type="text" value={form.entity} required {...attributes} />}
       </Labelled>
       <Labelled field="store_id" misfits={misfits}>
         {(attributes) => (
           <select {...attributes}>
-            <option value="">Every store it is on</option>
+            <option value="">All stores of the entity</option>
             <StoreOptions stores={stores} chosen={form.store_id} />
           </select>
         )}

@@ -76,7 +76,7 @@ const answerOf = (storeDomain: string, answer: StoreAnswer | null): ReadonlyArra
     ? []
     : "error" in answer
       ? [
-          `${storeDomain} could not be read, so the changes of the file stay unpublished until a refresh. ${answer.error}`
+          `${storeDomain} could not be read, so it is unknown which values it has. The file's changes count as unpublished until the next refresh. ${answer.error}`
         ]
       : [
           `${storeDomain} has ${counted(answer.entities, "entity", "entities")} of the changed ones already. The others stay unpublished.`
