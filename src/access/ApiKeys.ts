@@ -87,7 +87,7 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<
           const misfit = nameMisfit(name)
           if (misfit !== undefined) return yield* ValidationFailed.at("name", misfit)
           if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
-            return yield* ValidationFailed.at("expires", "lies in the past")
+            return yield* ValidationFailed.at("expires", "must not be in the past")
           const token = yield* Effect.sync(() => fromRandomBytes((count) => randomBytes(count)))
           const created = { id, name, scopes, lastFour: lastFour(token) }
           const isNew = yield* access.createKey(accountId, {

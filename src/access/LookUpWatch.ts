@@ -5,7 +5,7 @@ import { ApiKeys } from "./ApiKeys.ts"
 /** Look-ups of keys fail although the database works, so only a restart of the process helps. */
 export class LookUpsStuck extends Data.TaggedError("LookUpsStuck")<{ readonly seconds: number }> {
   override get message() {
-    return `Look-ups of API keys have failed for ${this.seconds} s while a new connection to the database works: this process ends, so that its supervisor starts another.`
+    return `Look-ups of API keys have failed for ${this.seconds} s while a new connection to the database works: this process exits so that its supervisor restarts it.`
   }
 }
 

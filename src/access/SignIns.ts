@@ -66,7 +66,7 @@ export class SignInBusy extends Data.TaggedError("SignInBusy") {
 /** A one-time link was used, has expired, or was replaced by a newer one. */
 export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
   override get message() {
-    return "This link is no longer valid: it was used, is more than a day old, or was replaced by a newer one. Ask whoever runs this service for a new one."
+    return "This link is no longer valid: it was used, is more than a day old, or was replaced by a newer one. Ask the administrator for a new one."
   }
 }
 

@@ -51,7 +51,10 @@ export class Users extends Context.Tag("catalog/Users")<
             yield* users.add(accountId, { id, email })
             const user = yield* Effect.flatMap(users.findByEmail(email), Effect.orDie)
             if (user.accountId !== accountId)
-              return yield* ValidationFailed.at("email", "signs in to another account already; choose another address")
+              return yield* ValidationFailed.at(
+                "email",
+                "belongs to a user of another account; choose another e-mail address"
+              )
             if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a user who was disabled")
             yield* users.setLink(accountId, user.id, hashOf(token), linkSeconds)
           }).pipe(transaction.run)

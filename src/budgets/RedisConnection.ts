@@ -79,7 +79,7 @@ const makeOutageLog = (url: Redacted.Redacted) => {
 
   const recovered = Effect.suspend(() => {
     isOut = false
-    return Effect.logInfo(`${place} answers again: all processes count there`)
+    return Effect.logInfo(`${place} answers again: request budgets are shared by all processes`)
   })
 
   return {
@@ -89,7 +89,9 @@ const makeOutageLog = (url: Redacted.Redacted) => {
         if (now - lastWarning < warningMillis) return Effect.void
         lastWarning = now
         isOut = true
-        return Effect.logWarning(`${place} does not answer (${reason}): until it does, each process counts by itself`)
+        return Effect.logWarning(
+          `${place} does not answer (${reason}): until it does, each process counts request budgets separately`
+        )
       }),
     answered: <Answer>(answer: Answer) => (isOut ? Effect.as(recovered, answer) : Effect.succeed(answer))
   }

@@ -5,7 +5,9 @@ import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 
 const publishState = {
-  pending_publish: Schema.Boolean.annotations({ description: "Draft changes not yet pushed to a store." }),
+  pending_publish: Schema.Boolean.annotations({
+    description: "Whether the draft has changes that are not published to a store yet."
+  }),
   last_publish_status: PublishStatus
 }
 

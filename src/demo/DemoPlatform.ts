@@ -19,7 +19,7 @@ const callLimit = "30 seconds"
 
 const refused = new PlatformRefused({
   code: "DEMO_REFUSED",
-  message: "The demo shop was told to refuse: `catalog platform mend` ends that.",
+  message: "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure.",
   field: null
 })
 

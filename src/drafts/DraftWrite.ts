@@ -10,14 +10,18 @@ import { CatalogChange, type Decision, type Locked } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 
 const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
-const pendingPublish = Schema.Boolean.annotations({ description: "Draft changes not yet pushed to a store." })
+const pendingPublish = Schema.Boolean.annotations({
+  description: "Whether the draft has changes that are not published to a store yet."
+})
 
 /** New values of an entity: canonical values, or overrides of one store. All of them are written or none. */
 export const AttributesUpdate = Schema.Struct({
   draft_revision: Schema.Int.annotations({
     description: "The revision of the last read. The write is refused if it is not the current one."
   }),
-  attributes: Schema.Array(AttributeEdit).annotations({ description: "Each key once; the others stay as they are." })
+  attributes: Schema.Array(AttributeEdit).annotations({
+    description: "Each key at most once. Keys that are left out do not change."
+  })
 }).annotations({ identifier: "AttributesUpdate" })
 export type AttributesUpdate = typeof AttributesUpdate.Type
 
@@ -123,7 +127,12 @@ export const decideAddition =
           : []),
         ...(product === undefined || product.storeIds.includes(storeId)
           ? []
-          : [{ path: "store_id", message: `its product ${product.id} is not on this store: add the product first` }])
+          : [
+              {
+                path: "store_id",
+                message: `the variant's product ${product.id} is not on this store: add the product first`
+              }
+            ])
       ])
       const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
       return {

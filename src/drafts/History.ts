@@ -97,7 +97,7 @@ export const actorOf = (accountId: AccountId, { id, kind }: Pick<HistoryActor, "
 /** An entry of an entity's history: a change of its draft, or a publish. */
 export const HistoryEntry = Schema.Struct({
   draft_revision: Schema.Int.annotations({
-    description: "The draft's revision after this change; for a publish, the pinned revision."
+    description: "The draft's revision after this change; for a publish, the revision that was published."
   }),
   at: Timestamp,
   actor: HistoryActor,

@@ -23,12 +23,12 @@ export type DropOutcome = typeof DropOutcome.Type
 export const DropChange = Schema.Struct({
   entity_id: EntityId,
   entity_type: EntityKind,
-  store_id: Schema.NullOr(StoreId).annotations({ description: "null: every store the entity lives on." }),
+  store_id: Schema.NullOr(StoreId).annotations({ description: "null: all stores of the entity." }),
   field: Schema.String.annotations({ description: "A built-in key, or `namespace.key` of a metafield." }),
   value: Schema.String.annotations({ description: "Always a string; lists and objects are JSON in a string." }),
   outcome: Schema.NullOr(DropOutcome).annotations({
     description:
-      "null: no outcome yet. `skipped`: somebody edited the field meanwhile, so the end of the drop left it alone."
+      "null: no outcome yet. `skipped`: the field was edited meanwhile, so the end of the drop did not change it."
   }),
   error: Schema.NullOr(PublishError).annotations({ description: "Why it failed; else null." })
 }).annotations({ identifier: "DropChange" })
@@ -124,7 +124,7 @@ export const planDrop = (
   const name = given.name.trim()
   note("name", nameMisfit(name))
   const startsAt = time("starts_at", given.starts_at)
-  if (startsAt !== null && startsAt < now) note("starts_at", "lies in the past")
+  if (startsAt !== null && startsAt < now) note("starts_at", "must not be in the past")
   const endsAt = given.ends_at === null ? null : time("ends_at", given.ends_at)
   if (startsAt !== null && endsAt !== null && endsAt <= startsAt) note("ends_at", "must be later than the start")
   if (!isTimezone(given.timezone)) note("timezone", "must be an IANA time zone such as Europe/Berlin")
@@ -148,7 +148,7 @@ export const planDrop = (
     else if (store?.platform === "none")
       note(`${path}.store_id`, `${store.domain} has no platform: nothing can be published to it`)
     else if (change.store_id === null && publishable.length === 0)
-      note(`${path}.store_id`, `the ${target.kind} is on no store with a platform`)
+      note(`${path}.store_id`, `the ${target.kind} is not on any store that can be published to`)
     const misfit = misfitOfField(target.kind, change.field, change.value, rules, target.layers)
     note(`${path}.${misfit?.at}`, misfit?.message)
     const { field, value } = change

@@ -83,7 +83,7 @@ const toPublishes = (
 
 const failure = (code: string, message: string): PublishError => ({ code, message })
 const notOnStore = failure("NOT_ON_STORE", "The entity is no longer on the store.")
-const onNoStore = failure("NOT_ON_STORE", "The entity is on no store with a platform.")
+const onNoStore = failure("NOT_ON_STORE", "The entity is not on any store that can be published to.")
 const neverAccepted = failure(
   "NEVER_PUBLISHED",
   "The entity was never published to the store. Publish it first: a drop changes values of a published entity."

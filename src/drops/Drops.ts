@@ -119,7 +119,7 @@ const makeSchedule = Effect.gen(function* () {
           return yield* new ValidationFailed({
             issues: overlaps.map(({ id, name, ordinal }) => ({
               path: `changes[${ordinal}]`,
-              message: `the drop ${JSON.stringify(name)} (${id}) has this field at the same time`
+              message: `the drop ${JSON.stringify(name)} (${id}) changes this field at the same time`
             }))
           })
         yield* repo.insert(accountId, id, drop, actor)

@@ -108,7 +108,7 @@ export const readBytes = <E = never>(
       if (!holdBytes(source, chunk.length))
         return stop(
           new Unavailable({
-            reason: "Too many bytes of request bodies are held at once; retry with exponential backoff."
+            reason: "The service is receiving too many large requests; retry with exponential backoff."
           })
         )
       chunks.push(chunk)
@@ -179,7 +179,7 @@ export const readFormData = (
   Effect.flatMap(readOfType(request, "multipart/form-data", limitBytes), (bytes) =>
     Effect.tryPromise({
       try: () => new Response(bytes, { headers: { "content-type": request.headers["content-type"] ?? "" } }).formData(),
-      catch: () => refuse("is not the form that it says it is")
+      catch: () => refuse("is not valid multipart/form-data")
     })
   )
 

@@ -158,7 +158,9 @@ export const layer = <R = never>({
         note: (setting, total) =>
           Runtime.runFork(
             runtime,
-            Effect.logWarning(`Connections are refused by ${setting}: ${total} since the start; told once a minute`)
+            Effect.logWarning(
+              `Refusing connections because of ${setting}: ${total} refused since the start (logged at most once a minute)`
+            )
           )
       })
       boundBodies(server, bounds)

@@ -186,7 +186,9 @@ export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("Re
   override get message() {
     return [
       ...(this.undecided > 0 ? [`${this.undecided} conflicts are undecided`] : []),
-      ...(this.removals > 0 ? [`taking ${this.removals} entities off ${this.storeDomain} is not confirmed`] : [])
+      ...(this.removals > 0
+        ? [`the removal of ${this.removals} entities from ${this.storeDomain} is not confirmed`]
+        : [])
     ].join("; ")
   }
 }

@@ -31,10 +31,10 @@ const describeApplied = ({ applied, source, summary }: ImportRun) =>
 export const describeStoppedReading = ({ source }: ImportRun): string => restartHints[source].stopped
 
 export const describeInterruptions = (run: ImportRun, takeovers: number): string =>
-  `Applying it was interrupted ${takeovers} times; ${describeApplied(run)}. ${restartHints[run.source].rest}`
+  `Applying the import was interrupted ${takeovers} times; ${describeApplied(run)}. ${restartHints[run.source].rest}`
 
 export const describeUnapplied = (run: ImportRun, reason: string): string =>
-  `It could not be applied: ${reason}; ${describeApplied(run)}.`
+  `The import could not be applied: ${reason}; ${describeApplied(run)}.`
 
 export const leaseExpired = (source: ImportOrigin) =>
   ValidationFailed.at("import", `stopped because its lease expired: ${restartHints[source].whole}`)

@@ -94,7 +94,7 @@ export class ImportedMetafields {
         reject({
           line,
           column,
-          reason: `${quoted(cell)} does not fit the definition of ${key} (${rule.type}): it ${misfit}. Correct the cell, or the definition in the shop or here.`
+          reason: `${quoted(cell)} does not fit the definition of ${key} (${rule.type}): it ${misfit}. Correct the cell, or change the definition in the shop or in this service.`
         })
     }
     return converted

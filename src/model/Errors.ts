@@ -60,14 +60,14 @@ export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("Re
   currentRevision: Schema.Int
 }) {
   override get message() {
-    return `The record has moved on: its draft_revision is ${this.currentRevision}. Read it again and repeat the write.`
+    return `The record was changed: its draft_revision is now ${this.currentRevision}. Read it again and repeat the write.`
   }
 }
 
 /** An import or refresh of the account is under review or being applied, which locks its drafts. */
 export class PimLocked extends Schema.TaggedError<PimLocked>()("PimLocked", {}) {
   override get message() {
-    return "An import is being reconciled; retry after its review is finished."
+    return "An import or refresh is under review or being applied; retry after it has ended."
   }
 }
 

@@ -67,7 +67,7 @@ const typeRules: TypeRules = new Map(
     url: (value: string) =>
       unless(
         /^(?:https?|mailto|sms|tel):\S+$/i.test(value) && URL.canParse(value),
-        "must be an address that begins with http:, https:, mailto:, sms: or tel:"
+        "must be a URL that begins with http:, https:, mailto:, sms: or tel:"
       ),
     json: (value: string) =>
       unless(
@@ -81,7 +81,7 @@ const typeRules: TypeRules = new Map(
 const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
   unless(
     /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
-    "must have the form of an address"
+    "must be a URL"
   )
 )
 
@@ -139,7 +139,8 @@ const itemMisfit = (rule: KeyRule, type: string, value: string, types: TypeRules
     return `must have at most ${precision} digits after the point`
   if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(", ")}`
   if (types !== typeRules) return undefined
-  if (domains !== undefined && !domains.includes(hostOf(value))) return `must be an address at ${domains.join(", ")}`
+  if (domains !== undefined && !domains.includes(hostOf(value)))
+    return `must be a URL whose host is one of ${domains.join(", ")}`
   return pattern === undefined || allows(pattern, value) ? undefined : `must match the pattern ${pattern}`
 }
 

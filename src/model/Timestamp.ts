@@ -50,11 +50,11 @@ const parse = (text: string): Either.Either<string, string> => {
   const midnight = new Date(0).setUTCFullYear(year, month - 1, day)
   const calendar = new Date(midnight)
   if (calendar.getUTCMonth() !== month - 1 || calendar.getUTCDate() !== day) {
-    return refuse("that day is not in the calendar")
+    return refuse("this date does not exist")
   }
   if (Number(hours) > 23) return refuse("the hour must be 00 to 23")
   if (Number(minutes) > 59) return refuse("the minute must be 00 to 59")
-  if (Number(seconds) > 60) return refuse("the second must be 00 to 59, or 60 at 23:59:60Z")
+  if (Number(seconds) > 60) return refuse("the second must be 00 to 59 (60 only for a leap second at 23:59:60Z)")
   if (Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return refuse("the offset must be at most 23:59")
 
   const offsetSeconds = (sign === "-" ? -1 : 1) * (Number(offsetHours) * 3600 + Number(offsetMinutes) * 60)

@@ -25,7 +25,7 @@ const onStore = {
   platform_id: Schema.String,
   name: Schema.String,
   status: MarketStatus,
-  currency: Schema.NullOr(Schema.String).annotations({ description: "ISO 4217 code; null: the store's own." }),
+  currency: Schema.NullOr(Schema.String).annotations({ description: "ISO 4217 code; null: the store's currency." }),
   regions: Schema.Array(Region),
   web_presences: Schema.Array(WebPresence)
 }
@@ -53,7 +53,9 @@ export type PlatformMarket = typeof PlatformMarket.Type
  */
 export const Market = Schema.Struct({
   id: RecordId,
-  handle: Schema.String.annotations({ description: "The same for the market on all stores." }),
+  handle: Schema.String.annotations({
+    description: "Identifies the market. A market has the same handle on all stores."
+  }),
   name: Schema.String.annotations({ description: "The name on the first of its stores, by domain." }),
   status: MarketStatus.annotations({ description: "Active if the market is active on any of its stores." }),
   type: Schema.String.annotations({ description: "The platform's type in lower case, for example `region`." }),

@@ -4,7 +4,8 @@ import { PlatformRefused } from "./PlatformErrors.ts"
 
 const refused = new PlatformRefused({
   code: "NO_PLATFORM",
-  message: "The store is known by its files alone: nothing can be asked of it or published to it.",
+  message:
+    "The store has no platform: its data comes only from imported files. Nothing can be read from it or published to it.",
   field: null
 })
 

@@ -8,7 +8,7 @@ export const PlatformFailure = Schema.Literal("throttled", "timeout", "transport
 export type PlatformFailure = typeof PlatformFailure.Type
 
 const failures: Readonly<Record<PlatformFailure, string>> = {
-  throttled: "it asks for fewer requests",
+  throttled: "it limits the number of requests",
   timeout: "it did not answer in time",
   transport: "the connection failed",
   server: "it reports an internal error",
@@ -54,4 +54,4 @@ export type PlatformWriteError = typeof PlatformWriteError.Type
 export const whyUnread = (error: PlatformReadError): string =>
   error._tag === "PlatformUnavailable"
     ? error.message
-    : `The store's platform refuses to be read (${error.code}): ${error.message}`
+    : `The store's platform refused the request (${error.code}): ${error.message}`

@@ -48,7 +48,7 @@ const field = {
   source_locale: Schema.String,
   source_value: Schema.String,
   digest: Schema.NullOr(Schema.String).annotations({
-    description: "Changes with the source; null: the source is empty."
+    description: "Digest of the source text; it changes when the text changes. null: the text is empty."
   })
 }
 

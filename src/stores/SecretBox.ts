@@ -141,7 +141,7 @@ export class SecretBox extends Context.Tag("catalog/SecretBox")<
 
       const unreadable = (why: string) =>
         new SecretUnreadable({
-          message: `The store's access token cannot be decrypted: ${why}. Restore that key, or link the store again with its token.`
+          message: `The store's access token cannot be decrypted: ${why}. Restore the key in ${name}, or link the store again with its token.`
         })
 
       return {

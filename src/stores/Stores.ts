@@ -136,8 +136,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
         const { domain } = given
         const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
         if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
-        if (canonical(facts.domain) !== domain)
-          return yield* ValidationFailed.at("domain", `is another name of ${canonical(facts.domain)}: link that one`)
+        const own = canonical(facts.domain)
+        if (own !== domain) return yield* ValidationFailed.at("domain", `is an alias of ${own}: link ${own} instead`)
         return yield* change(accountId, (isLocked) =>
           Effect.gen(function* () {
             const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))

@@ -121,7 +121,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.getByLabel("New value").fill("Winter <sale>\n2 lines")
           await page.getByRole("button", { name: "Schedule the drop" }).click()
           const alert = String(await page.getByRole("alert").textContent())
-          assert.match(alert, /Starts \(UTC\): lies in the past\./)
+          assert.match(alert, /Starts \(UTC\): must not be in the past\./)
           assert.match(alert, /Product, variant, collection or media file: no such entity\./)
           assert.strictEqual(await page.getByLabel("Starts (UTC)").inputValue(), "2020-01-31T09:30")
           assert.strictEqual(await page.getByLabel("New value").inputValue(), "Winter <sale>\n2 lines")

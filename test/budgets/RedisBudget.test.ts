@@ -80,12 +80,16 @@ describe.skipIf(!redisAnswers)("Budgets while Redis", () => {
       assert.lengthOf(warnings(), 1)
       assert.match(
         String(lines[0]?.[1]),
-        new RegExp(`^Redis at ${place} does not answer \\(.+\\): until it does, each process counts by itself$`)
+        new RegExp(
+          `^Redis at ${place} does not answer \\(.+\\): until it does, each process counts request budgets separately$`
+        )
       )
       yield* proxy.mend
       yield* untilInRedis(take)
       assert.strictEqual((yield* take(spender)).standing.remaining, 79)
-      assert.deepStrictEqual(lines.slice(1), [["INFO", `Redis at ${place} answers again: all processes count there`]])
+      assert.deepStrictEqual(lines.slice(1), [
+        ["INFO", `Redis at ${place} answers again: request budgets are shared by all processes`]
+      ])
       assert.strictEqual(yield* proxy.connections, 1)
     })
   )

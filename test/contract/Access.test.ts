@@ -117,7 +117,7 @@ for (const engine of serviceEngines) {
           const refused = yield* Effect.flip(
             keys.create(accountId, { name: "x", scopes: ["pim:read"], expiresAt: past })
           )
-          assert.strictEqual(refused.message, "expires: lies in the past")
+          assert.strictEqual(refused.message, "expires: must not be in the past")
           const id = ApiKeyId.make(crypto.randomUUID())
           const hash = "ab".repeat(32)
           yield* access.createKey(accountId, {

@@ -30,7 +30,7 @@ import { engines } from "../support/TestDatabase.ts"
 
 /** The domain of every shop of the server. */
 const domain = "tern.myshopify.com"
-const revoked = "The store does not accept the access token: it is wrong, or was revoked."
+const revoked = "The store does not accept the access token: the token is wrong or was revoked."
 
 const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("ab".repeat(32)) })
 
@@ -264,7 +264,7 @@ for (const engine of all) {
             )
             assert.strictEqual(
               yield* refusal(linking(token, { domain: "other.myshopify.com" })),
-              "domain: is another name of tern.myshopify.com: link that one"
+              "domain: is an alias of tern.myshopify.com: link tern.myshopify.com instead"
             )
             assert.deepStrictEqual(server.asked.get(token), ["Verify"])
           })
@@ -303,7 +303,7 @@ for (const engine of all) {
             yield* keep(accountId, ImportId.make(crypto.randomUUID()))
             assert.strictEqual(
               yield* refusal(linking(token)),
-              "An import is being reconciled; retry after its review is finished."
+              "An import or refresh is under review or being applied; retry after it has ended."
             )
             yield* keep(accountId, null)
           }).pipe(actingAs(actor))
@@ -323,7 +323,7 @@ for (const engine of all) {
               _tag: "PlatformRefused",
               code: "ACCESS_TOKEN_UNREADABLE",
               message:
-                "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was encrypted with. Restore that key, or link the store again with its token."
+                "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was encrypted with. Restore the key in SECRET_KEY, or link the store again with its token."
             })
             yield* unlink(domain)
             assert.isTrue(Option.isNone(yield* stores.credential(accountId, store.id)))

@@ -29,7 +29,7 @@ const atMost = (count: number, what = "characters") => `must have at most ${coun
 
 export const decimal = "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
 const whole = "must be a whole number from -9007199254740991 to 9007199254740991"
-const address = "must be an address that begins with http:, https:, mailto:, sms: or tel:"
+const address = "must be a URL that begins with http:, https:, mailto:, sms: or tel:"
 const json = "must be JSON, at most 32 levels deep"
 const day = "must be a date such as 2026-01-31"
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)

@@ -283,7 +283,7 @@ for (const engine of serviceEngines) {
                 assert.include(refused, { entityId: ids.product, currentRevision: current })
                 assert.strictEqual(
                   refused.message,
-                  `The record has moved on: its draft_revision is ${current}. Read it again and repeat the write.`
+                  `The record was changed: its draft_revision is now ${current}. Read it again and repeat the write.`
                 )
               }
             assert.strictEqual(
@@ -341,7 +341,10 @@ for (const engine of serviceEngines) {
             for (const write of writes) {
               const refused = yield* Effect.flip(write)
               assert.instanceOf(refused, PimLocked)
-              assert.strictEqual(refused.message, "An import is being reconciled; retry after its review is finished.")
+              assert.strictEqual(
+                refused.message,
+                "An import or refresh is under review or being applied; retry after it has ended."
+              )
             }
             assert.strictEqual(yield* refusal(set(ids.variant, 1, { price: "x" })), `attributes.price: ${decimal}`)
             assert.strictEqual(yield* refusal(set(nobody, 1, {})), "No such record.")
@@ -360,7 +363,7 @@ for (const engine of serviceEngines) {
             const onTwo = [here, there].map(({ id }) => ({ store_id: id, pending_publish: true }))
             assert.strictEqual(
               yield* refusal(drafts.addStoreVersion(ids.variant, there.id)),
-              `store_id: its product ${ids.product} is not on this store: add the product first`
+              `store_id: the variant's product ${ids.product} is not on this store: add the product first`
             )
             const revision = yield* revisionOf(ids.product)
             const variantRevision = yield* revisionOf(ids.variant)
@@ -411,7 +414,7 @@ for (const engine of serviceEngines) {
             assert.strictEqual(yield* refusal(write("product", revision, { title: "x" }, false)), "No such record.")
             assert.strictEqual(
               yield* refusal(write("variant", yield* revisionOf(ids.variant), { title: "x" })),
-              `store_id: its product ${ids.product} is not on this store: add the product first`
+              `store_id: the variant's product ${ids.product} is not on this store: add the product first`
             )
             assert.strictEqual(
               yield* refusal(write("product", revision, { status: "sold" })),

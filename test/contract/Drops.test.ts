@@ -319,7 +319,8 @@ for (const engine of all) {
             assert.deepStrictEqual(outcomes(failed), ["applied", "failed"])
             assert.deepStrictEqual(failed.changes[1]?.error, {
               code: "DEMO_REFUSED",
-              message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+              message:
+                "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
             })
             assert.deepInclude(yield* draft(variant, two.id, "price"), { value: "10.00", own: false })
             yield* shops.mend({ accountId, storeId: two.id })
@@ -499,7 +500,7 @@ for (const engine of all) {
             const why = [
               {
                 path: "changes[0]",
-                message: `the drop "The \\"first\\"" (${taken.id}) has this field at the same time`
+                message: `the drop "The \\"first\\"" (${taken.id}) changes this field at the same time`
               }
             ]
             const span = (from: number, to: number | null) => ({
@@ -561,13 +562,13 @@ for (const engine of all) {
                 },
                 {
                   path: "ends_at",
-                  message: "must be an RFC 3339 date-time with an offset: that day is not in the calendar"
+                  message: "must be an RFC 3339 date-time with an offset: this date does not exist"
                 },
                 { path: "timezone", message: "must be an IANA time zone such as Europe/Berlin" }
               ]
             )
             assert.deepStrictEqual(yield* says({ starts_at: past }), [
-              { path: "starts_at", message: "lies in the past" }
+              { path: "starts_at", message: "must not be in the past" }
             ])
             for (const ends_at of [good.starts_at, past])
               assert.deepStrictEqual(yield* says({ ends_at }), [
@@ -610,7 +611,7 @@ for (const engine of all) {
                 },
                 {
                   path: "changes[6].store_id",
-                  message: "the product is on no store with a platform"
+                  message: "the product is not on any store that can be published to"
                 },
                 {
                   path: "changes[7].field",

@@ -95,7 +95,7 @@ const fail = ({ accountId, store }: Shop) =>
 
 const refused = {
   code: "DEMO_REFUSED",
-  message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+  message: "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
 }
 
 const refusal = <E extends { readonly message: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
@@ -150,12 +150,15 @@ for (const engine of serviceEngines) {
             // Requested, it is pending, also for a dry run.
             yield* publishNow(product, { channel_ids: [store.id] })
             const again = yield* publishNow(product, { channel_ids: [store.id], dry_run: true })
-            assert.deepInclude(again.stores?.[0], { outcome: "pending", message: "it is requested already" })
+            assert.deepInclude(again.stores?.[0], {
+              outcome: "pending",
+              message: "a publish of this draft is already requested"
+            })
             assert.deepStrictEqual((yield* stateOf([large]))[0], edited[2])
             // Refusals are those of a publish.
             assert.strictEqual(
               yield* refusal(publish({ master_id: product, draft_revision: 1, dry_run: true })),
-              `The record has moved on: its draft_revision is ${draft_revision + 1}. Read it again and repeat the write.`
+              `The record was changed: its draft_revision is now ${draft_revision + 1}. Read it again and repeat the write.`
             )
             assert.strictEqual(
               yield* refusal(publishNow(product, { channel_ids: [nowhere], dry_run: true })),
@@ -177,7 +180,7 @@ for (const engine of serviceEngines) {
               store_id: on.id,
               store_domain: on.domain,
               outcome: "nothing_to_publish",
-              message: "the store has this draft already"
+              message: "the store already has this draft"
             })
             assert.deepStrictEqual<unknown>(yield* publishNow(product), {
               entity_id: product,
@@ -305,7 +308,7 @@ for (const engine of serviceEngines) {
                 {
                   ...of(picture, "A tent"),
                   outcome: "nothing_to_publish",
-                  message: "the store has this draft already"
+                  message: "the store already has this draft"
                 },
                 { entity_id: elsewhere, outcome: "not_on_channel", message: "its channels are b.demo.example" },
                 { entity_id: loose, outcome: "not_on_channel", message: "it is on no channel" },
@@ -314,7 +317,7 @@ for (const engine of serviceEngines) {
                   entity_id: stale,
                   draft_revision: current,
                   outcome: "conflict",
-                  message: `the master was changed meanwhile: its draft_revision is ${current}; call get_master_v1, and publish_master_v1 with it`
+                  message: `the master was changed meanwhile: its draft_revision is now ${current}; call get_master_v1, then publish_master_v1 with the new draft_revision`
                 },
                 ...unknown.map(({ master_id }) => ({
                   entity_id: master_id,
@@ -348,7 +351,7 @@ for (const engine of serviceEngines) {
             yield* lock.keep(accountId, ImportId.make(nilUuid))
             assert.strictEqual(
               yield* refusal(publish({ masters, channel_ids: [store.id] })),
-              "An import is being reconciled; retry after its review is finished."
+              "An import or refresh is under review or being applied; retry after it has ended."
             )
           })
         )
@@ -381,7 +384,7 @@ for (const engine of serviceEngines) {
             // Nobody works, so that the wait ends first.
             const early: Array<readonly [number, number, string]> = []
             const pending = yield* follow(early, 30)
-            assert.deepStrictEqual(early, [[1, 5, "A tent: nothing to publish (the store has this draft already)"]])
+            assert.deepStrictEqual(early, [[1, 5, "A tent: nothing to publish (the store already has this draft)"]])
             assert.deepStrictEqual(
               pending.masters?.map(({ outcome }) => outcome),
               ["nothing_to_publish", "pending", "pending", "pending", "pending"]
@@ -392,11 +395,11 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(
               told.map(([done, total, text]) => `${done} of ${total}: ${text}`),
               [
-                "1 of 5: A tent: nothing to publish (the store has this draft already)",
-                "2 of 5: Tent: pending (it is requested already)",
-                "3 of 5: One: pending (it is requested already)",
-                "4 of 5: Two: pending (it is requested already)",
-                "5 of 5: Three: pending (it is requested already)"
+                "1 of 5: A tent: nothing to publish (the store already has this draft)",
+                "2 of 5: Tent: pending (a publish of this draft is already requested)",
+                "3 of 5: One: pending (a publish of this draft is already requested)",
+                "4 of 5: Two: pending (a publish of this draft is already requested)",
+                "5 of 5: Three: pending (a publish of this draft is already requested)"
               ]
             )
             const texts: Array<readonly [number, number, string]> = []
@@ -412,7 +415,7 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(
               answer.masters?.map(({ message, outcome }) => [outcome, message]),
               [
-                ["nothing_to_publish", "the store has this draft already"],
+                ["nothing_to_publish", "the store already has this draft"],
                 ...Array.from({ length: 4 }, () => ["published", undefined])
               ]
             )
@@ -423,7 +426,7 @@ for (const engine of serviceEngines) {
             assert.sameMembers(
               texts.map(([, , text]) => text),
               [
-                "A tent: nothing to publish (the store has this draft already)",
+                "A tent: nothing to publish (the store already has this draft)",
                 ...["Tent", "One", "Two", "Three"].map((title) => `${title}: published`)
               ]
             )

@@ -482,7 +482,8 @@ for (const engine of serviceEngines) {
               const record = yield* publish(product, store)
               const error = {
                 code: "DEMO_REFUSED",
-                message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+                message:
+                  "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
               }
               assert.deepInclude(record, { state: "failed", attempts: 1, error })
               for (const id of [product, small, picture])
@@ -829,7 +830,8 @@ for (const engine of serviceEngines) {
               finishedAt: record.finishedAt,
               error: {
                 code: "DEMO_REFUSED",
-                message: "The demo shop was told to refuse: `catalog platform mend` ends that."
+                message:
+                  "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
               }
             })
             const both = [shown(second, "media", "Two tents"), shown(first, "collection", "Tents")]

@@ -316,7 +316,10 @@ for (const engine of serviceEngines) {
             yield* lock.keep(accountId, yield* mintId(ImportId))
             const refused = yield* Effect.flip(run(over))
             assert.instanceOf(refused, PimLocked)
-            assert.strictEqual(refused.message, "An import is being reconciled; retry after its review is finished.")
+            assert.strictEqual(
+              refused.message,
+              "An import or refresh is under review or being applied; retry after it has ended."
+            )
             assert.include(yield* valuesOf(product), { title: "Agent" })
             yield* lock.keep(accountId, null)
             assert.strictEqual((yield* run(over)).fields, 1)

@@ -247,7 +247,7 @@ describe.skipIf(!serverAnswers)("an importer killed while it applies", () => {
           phase: "failed",
           applied: 250,
           error:
-            "Applying it was interrupted 4 times; 250 of 550 products were applied. Import the file again to complete it."
+            "Applying the import was interrupted 4 times; 250 of 550 products were applied. Import the file again to complete it."
         })
         assert.isFalse(yield* refusesWrites(accountId))
         yield* setClock(7 * leaseSeconds)

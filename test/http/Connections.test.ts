@@ -108,7 +108,7 @@ describe("connections", () => {
         assert.strictEqual((yield* told(yield* open(20, "127.0.0.2"))).length, 20)
         assert.deepStrictEqual(
           logged.filter((line) => line.includes("refused")),
-          [`Connections are refused by ${setting}: 1 since the start; told once a minute`]
+          [`Refusing connections because of ${setting}: 1 refused since the start (logged at most once a minute)`]
         )
       }).pipe(Effect.provide(Layer.provideMerge(serverWith(bounds), log)))
     })

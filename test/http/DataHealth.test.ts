@@ -469,7 +469,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           assertRefusal(yield* post(path, writer, body), {
             status: 423,
             code: "pim_locked",
-            message: "An import is being reconciled; retry after its review is finished."
+            message: "An import or refresh is under review or being applied; retry after it has ended."
           })
         }
       }

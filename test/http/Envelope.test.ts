@@ -39,7 +39,7 @@ layer(MemoryServer)("refusals", (it) => {
       ["/api/v1/products?search=a%00b", misfit("search", "must not contain U+0000")],
       [
         "/api/v1/products?updated_since=2026-02-30T00:00:00Z",
-        misfit("updated_since", "must be an RFC 3339 date-time with an offset: that day is not in the calendar")
+        misfit("updated_since", "must be an RFC 3339 date-time with an offset: this date does not exist")
       ]
     ]
     for (const [target, refusal] of places)

@@ -248,8 +248,8 @@ export const refusals = {
     message: "This request needs the scope pim:delete, which no credential can hold."
   },
   notFound: { status: 404, code: "not_found", message: "No such record." },
-  onlyGet: { status: 405, code: "method_not_allowed", message: "This path answers GET and HEAD only." },
-  onlyPost: { status: 405, code: "method_not_allowed", message: "This path answers POST only." },
+  onlyGet: { status: 405, code: "method_not_allowed", message: "This path supports only GET and HEAD." },
+  onlyPost: { status: 405, code: "method_not_allowed", message: "This path supports only POST." },
   timeout: { status: 408, code: "request_timeout", message: "The request was not received in time." },
   tooLarge: { status: 413, code: "payload_too_large", message: "The body is larger than 1048576 bytes." },
   longTarget: { status: 414, code: "uri_too_long", message: "The request target is longer than 8192 bytes." },
@@ -261,13 +261,13 @@ export const refusals = {
   expectation: {
     status: 417,
     code: "expectation_failed",
-    message: "The only expectation that is met is 100-continue."
+    message: "Only `Expect: 100-continue` is supported."
   },
   longHead: { status: 431, code: "headers_too_large", message: "The request head is larger than 16384 bytes." },
   defect: {
     status: 500,
     code: "internal_error",
-    message: "Something went wrong on our side. The request id names what we logged about it."
+    message: "Something went wrong on our side. The log has the cause under this request id."
   },
   unavailable: {
     status: 503,

@@ -150,7 +150,10 @@ describe("live reads", () => {
           assertRefusal(answer, failure)
         yield* shops.mend(named)
         yield* shops.fail(named, { kind: "refuse", percent: 100, delayMillis: 0 })
-        assertRefusal(yield* ofStore(), failed("The demo shop was told to refuse: `catalog platform mend` ends that."))
+        assertRefusal(
+          yield* ofStore(),
+          failed("The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure.")
+        )
         yield* shops.mend(named)
         assert.strictEqual((yield* ofStore()).headers.etag, etag)
         assert.strictEqual((yield* known()).status, 304)
@@ -303,7 +306,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
             assertRefusal(answer, failed("Access denied for field."))
           server.mend(token)
           server.revoke(token)
-          const revoked = "The store does not accept the access token: it is wrong, or was revoked."
+          const revoked = "The store does not accept the access token: the token is wrong or was revoked."
           for (const answer of [yield* ofStore(), yield* of("product")]) {
             assertRefusal(answer, failed(revoked))
             assert.notInclude(answer.text, token)
@@ -312,7 +315,7 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
           assertRefusal(
             yield* ofStore(),
             failed(
-              "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was encrypted with. Restore that key, or link the store again with its token."
+              "The store's access token cannot be decrypted: SECRET_KEY is not the key that it was encrypted with. Restore the key in SECRET_KEY, or link the store again with its token."
             )
           )
         })

@@ -328,7 +328,7 @@ for (const engine of engines)
             imports.accept(id, quiet)
           ).pipe(actingAs(actor))
           const error =
-            "It could not be applied: the database refused a value (54000); 500 of 600 products were applied."
+            "The import could not be applied: the database refused a value (54000); 500 of 600 products were applied."
           assert.strictEqual((yield* Effect.flip(bring)).message, `import: ${error}`)
           assert.deepInclude(yield* newest, { phase: "failed", applied: 500, error })
           yield* isWritable

@@ -238,22 +238,22 @@ for (const engine of engines) {
                     [
                       2,
                       "Pages (product.metafields.my.pages)",
-                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell, or the definition in the shop or here.'
+                      '"many" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell, or change the definition in the shop or in this service.'
                     ],
                     [
                       2,
                       "Fits (variant.metafields.my.fits)",
-                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false. Correct the cell, or the definition in the shop or here.'
+                      '"maybe" does not fit the definition of my.fits (boolean): it must be true or false. Correct the cell, or change the definition in the shop or in this service.'
                     ],
                     [
                       3,
                       "Pages (product.metafields.my.pages)",
-                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell, or the definition in the shop or here.'
+                      '"12.5" does not fit the definition of my.pages (number_integer): it must be a whole number from -9007199254740991 to 9007199254740991. Correct the cell, or change the definition in the shop or in this service.'
                     ],
                     [
                       4,
                       "Pages (product.metafields.my.pages)",
-                      '"900" does not fit the definition of my.pages (number_integer): it must be at most 500. Correct the cell, or the definition in the shop or here.'
+                      '"900" does not fit the definition of my.pages (number_integer): it must be at most 500. Correct the cell, or change the definition in the shop or in this service.'
                     ]
                   ]
                 )

@@ -661,7 +661,7 @@ for (const engine of engines)
             yield* shops.mend(shop)
             yield* shops.fail(shop, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* failing(
-              "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+              "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
             )
             yield* shops.mend(shop)
           }).pipe(actingAs(actor))
@@ -719,7 +719,7 @@ for (const engine of engines)
             assert.deepInclude(refused, { phase: "fetching", source: "refresh", storeDomain: "back.example" })
             assert.deepInclude(yield* until(refused.id, "failed"), {
               error:
-                "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
             })
             yield* shops.mend(shop)
             const { id } = yield* imports.startRefresh("back.example")

@@ -132,7 +132,7 @@ for (const engine of engines)
             assert.deepInclude(run, { phase: "applied", applied: 2, error: null })
             assert.deepStrictEqual(run.summary.answer as object, {
               error:
-                "The store's platform refuses to be read (DEMO_REFUSED): The demo shop was told to refuse: `catalog platform mend` ends that."
+                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure."
             })
             for (const state of yield* states) assert.match(state, /: never_published, pending, null, null$/)
             yield* Effect.flatMap(DemoFailures, ({ mend }) => mend(store.domain)).pipe(actingAs(actor))

@@ -105,7 +105,8 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
           assert.deepInclude(yield* Effect.flip(client.publish(store, publication)), {
             _tag: "PlatformRefused",
             code: "DEMO_REFUSED",
-            message: "The demo shop was told to refuse: `catalog platform mend` ends that.",
+            message:
+              "The demo shop refuses because of `catalog platform fail`; `catalog platform mend` ends the failure.",
             field: null
           })
           yield* shops.mend(store)
@@ -188,7 +189,8 @@ layer(Layer.empty)("a store of platform none", (it) => {
       const refusal = {
         _tag: "PlatformRefused" as const,
         code: "NO_PLATFORM",
-        message: "The store is known by its files alone: nothing can be asked of it or published to it.",
+        message:
+          "The store has no platform: its data comes only from imported files. Nothing can be read from it or published to it.",
         field: null
       }
       assert.deepStrictEqual(yield* nonePlatform.salesChannels(store), [])

@@ -181,7 +181,7 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
     )
 
     for (const [fault, operation, message] of [
-      ["refused", "RunBulk", "The store's platform refuses to be read (ACCESS_DENIED): Access denied for field."],
+      ["refused", "RunBulk", "The store's platform refused the request (ACCESS_DENIED): Access denied for field."],
       ["html", "BulkState", "The store's platform cannot be reached: its answer is not valid."],
       ["half", "BulkState", "The store's platform cannot be reached: the connection failed."],
       ["half", "BulkFile", "The store's platform cannot be reached: its answer is not valid."],

@@ -35,7 +35,7 @@ const unknown = (reason: string, why: string) => ({
 const refusal = (code: string, message: string) => ({ _tag: "PlatformRefused", code, message, field: null })
 
 const why = {
-  throttled: "it asks for fewer requests",
+  throttled: "it limits the number of requests",
   timeout: "it did not answer in time",
   transport: "the connection failed",
   server: "it reports an internal error",
@@ -146,7 +146,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         const store = aStore("shopify", "shpat_0123456789")
         const expected = refusal(
           "UNAUTHORIZED",
-          "The store does not accept the access token: it is wrong, or was revoked."
+          "The store does not accept the access token: the token is wrong or was revoked."
         )
         assert.deepEqual(told(yield* Effect.flip(verify(store))), expected as never)
         assert.deepEqual(told(yield* Effect.flip(publish(store, aProduct()))), expected as never)

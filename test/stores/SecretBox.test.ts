@@ -25,8 +25,8 @@ const open = (sealed: Uint8Array, of = owner) =>
   Effect.flatMap(SecretBox, (box) => Effect.map(box.open(sealed, of), Redacted.value))
 const whyNot = (sealed: Uint8Array, of = owner) => Effect.map(Effect.flip(open(sealed, of)), ({ message }) => message)
 
-const unreadable = (why: string) =>
-  `The store's access token cannot be decrypted: ${why}. Restore that key, or link the store again with its token.`
+const unreadable = (why: string, name = "SECRET_KEY") =>
+  `The store's access token cannot be decrypted: ${why}. Restore the key in ${name}, or link the store again with its token.`
 const otherKey = unreadable("SECRET_KEY is not the key that it was encrypted with")
 
 describe("a secret", () => {
@@ -115,12 +115,12 @@ describe("a key in a file", () => {
       rmSync(path)
       assert.strictEqual(
         yield* Effect.provide(whyNot(kept[0] ?? assert.fail()), here),
-        unreadable(`there is no ${path}`)
+        unreadable(`there is no ${path}`, path)
       )
       writeFileSync(path, "nonsense\n")
       assert.strictEqual(
         yield* Effect.provide(whyNot(kept[0] ?? assert.fail()), here),
-        unreadable(`${path} does not contain a key of 32 bytes in base64`)
+        unreadable(`${path} does not contain a key of 32 bytes in base64`, path)
       )
       // What is there is somebody's: it is not written over.
       assert.strictEqual(

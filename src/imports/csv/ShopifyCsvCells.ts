@@ -20,6 +20,9 @@ export const lineBreaks = (text: string): number => {
   return count
 }
 
+/** The beginning of a misfit of an item of a list. */
+const eachItem = "each item"
+
 /** Adds an attribute's bounds to a cell rule. */
 export const within =
   (kind: EntityKind, key: string, rule: CellRule): CellRule =>
@@ -31,7 +34,9 @@ export const within =
       const wrong = bounds === undefined ? undefined : misfitOf(bounds, value)
       return wrong === undefined
         ? Either.right(value)
-        : Either.left(`The value ${wrong.replace(/^each item/, "is a list of which each item")}.`)
+        : Either.left(
+            wrong.startsWith(eachItem) ? `Each item of the list${wrong.slice(eachItem.length)}.` : `The value ${wrong}.`
+          )
     })
 
 /** Text of any number of lines, unchanged. */

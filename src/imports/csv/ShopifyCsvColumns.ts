@@ -182,13 +182,13 @@ export const readHeader = (
   const missing = [...(at.handle === undefined ? ["Handle"] : []), ...(at.title === undefined ? ["Title"] : [])]
   const spelled = missing.flatMap((name) => {
     const other = names.find((given) => given.toLowerCase() === name.toLowerCase())
-    return other === undefined ? [] : [`${quoted(name)} is spelled ${quoted(other)} there`]
+    return other === undefined ? [] : [`the file has ${quoted(other)} instead of ${quoted(name)}`]
   })
   const isWrong = (reason: string) => refused(`This is not a header of a Shopify product export: ${reason}`)
   if (at.handle === undefined)
     return isWrong(`${[`${listed(missing)} ${missing.length === 1 ? "is" : "are"} missing`, ...spelled].join("; ")}.`)
   if (Object.keys(at).length + metafields.product.size + metafields.variant.size === 1)
-    return isWrong('it names no other of its columns than "Handle".')
+    return isWrong('"Handle" is the only known column.')
   // A weight unit without a weight column is ignored.
   if (at.grams === undefined && at.weight_unit !== undefined) ignored.push(at.weight_unit)
   const columnsOf = (owner: "product" | "variant") =>

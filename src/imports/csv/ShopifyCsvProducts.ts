@@ -321,7 +321,7 @@ export class ShopifyCsvProducts {
       if (name === "" && values[column] !== "" && values[column] !== noOptionValue)
         line.reject(
           column,
-          `The product's first line does not name this option in ${quoted(this.columns.names[this.columns.at[nameColumn] ?? 0] ?? "")}.`
+          `This option has no name: fill in ${quoted(this.columns.names[this.columns.at[nameColumn] ?? 0] ?? "")} on the product's first line.`
         )
     }
     values.title = optionValues.flatMap((column) => values[column] || []).join(" / ")

@@ -73,7 +73,7 @@ const refused = (code: string, message: string) => new PlatformRefused({ code, m
 
 /** HTTP statuses that a repetition cannot change. The messages are ours, because the body may be a proxy's HTML page. */
 const refusals: Readonly<Record<number, PlatformRefused>> = {
-  401: refused("UNAUTHORIZED", "The store does not accept the access token: it is wrong, or was revoked."),
+  401: refused("UNAUTHORIZED", "The store does not accept the access token: the token is wrong or was revoked."),
   402: refused("SHOP_FROZEN", "The store is frozen until its bill is paid."),
   403: refused("FORBIDDEN", "The access token does not allow this."),
   404: refused("SHOP_NOT_FOUND", "There is no such store on the platform."),

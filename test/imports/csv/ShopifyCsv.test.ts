@@ -731,21 +731,21 @@ describe("a file that is refused", () => {
       lines("handle,TITLE,Vendor", "mug,Mug,House"),
       1,
       null,
-      'This is not a header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "TITLE" there.'
+      'This is not a header of a Shopify product export: "Handle" and "Title" are missing; the file has "handle" instead of "Handle"; the file has "TITLE" instead of "Title".'
     ],
     [
       "a header in another case, with columns without a name",
       lines("handle,title,,", "mug,Mug,,"),
       1,
       null,
-      'This is not a header of a Shopify product export: "Handle" and "Title" are missing; "Handle" is spelled "handle" there; "Title" is spelled "title" there.'
+      'This is not a header of a Shopify product export: "Handle" and "Title" are missing; the file has "handle" instead of "Handle"; the file has "title" instead of "Title".'
     ],
     [
       "a Handle in another case",
       lines("HANDLE,Title", "mug,Mug"),
       1,
       null,
-      'This is not a header of a Shopify product export: "Handle" is missing; "Handle" is spelled "HANDLE" there.'
+      'This is not a header of a Shopify product export: "Handle" is missing; the file has "HANDLE" instead of "Handle".'
     ],
     [
       "no Handle",
@@ -759,7 +759,7 @@ describe("a file that is refused", () => {
       lines("Handle,Command", "mug,NEW"),
       1,
       null,
-      'This is not a header of a Shopify product export: it names no other of its columns than "Handle".'
+      'This is not a header of a Shopify product export: "Handle" is the only known column.'
     ],
     [
       "a column twice",
@@ -848,7 +848,7 @@ describe("a file that is refused", () => {
       lines("Handle,Title,Tags", `mug,Mug,"new, ${"t".repeat(256)}"`),
       2,
       "Tags",
-      "The value is a list of which each item must have at most 255 characters."
+      "Each item of the list must have at most 255 characters."
     ],
     [
       "a long alt text",
@@ -984,7 +984,7 @@ describe("a file that is refused", () => {
       lines(head, "mug,Mug,,S,1,"),
       2,
       "Option1 Value",
-      'The product\'s first line does not name this option in "Option1 Name".'
+      'This option has no name: fill in "Option1 Name" on the product\'s first line.'
     ],
     [
       "a variant without an option's value",
