@@ -73,7 +73,7 @@ describe.skipIf(!serverAnswers)("connection commands", () => {
 
         const expected = [
           `  product ${product}  title "Agent" -> "Tent"`,
-          `  product ${product}  vendor stays: edited since by cli`,
+          `  product ${product}  vendor is not undone: edited since by cli`,
           `  product ${product}  a.example: title "Zelt" -> inherited`
         ]
         const undo = ["connection", "undo", connectionId, "--since", "hour"]

@@ -879,7 +879,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       )
       assert.strictEqual(
         first,
-        `Invalid: channel_id: its product ${product} is not on this channel: add the product first. Nothing was changed. Correct this and call update_projection_attributes_v1 again.`
+        `Invalid: channel_id: the variant's product ${product} is not on this channel: add the product first. Nothing was changed. Correct this and call update_projection_attributes_v1 again.`
       )
       assert.include(
         assertRefusal(
