@@ -390,7 +390,7 @@ layer(PagesServer, { excludeTestServices: true })("the request to authorize", (i
   it.effect("a too long target and an unknown method are answered with a page", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/oauth/authorize", { method: "POST", form: {} })
-      assertErrorPage(answer, 405, /answers GET and HEAD only/)
+      assertErrorPage(answer, 405, /supports only GET and HEAD/)
       assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
       assertErrorPage(yield* ask(`/oauth/authorize?state=${"x".repeat(8_192)}`), 414, /longer than 8192 bytes/)
       assertErrorPage(yield* ask("/oauth/authorize?state=%"), 400, /percent-encoded/)
