@@ -14,7 +14,18 @@ export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly messag
 const logFormats = ["pretty", "json", "logfmt"] as const
 export type LogFormat = (typeof logFormats)[number]
 
-const isLogFormat = (text: string): text is LogFormat => logFormats.some((format) => format === text)
+/** One of these words, of which the first is the default. */
+const oneOf = <const Word extends string>(name: string, words: readonly [Word, ...ReadonlyArray<Word>]) =>
+  Config.string(name).pipe(
+    Config.validate({
+      message: `must be one of ${words.join(", ")}`,
+      validation: (text): text is Word => words.some((word) => word === text)
+    }),
+    Config.withDefault(words[0])
+  )
+
+const dataVolumes = ["optional", "required"] as const
+export type DataVolume = (typeof dataVolumes)[number]
 
 /** Every setting, from the environment. */
 export interface AppConfig {
@@ -28,6 +39,8 @@ export interface AppConfig {
   readonly allowedOrigins: ReadonlyArray<string>
   /** DATA_DIR: where the embedded database lives. Default ./data. */
   readonly dataDirectory: string
+  /** DATA_VOLUME: "required" refuses an embedded database whose files would be lost with the container. Default "optional". */
+  readonly dataVolume: DataVolume
   /** DATABASE_URL (secret): a PostgreSQL server (15 or newer) instead of the embedded database. */
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   /** REDIS_URL (secret): a Redis server that keeps request budgets for all processes. Default: each keeps its own. */
@@ -189,6 +202,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     Config.withDefault([])
   ),
   dataDirectory: text("DATA_DIR", "data"),
+  dataVolume: oneOf("DATA_VOLUME", dataVolumes),
   databaseUrl: secret("DATABASE_URL", "must be a postgres:// address", isUrl(["postgres:", "postgresql:"])),
   redisUrl: secret("REDIS_URL", "must be a redis:// or rediss:// address", isRedisUrl),
   secretKey: secret(
@@ -196,10 +210,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`",
     (value) => Option.isSome(secretKeyBytes(value))
   ),
-  logFormat: Config.string("LOG_FORMAT").pipe(
-    Config.validate({ message: `must be one of ${logFormats.join(", ")}`, validation: isLogFormat }),
-    Config.withDefault("pretty" as const)
-  ),
+  logFormat: oneOf("LOG_FORMAT", logFormats),
   spanPercent: wholeNumber("TRACE_PERCENT", 0, "must be a whole percentage, 0 to 100", (value) => value <= 100),
   budgets: Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),

@@ -16,6 +16,7 @@ describe("settings", () => {
         baseUrl: Option.none(),
         allowedOrigins: [],
         dataDirectory: "data",
+        dataVolume: "optional",
         databaseUrl: Option.none(),
         redisUrl: Option.none(),
         secretKey: Option.none(),

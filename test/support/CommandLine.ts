@@ -15,6 +15,7 @@ const settings = [
   "BASE_URL",
   "ALLOWED_ORIGINS",
   "DATA_DIR",
+  "DATA_VOLUME",
   "DATABASE_URL",
   "REDIS_URL",
   "SECRET_KEY",
