@@ -75,7 +75,10 @@ const steps = {
 
 for (const instruction of DockerfileParser.parse(readFileSync(join(root, "Dockerfile"), "utf8")).getInstructions()) {
   const keyword = instruction.getKeyword()
-  const text = (instruction.getRawArgumentsContent() ?? "").replaceAll(/\\\n\s*/g, "")
+  const text = (instruction.getRangeContent() ?? "")
+    .slice(keyword.length)
+    .trim()
+    .replaceAll(/\\\n\s*/g, "")
   if (steps[keyword] === undefined) throw new Error(`The script does not know ${keyword}.`)
   console.log(`${keyword} ${text}`)
   steps[keyword](text.split(/\s+/), text)

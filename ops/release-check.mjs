@@ -68,15 +68,30 @@ const problems = {
   }
 }
 
-const writeLists = () => {
-  mkdirSync(`${root}release`, { recursive: true })
-  const sbom = execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"], {
+/** What npm leaves out with `--omit dev` includes packages that production needs too, so its whole list is cut here. */
+const sbomOfProduction = () => {
+  const given = execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"], {
     cwd: root,
     encoding: "utf8",
     maxBuffer: 1e8,
     stdio: ["ignore", "pipe", "ignore"]
   })
-  writeFileSync(`${root}release/sbom.cdx.json`, sbom)
+  const sbom = JSON.parse(given)
+  const kept = new Set(production.map(({ name, version }) => `${name}@${version}`))
+  const isKept = (reference) => kept.has(reference) || reference === sbom.metadata.component["bom-ref"]
+  return {
+    ...sbom,
+    components: sbom.components.filter((each) => isKept(each["bom-ref"])),
+    dependencies: sbom.dependencies
+      .filter(({ ref }) => isKept(ref))
+      .map(({ dependsOn, ref }) => ({ ref, dependsOn: dependsOn.filter(isKept) }))
+  }
+}
+
+const writeLists = () => {
+  mkdirSync(`${root}release`, { recursive: true })
+  const sbom = sbomOfProduction()
+  writeFileSync(`${root}release/sbom.cdx.json`, `${JSON.stringify(sbom, null, 2)}\n`)
   const rows = production.map((each) => `| ${each.name} | ${each.version} | ${licenceOf(each)} |`).sort()
   const lines = [
     "# Licences of production packages",
@@ -86,7 +101,7 @@ const writeLists = () => {
     ...new Set(rows)
   ]
   writeFileSync(`${root}release/licences.md`, `${lines.join("\n")}\n`)
-  return JSON.parse(sbom).components.length
+  return sbom.components.length
 }
 
 console.log(`release/sbom.cdx.json: ${writeLists()} packages; release/licences.md`)
