@@ -73,12 +73,12 @@ const steps = {
   }
 }
 
-for (const instruction of DockerfileParser.parse(readFileSync(join(root, "Dockerfile"), "utf8")).getInstructions()) {
+const dockerfile = readFileSync(join(root, "Dockerfile"), "utf8")
+for (const instruction of DockerfileParser.parse(dockerfile).getInstructions()) {
   const keyword = instruction.getKeyword()
-  const text = (instruction.getRangeContent() ?? "")
-    .slice(keyword.length)
-    .trim()
-    .replaceAll(/\\\n\s*/g, "")
+  const { end, start } = instruction.getRange()
+  const lines = dockerfile.split("\n").slice(start.line, end.line + 1)
+  const text = lines.join("\n").replaceAll(/\\\n\s*/g, "").slice(keyword.length).trim()
   if (steps[keyword] === undefined) throw new Error(`The script does not know ${keyword}.`)
   console.log(`${keyword} ${text}`)
   steps[keyword](text.split(/\s+/), text)
