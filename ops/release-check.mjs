@@ -3,6 +3,8 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { DCLinter } from "dclint"
+import dockerfileUtils from "dockerfile-utils"
 
 const root = fileURLToPath(new URL("../", import.meta.url))
 const read = (path) => readFileSync(`${root}${path}`, "utf8")
@@ -35,7 +37,35 @@ const reporting =
 /** The lines of Node that the tests run on, with the oldest version of each. */
 const testedLines = ["20.20.0", "22.12.0", "24.0.0"]
 
+/** Rules of the compose linter that are not kept: keys are in the order of their matter, and a name is needed for what is built. */
+const unkeptRules = [
+  "no-build-and-image",
+  "require-quotes-in-ports",
+  "service-keys-order",
+  "services-alphabetical-order",
+  "top-level-properties-order"
+]
+
+/** Problems of a Dockerfile. */
+const dockerfileProblems = (text) =>
+  dockerfileUtils.validate(text).map(({ message, range }) => `line ${range.start.line + 1}: ${message}`)
+
+/** Problems of compose files. */
+const composeProblems = (paths) =>
+  new DCLinter({
+    rules: Object.fromEntries(unkeptRules.map((rule) => [rule, 0])),
+    quiet: false,
+    debug: false,
+    exclude: []
+  })
+    .lintFiles(paths, false)
+    .flatMap(({ filePath, messages }) => messages.map(({ line, rule }) => `${filePath}:${line}: ${rule}`))
+
 const problems = {
+  files: () => [
+    ...dockerfileProblems(read("Dockerfile")).map((problem) => `Dockerfile ${problem}`),
+    ...composeProblems([`${root}ops/compose.yaml`, `${root}ops/compose.citus.yaml`])
+  ],
   digest: () => {
     const [, digest = ""] = /^ARG NODE_DIGEST=(.*)$/m.exec(read("Dockerfile")) ?? []
     const [, tag = ""] = /^ARG NODE_TAG=(.*)$/m.exec(read("Dockerfile")) ?? []

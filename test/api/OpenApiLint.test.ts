@@ -5,7 +5,6 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { OpenApi } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
-import { lintFromString, loadConfig } from "@redocly/openapi-core"
 import { Effect } from "effect"
 import { RestApi } from "../../src/api/RestApi.ts"
 
@@ -45,8 +44,21 @@ const spectral = (document: unknown) =>
     return problems.map(({ code, path }) => `${code} ${path.join(" ")}`)
   })
 
+/** The library of Redocly: its command line reports each run. These are the parts that are used. */
+const redoclyLibrary: string = "@redocly/openapi-core"
+interface Redocly {
+  readonly loadConfig: (options: { readonly configPath: string }) => Promise<unknown>
+  readonly lintFromString: (given: { readonly source: string; readonly config: unknown }) => Promise<
+    ReadonlyArray<{
+      readonly ruleId: string
+      readonly location: ReadonlyArray<{ readonly pointer?: string }>
+    }>
+  >
+}
+
 const redocly = (document: unknown) =>
   Effect.promise(async () => {
+    const { lintFromString, loadConfig }: Redocly = await import(redoclyLibrary)
     const config = await loadConfig({ configPath: join(root, "redocly.yaml") })
     const problems = await lintFromString({ source: JSON.stringify(document), config })
     return problems.map(({ location, ruleId }) => `${ruleId} ${location[0]?.pointer}`)
