@@ -53,6 +53,7 @@ import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
+import { withRequestId } from "./http/RequestIds.ts"
 import { SpanPercent } from "./http/Spans.ts"
 import { beside, type Surface } from "./http/Surface.ts"
 import { Imports } from "./imports/Imports.ts"
@@ -241,7 +242,8 @@ export const serverOf = (config: AppConfig) =>
           ...(config.trustedProxies > 0 && { connectionsPerAddress: Number.POSITIVE_INFINITY })
         },
         patience: { ...Http.defaultPatience, delay: Duration.seconds(config.drainDelaySeconds) },
-        surface
+        surface,
+        ...(config.accessLog === "json" && { writeAccessLog: (lines: string) => process.stderr.write(lines) })
       })
     )
   ).pipe(
@@ -269,14 +271,16 @@ export const adminClientOf = (config: AppConfig) =>
 export const adminServerOf = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) ? Layer.empty : AdminServer.layer(config.dataDirectory)
 
-/** Logs go to stderr: stdout belongs to what a command answers. */
+/** Logs go to stderr: stdout belongs to what a command answers. Every line of a request has its id. */
 export const loggerOf = ({ logFormat }: AppConfig) => {
+  const replaced = (logger: Logger.Logger<unknown, void>) =>
+    Logger.replace(Logger.defaultLogger, Logger.mapInputOptions(logger, withRequestId))
   switch (logFormat) {
     case "pretty":
-      return Logger.replace(Logger.defaultLogger, Logger.prettyLogger({ stderr: true }))
+      return replaced(Logger.prettyLogger({ stderr: true }))
     case "json":
-      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.jsonLogger))
+      return replaced(Logger.withConsoleError(Logger.jsonLogger))
     case "logfmt":
-      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
+      return replaced(Logger.withConsoleError(Logger.logfmtLogger))
   }
 }

@@ -14,8 +14,10 @@ import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../drops/Drops.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
+import * as BacklogMetrics from "../programs/BacklogMetrics.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
+import { layerTelemetry } from "../telemetry/Telemetry.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
@@ -151,6 +153,9 @@ const serve = (config: AppConfig) =>
     Effect.zipRight(watching(config)),
     Effect.scoped,
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
+    // Inside the services, whose tables the metrics count; around the server, whose requests it traces.
+    Effect.provide(Layer.provide(layerTelemetry(config.telemetry), BacklogMetrics.layer)),
+    Effect.catchTag("CannotServeMetrics", ({ message }) => Effect.fail(new Refused({ message }))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )
 
