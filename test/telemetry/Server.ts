@@ -7,6 +7,7 @@ import type { OtlpSettings } from "../../src/telemetry/OtlpSettings.ts"
 import { layerTelemetry } from "../../src/telemetry/Telemetry.ts"
 import { ample, send, serverWith } from "../mcp/Connector.ts"
 import { anyDatabase } from "../oauth/PagesServer.ts"
+import { layerServer } from "../support/TestDatabase.ts"
 import { parseExposition } from "./Exposition.ts"
 
 export interface Exports {
@@ -15,8 +16,7 @@ export interface Exports {
   readonly otlp?: OtlpSettings
 }
 
-/** The whole server as it is run, with what it exports, on a database of its own. */
-export const observedServer = (exports: Exports, settings: Readonly<Record<string, string>> = {}) =>
+const observed = (exports: Exports, settings: Readonly<Record<string, string>>) =>
   serverWith({ ...ample, ...settings }).pipe(
     Layer.provideMerge(
       layerTelemetry({
@@ -26,11 +26,18 @@ export const observedServer = (exports: Exports, settings: Readonly<Record<strin
       })
     ),
     Layer.provideMerge(BacklogMetrics.layer),
-    Layer.provideMerge(ServicesOnDatabase),
-    Layer.provideMerge(anyDatabase),
-    Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
-    Layer.orDie
+    Layer.provideMerge(ServicesOnDatabase)
   )
+
+const quiet = Logger.remove(Logger.defaultLogger)
+
+/** The whole server as it is run, with what it exports, on a database of its own. */
+export const observedServer = (exports: Exports, settings: Readonly<Record<string, string>> = {}) =>
+  observed(exports, settings).pipe(Layer.provideMerge(anyDatabase), Layer.provideMerge(quiet), Layer.orDie)
+
+/** The same on a PostgreSQL server, whose database has a url. */
+export const observedOnServer = (exports: Exports, settings: Readonly<Record<string, string>> = {}) =>
+  observed(exports, settings).pipe(Layer.provideMerge(layerServer), Layer.provideMerge(quiet), Layer.orDie)
 
 /** The metrics, parsed. */
 export const scrape = (port: number) =>
