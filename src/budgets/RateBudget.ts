@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { type BudgetScope, RateLimited } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
-import { metrics } from "../telemetry/Metrics.ts"
 import { type Moment, makeMoments } from "../runtime/MonotonicClock.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { makeRedisWindows, type RedisOptions } from "./RedisWindows.ts"
 
 /** Requests per window. */
@@ -216,7 +216,10 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
           ): Effect.Effect<A> =>
             Effect.flatMap(inRedis, (outcome) =>
               Option.isNone(outcome)
-                ? Effect.zipRight(Effect.sync(() => fallbacks.add(1)), fallback)
+                ? Effect.zipRight(
+                    Effect.sync(() => fallbacks.add(1)),
+                    fallback
+                  )
                 : Effect.succeed(read(outcome.value))
             )
           return {

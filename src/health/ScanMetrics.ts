@@ -6,7 +6,10 @@ let running = 0
 readBeforeExport(() => metrics.scansRunning.of().add(running))
 
 /** Measures a scan, and counts it while it runs. */
-export const measureScan = <A, E, R>(dimension: HealthDimension, scan: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const measureScan = <A, E, R>(
+  dimension: HealthDimension,
+  scan: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const began = performance.now()
     running++

@@ -23,8 +23,8 @@ import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
 import type { Refuse } from "./Passage.ts"
 import { toOriginForm } from "./RequestHead.ts"
-import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
 import { observeRequests, type WriteAccessLog } from "./RequestLog.ts"
+import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
 import { requestTracing, startTraced } from "./Spans.ts"
 import { nothingBeside, type Surface } from "./Surface.ts"
 
@@ -46,9 +46,7 @@ const serve = <R>(
 ) =>
   HttpApiBuilder.serve().pipe(
     Layer.provide(
-      Layer.mergeAll(gateOf(routes, refuseAddress, tracing), Documents, Health, layer).pipe(
-        Layer.provide(services)
-      )
+      Layer.mergeAll(gateOf(routes, refuseAddress, tracing), Documents, Health, layer).pipe(Layer.provide(services))
     ),
     Layer.provide(Api),
     Layer.provide(

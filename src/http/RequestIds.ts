@@ -11,7 +11,5 @@ export const withRequestId = (line: Logger.Logger.Options<unknown>): Logger.Logg
     HttpServerRequest.HttpServerRequest.key
   )
   const passage = request === undefined ? undefined : passageIn(toIncomingMessage(request))
-  return passage === undefined
-    ? line
-    : { ...line, annotations: HashMap.set(line.annotations, "requestId", passage.id) }
+  return passage === undefined ? line : { ...line, annotations: HashMap.set(line.annotations, "requestId", passage.id) }
 }

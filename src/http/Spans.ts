@@ -59,9 +59,7 @@ export const startTraced =
 
 /** Tells who makes a request: an account, but not a person. */
 const callerOf = ({ actor, caller = actor }: Passage): Readonly<Record<string, string>> =>
-  caller === undefined
-    ? {}
-    : { "catalog.account_id": caller.accountId, "catalog.caller": caller._tag.toLowerCase() }
+  caller === undefined ? {} : { "catalog.account_id": caller.accountId, "catalog.caller": caller._tag.toLowerCase() }
 
 type Respond<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 

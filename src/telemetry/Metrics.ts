@@ -107,7 +107,12 @@ export const metrics = {
   ),
   requestsInFlight: gauge("catalog_requests_in_flight", "Requests that are not answered yet."),
   connections: gauge("catalog_http_connections", "Open connections of clients."),
-  toolCalls: counter("catalog_tool_calls_total", "Calls of tools over MCP. Code: ok, or the refusal's.", "tool", "code"),
+  toolCalls: counter(
+    "catalog_tool_calls_total",
+    "Calls of tools over MCP. Code: ok, or the refusal's.",
+    "tool",
+    "code"
+  ),
   answerCache: counter("catalog_answer_cache_total", "Look-ups of answers in memory.", "outcome").preset("hit", "miss"),
   refusals: counter(
     "catalog_refusals_total",
@@ -119,10 +124,11 @@ export const metrics = {
     "delayed",
     "busy"
   ),
-  credentialRefusals: counter("catalog_credential_refusals_total", "Keys and tokens that open nothing.", "surface").preset(
-    "rest",
-    "mcp"
-  ),
+  credentialRefusals: counter(
+    "catalog_credential_refusals_total",
+    "Keys and tokens that open nothing.",
+    "surface"
+  ).preset("rest", "mcp"),
   redisFallbacks: counter(
     "catalog_redis_fallbacks_total",
     "Budgets that this process counted by itself because Redis did not answer."
@@ -172,11 +178,7 @@ export const metrics = {
     "catalog_backlog_read",
     "1: the catalog_publishes, catalog_drops and catalog_imports metrics are current. 0: they could not be read in time and are old."
   ),
-  publishes: gauge(
-    "catalog_publishes_pending",
-    "Pending publishes of all accounts, by what they wait for.",
-    "wait"
-  ),
+  publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
   publishAge: gauge(
     "catalog_publish_oldest_age_seconds",
     "Age of the oldest pending publish, by what it waits for; 0 without any.",
@@ -198,7 +200,10 @@ export const metrics = {
     "Delay of the event loop over the last 10 s: p50, p99, max.",
     "at"
   ),
-  eventLoopUtilization: gauge("catalog_event_loop_utilization_ratio", "Share of the last 10 s that the event loop was busy."),
+  eventLoopUtilization: gauge(
+    "catalog_event_loop_utilization_ratio",
+    "Share of the last 10 s that the event loop was busy."
+  ),
   heapUsed: gauge("catalog_heap_used_bytes", "Used JavaScript heap."),
   externalMemory: gauge("catalog_external_memory_bytes", "Memory of buffers outside the JavaScript heap."),
   residentMemory: gauge("process_resident_memory_bytes", "Resident memory."),

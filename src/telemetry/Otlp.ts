@@ -103,8 +103,7 @@ export const layerOtlp = (settings: OtlpSettings): Layer.Layer<never, never, Bac
   }
   const serialization =
     settings.protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf
-  const exporting = (signal: OtlpSignal) =>
-    Layer.merge(boundedClient(signal, settings.timeoutMillis), serialization)
+  const exporting = (signal: OtlpSignal) => Layer.merge(boundedClient(signal, settings.timeoutMillis), serialization)
   const [first = Layer.empty, ...others] = settings.signals.map((signal) => layers[signal]())
   return Layer.mergeAll(first, ...others)
 }

@@ -43,6 +43,9 @@ const readProcess = () => {
 export const layerProcessMetrics: Layer.Layer<never> = Layer.scopedDiscard(
   Effect.acquireRelease(
     Effect.sync(() => [watchEventLoop(), readBeforeExport(readProcess)]),
-    (stops) => Effect.sync(() => stops.forEach((stop) => stop()))
+    (stops) =>
+      Effect.sync(() => {
+        for (const stop of stops) stop()
+      })
   )
 )

@@ -53,7 +53,11 @@ export const layerScrape = ({ host, port }: { readonly host: string; readonly po
           }
         })
       })
-      const { address, family, port: bound } = yield* Effect.acquireRelease(listen(server, host, port), () =>
+      const {
+        address,
+        family,
+        port: bound
+      } = yield* Effect.acquireRelease(listen(server, host, port), () =>
         Effect.async<void>((resume) => {
           server.close(() => resume(Effect.void))
           server.closeAllConnections()

@@ -23,6 +23,11 @@ export const layerTelemetry = ({ metricsHost, metricsPort, otlp }: TelemetrySett
     Option.match(otlp, {
       onNone: () => Layer.empty,
       onSome: (settings) =>
-        Layer.unwrapEffect(Effect.map(Effect.promise(() => import("./Otlp.ts")), ({ layerOtlp }) => layerOtlp(settings)))
+        Layer.unwrapEffect(
+          Effect.map(
+            Effect.promise(() => import("./Otlp.ts")),
+            ({ layerOtlp }) => layerOtlp(settings)
+          )
+        )
     })
   )

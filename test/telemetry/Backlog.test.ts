@@ -18,7 +18,10 @@ describe("the backlog", () => {
       })
       yield* Effect.gen(function* () {
         const { refresh } = yield* Backlog
-        yield* Effect.all(Array.from({ length: 50 }, () => refresh), { concurrency: "unbounded" })
+        yield* Effect.all(
+          Array.from({ length: 50 }, () => refresh),
+          { concurrency: "unbounded" }
+        )
         assert.strictEqual(reads, 1)
         yield* TestClock.adjust("9 seconds")
         yield* refresh
@@ -120,11 +123,7 @@ for (const { absent, layer: database, name } of engines)
             )
           )
           yield* anAccountWith((sql, ids) =>
-            Effect.all([
-              aPublish(sql, ids, 30),
-              aDrop(sql, ids, 5),
-              anImport(sql, ids, "reviewing", null)
-            ])
+            Effect.all([aPublish(sql, ids, 30), aDrop(sql, ids, 5), anImport(sql, ids, "reviewing", null)])
           )
           yield* anAccountWith((sql, ids) =>
             Effect.all([

@@ -17,7 +17,10 @@ const file = (path: string) => readFileSync(join(root, path), "utf8")
 
 const rules = file("ops/prometheus/rules.yml")
 const dashboard = JSON.parse(file("ops/grafana/catalog.json")) as {
-  readonly panels: ReadonlyArray<{ readonly title: string; readonly targets?: ReadonlyArray<{ readonly expr: string }> }>
+  readonly panels: ReadonlyArray<{
+    readonly title: string
+    readonly targets?: ReadonlyArray<{ readonly expr: string }>
+  }>
 }
 const runbook = file("docs/runbook.md")
 

@@ -127,9 +127,12 @@ describe("exports by OTLP", () => {
         assert.isAtMost(bounded, 2)
         // Planted: the library's exporter with the library's client.
         const unbounded = yield* floodOf((endpoint) =>
-          OtlpLogger.layer({ url: `${endpoint}/v1/logs`, resource: { serviceName: "x" }, maxBatchSize: 512, shutdownTimeout: 10 }).pipe(
-            Layer.provide([FetchHttpClient.layer, OtlpSerialization.layerJson])
-          )
+          OtlpLogger.layer({
+            url: `${endpoint}/v1/logs`,
+            resource: { serviceName: "x" },
+            maxBatchSize: 512,
+            shutdownTimeout: 10
+          }).pipe(Layer.provide([FetchHttpClient.layer, OtlpSerialization.layerJson]))
         )
         assert.isAbove(unbounded, 2)
       }),

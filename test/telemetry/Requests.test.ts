@@ -106,7 +106,10 @@ describe("requests", () => {
         const lost = yield* send(port, { method: "GET", path: "/set-passwort?token=secretlink" })
         assert.include(yield* lineOf(lost.headers["x-request-id"]), { route: "none", status: 404 })
 
-        yield* goAway(port, `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 99\r\nAuthorization: Bearer ${agent.token}`)
+        yield* goAway(
+          port,
+          `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 99\r\nAuthorization: Bearer ${agent.token}`
+        )
         const gone = yield* lineWhere(({ status }) => status === 499)
         assert.include(gone, { ...common, route: "/mcp", connection: agent.connectionId })
 

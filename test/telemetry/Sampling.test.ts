@@ -9,7 +9,12 @@ const parent = (flags: string) => parentOf(`00-${traceId}-${spanId}-${flags}`)
 const sampled = (name: SamplerName, flags: string | undefined, ratio = 0) => {
   let drawn = 0
   // Every hundredth draw is below 0.01.
-  const sample = makeSampler(name, ratio, () => 500, () => (drawn++ % 100) / 100)
+  const sample = makeSampler(
+    name,
+    ratio,
+    () => 500,
+    () => (drawn++ % 100) / 100
+  )
   let count = 0
   for (let index = 0; index < 1_000; index++) if (sample(flags === undefined ? undefined : parent(flags))) count++
   return count

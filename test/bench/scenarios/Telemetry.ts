@@ -26,7 +26,10 @@ const variants: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   metrics: { METRICS_PORT: "0" },
   "access log": { ACCESS_LOG: "json" },
   "metrics and access log": { METRICS_PORT: "0", ACCESS_LOG: "json" },
-  "OTLP to nobody, 1 % traced": { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_METRIC_EXPORT_INTERVAL: "1000" }
+  "OTLP to nobody, 1 % traced": {
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
+    OTEL_METRIC_EXPORT_INTERVAL: "1000"
+  }
 }
 
 /** Processor time of all threads of a process in microseconds, finer than the ticks of 10 ms that `stat` counts. Linux only. */
@@ -58,7 +61,11 @@ export const telemetry: Scenario = {
       for (const [name, settings] of Object.entries(variants)) {
         // The access log goes to a file, as under a supervisor.
         const file = openSync(join(folder, `${started.length}.log`), "w")
-        const server = await ServerProcess.start(serviceParameters("serve"), { ...ourSettings(catalog), ...settings }, file)
+        const server = await ServerProcess.start(
+          serviceParameters("serve"),
+          { ...ourSettings(catalog), ...settings },
+          file
+        )
         closeSync(file)
         started.push([name, server])
       }
@@ -90,7 +97,16 @@ export const telemetry: Scenario = {
     const report = [
       `One page of ${limit} rows, ${connections} connections; ${count} rounds of ${whole(answersARound)} answers each, variants alternating.`,
       table(
-        ["", "answers/s, median", "CPU, µs an answer", "CPU / off within a round, median", "min", "max", "target", "met"],
+        [
+          "",
+          "answers/s, median",
+          "CPU, µs an answer",
+          "CPU / off within a round, median",
+          "min",
+          "max",
+          "target",
+          "met"
+        ],
         [...rounds].map(([name, all]) => {
           const spread = spreadOf(all.map(({ micros }, index) => micros / (off[index]?.micros ?? Number.NaN)))
           return [
