@@ -81,8 +81,8 @@ interface Ids {
 
 /** A publish that was requested some minutes ago. */
 const aPublish = (sql: SqlClient.SqlClient, { accountId, entityId, storeId }: Ids, minutes: number) => sql`
-  INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, asked_at)
-  VALUES (${accountId}, gen_random_uuid(), ${entityId}, ${storeId}, 1, ARRAY[${entityId}::uuid], '{}', '{}',
+  INSERT INTO publication (account_id, id, sequence, entity_id, store_id, draft_revision, brings, content, actor, asked_at)
+  VALUES (${accountId}, gen_random_uuid(), 1, ${entityId}, ${storeId}, 1, ARRAY[${entityId}::uuid], '{}', '{}',
           app_now() - make_interval(mins => ${minutes}::int))`
 
 const aDrop = (sql: SqlClient.SqlClient, { accountId }: Ids, minutes: number) => sql`
