@@ -179,7 +179,7 @@ const isServing = Effect.all([lookUpAnswers, Migrations.current], { concurrency:
 
 /** The database that the settings name; when it cannot be opened, the setting is named too. */
 export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => {
-  const { databaseUrl: url, dataDirectory, dataVolume, deadlines, poolSizes, shares } = config
+  const { databaseUrl: url, dataDirectory, dataVolume, deadlines, pooler, poolSizes, shares } = config
   const lost = Option.isNone(url) && dataVolume === "required" ? whyLost(dataDirectory) : undefined
   if (lost !== undefined)
     return Layer.fail(
@@ -190,7 +190,7 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
   const setting = Option.isSome(url) ? "DATABASE_URL" : "DATA_DIR"
   const holder = Option.isSome(url) ? Layer.empty : Layer.sync(LeaseHolder, onlyHolder)
   const database = Layer.mapError(
-    Database.layer({ url, dataDirectory, deadlines, poolSizes, shares, startPatience }),
+    Database.layer({ url, dataDirectory, deadlines, pooler, poolSizes, shares, startPatience }),
     (error) =>
       error._tag === "DatabaseUnreachable"
         ? new Database.DatabaseUnreachable({ message: `${setting}: ${error.message}` })

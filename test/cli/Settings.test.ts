@@ -18,6 +18,7 @@ describe("settings", () => {
         dataDirectory: "data",
         dataVolume: "optional",
         databaseUrl: Option.none(),
+        pooler: "none",
         redisUrl: Option.none(),
         secretKey: Option.none(),
         logFormat: "pretty",
