@@ -169,7 +169,7 @@ export class DatabaseNode {
     const api = `127.0.0.1:${this.patroniPort}`
     this.patroni = start(this.place, this.name, "patroni", [join(this.place.folder, "patroni.yml")], {
       PATRONI_NAME: this.name,
-      PATRONI_ETCD3_HOSTS: `127.0.0.1:${this.place.etcdPort}`,
+      PATRONI_ETCD_HOSTS: `127.0.0.1:${this.place.etcdPort}`,
       PATRONI_POSTGRESQL_LISTEN: address,
       PATRONI_POSTGRESQL_CONNECT_ADDRESS: address,
       PATRONI_POSTGRESQL_DATA_DIR: this.dataDirectory,
@@ -275,13 +275,14 @@ export class Cluster {
       "advertise-client-urls": etcdUrl,
       "listen-peer-urls": peerUrl,
       "initial-advertise-peer-urls": peerUrl,
-      "initial-cluster": `etcd1=${peerUrl}`
+      "initial-cluster": `etcd1=${peerUrl}`,
+      "enable-v2": "true"
     }
     const etcd = start(
       place,
       "etcd",
       "etcd",
-      Object.entries(etcdOptions).flatMap(([name, value]) => [`--${name}`, value]),
+      Object.entries(etcdOptions).map(([name, value]) => `--${name}=${value}`),
       {}
     )
     const haproxy = start(place, "haproxy", "haproxy", ["-db", "-f", join(folder, "haproxy.cfg")], {
