@@ -51,7 +51,7 @@ export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ reado
 const table = "catalog_migration"
 
 /** A number that nothing else in the database locks. */
-const lockKey = 7_102_025
+export const lockKey = 7_102_025
 
 const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
 
