@@ -2,27 +2,37 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { isDistributed } from "../../src/database/Distribution.ts"
 
+/** An SQL expression for the time, with the moment of `replaceClock` and the number of the last `moveClock`. */
+type Time = (start: string, moved: string) => string
+
 /**
- * Replaces the clock of the schema. `time`: an SQL expression over the row of a new table `test_clock`, which has these columns and
- * values at first. On a cluster every node has the row.
+ * Replaces the clock of the schema. The number is a row of a table, so that processes can move the clock at once. On a cluster, where
+ * a function that runs on a worker cannot read a table, it is part of the function.
  */
-export const replaceClock = (columns: string, values: string, time: string) =>
+export const replaceClock = (time: Time) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* sql.unsafe(`CREATE TABLE test_clock (${columns})`)
-    yield* sql.unsafe(`INSERT INTO test_clock VALUES (${values})`)
-    if (yield* isDistributed) yield* sql`SELECT create_reference_table('test_clock')`
-    yield* sql.unsafe(
-      `CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT ${time} FROM public.test_clock $$`
-    )
+    yield* sql.unsafe("CREATE TABLE test_clock (start timestamptz NOT NULL, moved bigint NOT NULL)")
+    yield* sql.unsafe("INSERT INTO test_clock VALUES (date_trunc('second', clock_timestamp()), 0)")
+    if (yield* isDistributed) yield* moveClock(time, 0)
+    else yield* define(`SELECT ${time("start", "moved")} FROM public.test_clock`)
   })
 
-/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
-export const stopClock = replaceClock(
-  "start timestamptz, seconds integer",
-  "date_trunc('second', clock_timestamp()), 0",
-  "start + seconds * interval '1 second'"
-)
+export const moveClock = (time: Time, moved: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql`UPDATE test_clock SET moved = ${moved} RETURNING start::text`
+    if (yield* isDistributed) yield* define(`SELECT ${time(`timestamptz '${row?.start}'`, String(moved))}`)
+  })
 
-export const setClock = (secondsAfterStart: number) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE test_clock SET seconds = ${secondsAfterStart}`)
+const define = (body: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.unsafe(`CREATE OR REPLACE FUNCTION app_now() RETURNS timestamptz LANGUAGE sql STABLE AS $$ ${body} $$`)
+  )
+
+const stopped: Time = (start, moved) => `${start} + ${moved} * interval '1 second'`
+
+/** Time stands still until the test moves it: what the machine's load decides is no part of any distance. */
+export const stopClock = replaceClock(stopped)
+
+export const setClock = (secondsAfterStart: number) => moveClock(stopped, secondsAfterStart)
