@@ -10,6 +10,8 @@ import { emptyImage, schemaHash, schemaImage } from "./SchemaImages.ts"
 const clusterUrl = process.env.TEST_CITUS_URL
 
 /** With TEST_SERVER=citus, the suites that run on a server alone run on the cluster. */
+export const isClusterThere = clusterUrl !== undefined
+
 const isServerCluster = clusterUrl !== undefined && process.env.TEST_SERVER === "citus"
 
 /** Any database of the server that tests may use; each suite makes its own beside it. */
@@ -95,15 +97,20 @@ const onEachNode = async (statement: string) => {
   for (const url of await urlsOnCluster("postgres")) await administer(statement, url)
 }
 
-/** Creates a database on all nodes that knows its nodes. Its tables are local until they are distributed. */
-const createOnCluster = async (name: string) => {
-  await onEachNode(`CREATE DATABASE ${name}`)
+/** Installs the extension in a database of all nodes, and makes the coordinator's one know them. */
+export const joinNodes = async (name: string) => {
   const urls = await urlsOnCluster(name)
   for (const url of urls) await administer("CREATE EXTENSION citus", url)
   const [coordinator = "", ...workers] = urls
   const places = (url: string) => [`'${new URL(url).hostname}'`, new URL(url).port].join(", ")
   await administer(`SELECT citus_set_coordinator_host(${places(coordinator)})`, coordinator)
   for (const worker of workers) await administer(`SELECT citus_add_node(${places(worker)})`, coordinator)
+}
+
+/** Creates a database on all nodes. Its tables are local until they are distributed. */
+const createOnCluster = async (name: string) => {
+  await onEachNode(`CREATE DATABASE ${name}`)
+  await joinNodes(name)
 }
 
 /** Creates a database on all nodes with the schema and distributed tables. */
@@ -185,6 +192,12 @@ export const layerEmbedded = embeddedFrom(schemaImage)
 
 /** A fresh database on the cluster, with distributed tables. */
 const layerCluster = Layer.provideMerge(onServer, layerCreated(createDistributed, true))
+
+/** A database on each node, without the extension: each is a server of its own. */
+export const layerSeparateNodes = Layer.provideMerge(
+  onServer,
+  layerCreated((name) => onEachNode(`CREATE DATABASE ${name}`), true)
+)
 
 /** The same without the schema. */
 const layerClusterEmpty = Layer.provideMerge(onServer, layerCreated(createOnCluster, true))
