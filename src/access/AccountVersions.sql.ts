@@ -3,6 +3,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect } from "effect"
 import type { DirectQuery } from "../database/DirectQuery.ts"
+import { oneServer } from "../database/PlannerHints.ts"
 
 /** How a look-up of credentials gets the versions of their accounts. */
 interface AccountVersions {
@@ -26,7 +27,7 @@ export const makeAccountVersions = (
   if (!isDistributed)
     return {
       column: sql`, a.version AS "accountVersion"`,
-      join: (accountId) => sql`JOIN account_state a ON a.account_id = ${accountId}`,
+      join: (accountId) => sql`JOIN account_state a ON a.account_id = ${accountId} ${sql.literal(oneServer)}`,
       add: Effect.succeed
     }
   const versionOf = (accountId: string) =>

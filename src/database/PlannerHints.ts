@@ -9,3 +9,6 @@ export const readsAll = "/* reads the whole account */"
  * names its account for each distributed table; Plans.test.ts refuses one that does not.
  */
 export const allAccounts = "/* all accounts */"
+
+/** A comment in statements that never run on a cluster. */
+export const oneServer = "/* one server */"

@@ -4,6 +4,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { RepositoriesOnDatabase, Services } from "../../src/App.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { statementsOf } from "../../src/database/SqlScript.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
@@ -31,6 +32,19 @@ describe("distribution", () => {
       )
       assert.isFalse(yield* Distribution.isDistributed)
     }).pipe(Effect.provide(TestDatabase.layerEmbedded))
+  )
+})
+
+it("a script is split into its statements", () => {
+  const statements = [
+    "SELECT ';' AS a",
+    '-- one; two\nSELECT "a;b"',
+    "SELECT $$ ; $$, $x$ $$;$$ $x$",
+    "SELECT 'it''s;'"
+  ]
+  assert.deepStrictEqual(
+    statementsOf(`${statements.join(";")};\n-- the end;\n`).map((text) => text.trim()),
+    statements
   )
 })
 

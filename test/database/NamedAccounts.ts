@@ -1,12 +1,12 @@
 import { distributedTables } from "../../src/database/Distribution.ts"
-import { allAccounts } from "../../src/database/PlannerHints.ts"
+import { allAccounts, oneServer } from "../../src/database/PlannerHints.ts"
 
 const keywords =
   "AS|WHERE|SET|ON|JOIN|LEFT|CROSS|INNER|ORDER|GROUP|LIMIT|FOR|USING|UNION|RETURNING|OFFSET|HAVING|WINDOW"
 
 /** A table as FROM, JOIN, UPDATE, USING or a list names it, with its alias. */
 const reference = new RegExp(
-  `(?:\\b(?:FROM|JOIN|UPDATE|USING)|,)\\s+"?(${distributedTables.join("|")})"?(?![\\w."(])(?:\\s+(?:AS\\s+)?(?!(?:${keywords})\\b)(\\w+))?`,
+  `(?:\\b(?:FROM|JOIN|UPDATE|USING)|,)\\s+"?(${distributedTables.join("|")})"?(?![\\w."(]|\\s+(?:text|jsonb|uuid)\\b)(?:\\s+(?:AS\\s+)?(?!(?:${keywords})\\b)(\\w+))?`,
   "gi"
 )
 
@@ -20,7 +20,7 @@ const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 
  * y.account_id` is not enough on a cluster. Counts by alias, because parts of a statement use the same one.
  */
 export const unnamedTables = (text: string): ReadonlyArray<string> => {
-  if (text.includes(allAccounts) || isInner(text)) return []
+  if (text.includes(allAccounts) || text.includes(oneServer) || isInner(text)) return []
   const plain = text.replaceAll(/--[^\n]*/g, "")
   const references = new Map<string, { readonly table: string; readonly times: number }>()
   for (const [, table = "", alias = ""] of plain.matchAll(reference)) {

@@ -19,7 +19,7 @@ import { UndoRepo } from "../../src/connections/UndoRepo.ts"
 import { defaultDeadlines } from "../../src/database/Deadlines.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
-import { readsAll } from "../../src/database/PlannerHints.ts"
+import { allAccounts, readsAll } from "../../src/database/PlannerHints.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { DemoShops } from "../../src/demo/DemoShops.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
@@ -603,7 +603,7 @@ const scanning = Effect.gen(function* () {
   yield* sql.withTransaction(health.scan(accountId, "completeness", null))
   yield* sql`ANALYZE health_issue`
   // Who unlinks a store scans again what was scanned: it is put back where it is read.
-  yield* sql.unsafe("CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot")
+  yield* sql.unsafe(`${allAccounts} CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot`)
 })
 
 /** Everything of data health: scans of a small account, and reads of the large one. */
@@ -638,7 +638,7 @@ const health = (round: number) =>
           yield* repo.issues(accountId, { section, page: 1, pageSize: 25, storeId, locale, fields: ["alt", "title"] })
         }
     }
-    yield* sql`DELETE FROM health_snapshot`
+    yield* sql`DELETE FROM health_snapshot WHERE account_id = ${accountId}`
   })
 
 /** Tables of more rows than may be scanned, with their rows. */
