@@ -1,16 +1,18 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import * as Distribution from "../database/Distribution.ts"
-import * as Migrations from "../database/Migrations.ts"
 import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
+
+/** Loads the SQL client: for the commands that migrate only. */
+const loaded = Effect.promise(() => import("../database/Migrations.ts"))
 
 /**
  * The process that holds the embedded database migrated it at its start. It may run an older version without the newest
  * migrations.
  */
 const migratedByHolder = Effect.gen(function* () {
+  const Migrations = yield* loaded
   const { migrations, pid } = yield* (yield* AdminClient).hello()
   const missing = Migrations.names.filter((name) => !migrations.includes(name))
   if (missing.length > 0)
@@ -20,8 +22,11 @@ const migratedByHolder = Effect.gen(function* () {
   return []
 }).pipe(withAdmin)
 
-/** On the embedded engine there is nothing to distribute over. */
-const distributed = settled(() => Distribution.distribute).pipe(
+/** Distributes the tables. On the embedded engine there is nothing to distribute over. */
+const distributed = Effect.flatMap(
+  Effect.promise(() => import("../database/Distribution.ts")),
+  ({ distribute }) => settled(() => distribute)
+).pipe(
   Effect.catchTags({
     DatabaseInUse: () => new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." }),
     DistributionFailed: ({ message }) => new Refused({ message })
@@ -34,7 +39,8 @@ const distribute = Options.boolean("distribute").pipe(
 
 export const migrateCommand = Command.make("migrate", { json, distribute }, ({ distribute, json }) =>
   Effect.gen(function* () {
-    const applied = yield* settled(() => Migrations.run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
+    const { run } = yield* loaded
+    const applied = yield* settled(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
     const isNew = distribute ? yield* distributed : undefined
     yield* answer(json, isNew === undefined ? { applied } : { applied, distributed: isNew }, [
       ...(applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)),
