@@ -1,12 +1,12 @@
 import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
-import { LRUCache } from "lru-cache"
 import { insertAll } from "../database/Inserts.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { Actor } from "../model/Actor.ts"
 import { type AccountId, ConnectionId, DropId, EntityId, ImportId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { makeActorNames } from "./ActorNames.sql.ts"
 import {
   authorOf,
   HistoryAction,
@@ -87,31 +87,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
           LIMIT ${limit}`
       })
 
-      const findName = SqlSchema.single({
-        Request: Schema.Struct({ accountId: Schema.String, kind: Schema.String, id: Schema.String }),
-        Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
-        execute: ({ accountId, id, kind }) => sql`
-          SELECT CASE ${kind}
-            WHEN 'key' THEN (SELECT k.name FROM api_key k WHERE k.account_id = ${accountId} AND k.id = ${id})
-            WHEN 'connection' THEN
-              (SELECT g.client_name FROM oauth_grant g WHERE g.account_id = ${accountId} AND g.id = ${id})
-            WHEN 'user' THEN (SELECT u.email FROM app_user u WHERE u.account_id = ${accountId} AND u.id = ${id})
-          END AS name`
-      })
-
-      // The names of keys, connections and users never change.
-      const names = new LRUCache<string, string>({ max: 10_000 })
-
-      /** The name of an actor. Null: it has none. */
-      const nameOf = Effect.fnUntraced(function* (accountId: AccountId, kind: HistoryActor["kind"], id: string | null) {
-        if (id === null) return null
-        const key = `${accountId} ${kind} ${id}`
-        const known = names.get(key)
-        if (known !== undefined) return known
-        const { name } = yield* Effect.orDie(findName({ accountId, kind, id }))
-        if (name !== null) names.set(key, name)
-        return name
-      })
+      const nameOf = makeActorNames(sql)
 
       /** The rows as JSON, each with its place from 1. */
       const numbered = (rows: ReadonlyArray<object>) =>

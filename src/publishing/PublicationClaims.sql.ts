@@ -147,8 +147,9 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
     }).pipe(sql.withTransaction)
 }
 
-const byRequest = Order.mapInput(Order.string, ({ askedAt, id }: { readonly askedAt: Timestamp; readonly id: string }) =>
-  `${askedAt} ${id}`
+const byRequest = Order.mapInput(
+  Order.string,
+  ({ askedAt, id }: { readonly askedAt: Timestamp; readonly id: string }) => `${askedAt} ${id}`
 )
 
 /** Claims due publications for the process `holder`, in one transaction per account. */

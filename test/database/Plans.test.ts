@@ -603,7 +603,9 @@ const scanning = Effect.gen(function* () {
   yield* sql.withTransaction(health.scan(accountId, "completeness", null))
   yield* sql`ANALYZE health_issue`
   // Who unlinks a store scans again what was scanned: it is put back where it is read.
-  yield* sql.unsafe(`${allAccounts} CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot`)
+  yield* sql.unsafe(
+    `${allAccounts} CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot`
+  )
 })
 
 /** Everything of data health: scans of a small account, and reads of the large one. */
