@@ -17,7 +17,8 @@ const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 
 
 /**
  * The distributed tables of a statement that do not name the account themselves, by `alias.account_id = $1`: `x.account_id =
- * y.account_id` is not enough on a cluster. Counts by alias, because parts of a statement use the same one.
+ * y.account_id` is not enough on a cluster. Counts by alias, because parts of a statement use the same one. Also an INSERT from a
+ * list that does not get its account from a table.
  */
 export const unnamedTables = (text: string): ReadonlyArray<string> => {
   if (text.includes(allAccounts) || text.includes(oneServer) || isInner(text)) return []
@@ -27,6 +28,9 @@ export const unnamedTables = (text: string): ReadonlyArray<string> => {
     const before = references.get(alias)
     references.set(alias, { table, times: (before?.times ?? 0) + 1 })
   }
+  const [, target] = /^\s*INSERT INTO (\w+)/i.exec(plain) ?? []
+  const isFromList = /\b(jsonb_to_recordset|unnest)\(/.test(plain) && references.size === 0
+  if (isFromList && target !== undefined && distributedTables.includes(target)) return [`INSERT INTO ${target}`]
   return [...references].flatMap(([alias, { table, times }]) => {
     const name = alias === "" ? "(?<![.\\w])" : `\\b${alias}\\.`
     return count(plain, new RegExp(`${name}account_id = \\$\\d`, "g")) < times ? [`${table} ${alias}`.trim()] : []

@@ -731,6 +731,8 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       const both = "SELECT e.id FROM entity e WHERE e.account_id = $1 UNION ALL SELECT e.id FROM entity e"
       assert.deepStrictEqual(unnamedTables(`${both} WHERE e.id = $2`), ["entity e"])
       assert.deepStrictEqual(unnamedTables(`${both} WHERE e.account_id = $2`), [])
+      const insert = "INSERT INTO drop_change SELECT $1 FROM jsonb_to_recordset($2) AS r (n integer)"
+      assert.deepStrictEqual(unnamedTables(insert), ["INSERT INTO drop_change"])
     })
 
     for (const [index, use] of Object.entries({

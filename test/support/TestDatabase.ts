@@ -4,6 +4,7 @@ import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { recordMultiTask, refuseMultiTask, reportMultiTask } from "./MultiTask.ts"
 import { emptyImage, schemaHash, schemaImage } from "./SchemaImages.ts"
 
 /** A database of a Citus cluster's coordinator, with its nodes. Without it no suite runs on a cluster. */
@@ -127,6 +128,8 @@ const createDistributed = async (name: string) => {
     "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'",
     Redacted.value(url)
   )
+  recordMultiTask()
+  await administer(`ALTER DATABASE ${name} SET ${reportMultiTask}`, Redacted.value(url))
   const names = rows.map((row) => String(row.name)).sort()
   if (names.join() !== [...Distribution.distributedTables].sort().join())
     throw new Error(`The distributed tables of ${name} are ${names.join(", ")}`)
@@ -146,7 +149,9 @@ const layerCreated = (
         Effect.promise(() => create(name)),
         () => {
           const drop = `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`
-          return Effect.promise<unknown>(() => (isCluster ? onEachNode(drop) : administer(drop)))
+          return Effect.promise<unknown>(() => (isCluster ? onEachNode(drop) : administer(drop))).pipe(
+            Effect.zipRight(Effect.sync(() => refuseMultiTask(name)))
+          )
         }
       )
       return urlOf(name, isCluster ? clusterUrl : serverUrl)
