@@ -29,8 +29,8 @@ export const recordMultiTask = (): void => {
   }
 }
 
-/** A setting of a database that makes its sessions report. */
-export const reportMultiTask = "citus.multi_task_query_log_level = 'notice'"
+/** Settings of a database that make its sessions report. A generic plan, which Citus tries and discards, would be reported too. */
+export const reportMultiTask = ["citus.multi_task_query_log_level = 'notice'", "plan_cache_mode = 'force_custom_plan'"]
 
 /** Throws if a statement of this database asked several shards. */
 export const refuseMultiTask = (database: string): void => {

@@ -129,7 +129,7 @@ const createDistributed = async (name: string) => {
     Redacted.value(url)
   )
   recordMultiTask()
-  await administer(`ALTER DATABASE ${name} SET ${reportMultiTask}`, Redacted.value(url))
+  for (const setting of reportMultiTask) await administer(`ALTER DATABASE ${name} SET ${setting}`, Redacted.value(url))
   const names = rows.map((row) => String(row.name)).sort()
   if (names.join() !== [...Distribution.distributedTables].sort().join())
     throw new Error(`The distributed tables of ${name} are ${names.join(", ")}`)
