@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Option, ParseResult, Predicate } from "effect"
 import { Unavailable } from "../model/Errors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 
 /**
  * The meaning of a failure of the database. `unavailable`: try again later. `retry`: the same transaction may succeed now.
@@ -61,6 +62,7 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
 export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
+  "25006": "unavailable", // read-only transaction: a standby, or a server that was set to read-only
   "25P03": "unavailable", // idle in transaction session timeout: this process was stalled
   "25P04": "unavailable", // transaction timeout
   "40001": "retry", // serialization failure
@@ -105,6 +107,16 @@ const connectionMessages: ReadonlyArray<string> = [
   "Cannot use a pool after calling end on the pool"
 ]
 
+/**
+ * Errors of a Citus cluster that have the SQLSTATE of an internal error although a node is down. After the first one, the outcome of
+ * the transaction is unknown, as after a lost COMMIT.
+ */
+const clusterMessages: ReadonlyArray<string> = [
+  "could not commit transaction for shard",
+  "failure on connection marked as essential",
+  "no active placements were found for shard"
+]
+
 /** The SQLSTATE, or Node's code. */
 export const codeOf = (error: SqlError): string | undefined =>
   Predicate.hasProperty(error.cause, "code") && typeof error.cause.code === "string" ? error.cause.code : undefined
@@ -115,8 +127,9 @@ const causeMessageOf = (error: SqlError): string =>
 /** Unknown codes and messages are defects. */
 export const classify = (error: SqlError): SqlErrorClass => {
   const code = codeOf(error)
+  const message = causeMessageOf(error)
+  if (code === "XX000" && clusterMessages.some((prefix) => message.startsWith(prefix))) return "unavailable"
   if (code === undefined) {
-    const message = causeMessageOf(error)
     return connectionMessages.some((prefix) => message.startsWith(prefix)) ? "unavailable" : "defect"
   }
   // Node's codes come first: EPIPE has the form of a SQLSTATE.
@@ -134,9 +147,29 @@ export const describe = (error: SqlError): string => {
 
 export const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 
+const failureByCode: Readonly<Record<string, string>> = {
+  "53100": "disk_full",
+  "55P03": "lock",
+  "57014": "statement_timeout"
+}
+
+/** Why the database could not serve a statement, in the words of the metric. */
+const failureOf = (error: SqlError): string => {
+  const message = causeMessageOf(error)
+  if (message.startsWith("no connection was free")) return "no_connection"
+  if (message.startsWith("too many statements")) return "queue_full"
+  if (message.startsWith("a statement was not answered")) return "deadline"
+  const code = codeOf(error)
+  if (code === undefined || networkCodes.has(code) || /^(?:08|57P|53300)/.test(code)) return "connection"
+  return failureByCode[code] ?? "other"
+}
+
 /** Dies with `Unavailable` and logs the cause, which the answer does not show. */
 export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
-  Effect.zipRight(Effect.logWarning(`The database is unavailable: ${describe(error)}`), Effect.die(new Unavailable()))
+  Effect.logWarning(`The database is unavailable: ${describe(error)}`).pipe(
+    Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failureOf(error)).add(1))),
+    Effect.zipRight(Effect.die(new Unavailable()))
+  )
 
 /**
  * Turns failures of a query into defects, so that the signatures of repositories have only domain errors.

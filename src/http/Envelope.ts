@@ -82,9 +82,27 @@ export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): Ap
   )
 }
 
+/** Lines about 503s that a process writes in a second. In an outage every request gets one. */
+const maxNotesPerSecond = 20
+let notes = 0
+let noteSecond = 0
+
+/** Logs a 503 with the request's id: the cause is in a line before it, with the same id if the request caused it alone. */
+const noteUnavailable = (requestId: string, { message }: Unavailable) =>
+  Effect.suspend(() => {
+    const second = Math.floor(performance.now() / 1_000)
+    if (second !== noteSecond) {
+      noteSecond = second
+      notes = 0
+    }
+    return notes++ < maxNotesPerSecond
+      ? Effect.annotateLogs(Effect.logWarning(`A request was answered 503: ${message}`), { requestId, status: 503 })
+      : Effect.void
+  })
+
 /**
- * The response to a failed request. Logs a defect once, with its cause and the request's id. `refuse`: renders the error for a
- * surface other than the API. `misfits`: lists the issues if the request could not be decoded.
+ * The response to a failed request. Logs a 503 (at most 20 a second), and a defect once, with its cause and the request's id.
+ * `refuse`: renders the error for a surface other than the API. `misfits`: lists the issues if the request could not be decoded.
  */
 export const answerFailure =
   (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits) =>
@@ -92,10 +110,15 @@ export const answerFailure =
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause, misfits)
     const answer = Effect.succeed(refuse(error, requestId))
-    return error._tag === "InternalError"
-      ? Effect.zipRight(
-          Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId }),
+    switch (error._tag) {
+      case "InternalError":
+        return Effect.zipRight(
+          Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId, status: 500 }),
           answer
         )
-      : answer
+      case "Unavailable":
+        return Effect.zipRight(noteUnavailable(requestId, error), answer)
+      default:
+        return answer
+    }
   }

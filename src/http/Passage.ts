@@ -7,6 +7,7 @@ import type { Standing } from "../budgets/RateBudget.ts"
 import { rewatch, type Watch } from "../database/Deadlines.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { RequestBounds } from "./RequestDeadlines.ts"
+import type { Route } from "./RouteTable.ts"
 
 /** Renders an error as the response of a surface. */
 export type Refuse = (error: ApiError, requestId: string) => HttpServerResponse.HttpServerResponse
@@ -23,6 +24,10 @@ export interface Passage {
   refuse: Refuse | undefined
   /** The actor of the API key. Undefined: no key, or the surface has credentials of its own. */
   actor: Actor | undefined
+  /** The route of the request's path. Undefined: no route matches. */
+  route: Route | undefined
+  /** The actor, for the access log and traces. A surface with credentials of its own sets it. */
+  caller: Actor | undefined
   /** The rate window of the API key. Undefined until it is known. */
   standing: Standing | undefined
 }
@@ -36,6 +41,9 @@ export const carry = (passing: Passage): void => {
   const carrier: Carrier = toIncomingMessage(passing.request)
   carrier[passage] = passing
 }
+
+/** The passage of a request. Undefined: the request did not reach the gate. */
+export const passageIn = (request: IncomingMessage): Passage | undefined => (request as Carrier)[passage]
 
 /** The passage of a request. Throws if the request did not pass the gate. */
 export const passageOf = (request: HttpServerRequest.HttpServerRequest): Passage => {

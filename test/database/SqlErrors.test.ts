@@ -30,7 +30,7 @@ describe("SqlErrors.classify", () => {
   it.each([
     [
       "unavailable",
-      ["08000", "08006", "53100", "53300", "57P01", "57P02", "57P03", "57P04", "57P05", "58000", "58030"]
+      ["08000", "08006", "53100", "53300", "57P01", "57P02", "57P03", "57P04", "57P05", "58000", "58030", "25006"]
     ],
     [
       "unavailable",
@@ -72,6 +72,13 @@ describe("SqlErrors.classify", () => {
     assert.strictEqual(SqlErrors.classify(withMessage("Query values must be an array")), "defect")
     assert.strictEqual(SqlErrors.classify(new SqlError({})), "defect")
   })
+})
+
+it("a node of a cluster that is down is unavailable, although the code is that of an internal error", () => {
+  const withMessage = (message: string) => new SqlError({ cause: Object.assign(new Error(message), { code: "XX000" }) })
+  const lost = "could not commit transaction for shard 102043 on at least one active node"
+  assert.strictEqual(SqlErrors.classify(withMessage(lost)), "unavailable")
+  assert.strictEqual(SqlErrors.classify(withMessage("could not find a plan")), "defect")
 })
 
 describe("SqlErrors.orDie", () => {

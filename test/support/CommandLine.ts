@@ -15,7 +15,9 @@ const settings = [
   "BASE_URL",
   "ALLOWED_ORIGINS",
   "DATA_DIR",
+  "DATA_VOLUME",
   "DATABASE_URL",
+  "DATABASE_POOLER",
   "REDIS_URL",
   "SECRET_KEY",
   "MAX_BODY_BYTES",
@@ -29,6 +31,13 @@ const settings = [
   "SIGN_IN_FAILURES_PER_ADDRESS",
   "TRUST_PROXY",
   "LOG_FORMAT",
+  "ACCESS_LOG",
+  "METRICS_PORT",
+  "METRICS_HOST",
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_HEADERS",
+  "OTEL_SERVICE_NAME",
+  "OTEL_TRACES_SAMPLER",
   "LOOKUP_TIMEOUT_MS",
   "READ_TIMEOUT_MS",
   "WRITE_TIMEOUT_MS",
@@ -110,11 +119,11 @@ export const catalog = (args: ReadonlyArray<string>, env: Readonly<Record<string
 /** A running `catalog serve`, once it has said where it listens. */
 export const serveCatalog = async (
   env: Readonly<Record<string, string>>,
-  observe: (output: ReturnType<typeof collect>) => void = () => {}
+  observe: (output: ReturnType<typeof collect>, child: ChildProcess) => void = () => {}
 ) => {
   const child = startCatalog(["serve"], { PORT: "0", DRAIN_DELAY: "0", ...env })
   const output = collect(child)
-  observe(output)
+  observe(output, child)
   const ended = once(child, "close") as Promise<[number | null]>
   const greeting = new Promise<void>((resolve) => {
     const look = () => {
