@@ -1,5 +1,4 @@
 import { Context, Effect, Layer, Option } from "effect"
-import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { DivergenceRules } from "../drafts/Divergence.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -32,8 +31,9 @@ import {
 } from "./Health.ts"
 import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
+import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
-/** Concurrent scans in this process. Each keeps a connection for its whole time. */
+/** Concurrent scans in this process. Each occupies a connection during its steps. */
 const maxScans = 2
 
 /** Limit of the fields of one level of the rules. */
@@ -57,12 +57,6 @@ export interface IssuesQuery {
 export interface CheckChanges {
   readonly divergence?: Partial<DivergenceRules> | undefined
   readonly structure?: Partial<StructureRules> | undefined
-}
-
-interface ScanWork {
-  readonly accountId: AccountId
-  readonly dimension: HealthDimension
-  readonly storeId: StoreId | null
 }
 
 /** The quality of the caller's catalog. It is scanned on request and otherwise read from the last scan. */
@@ -116,27 +110,13 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       const drafts = yield* DraftsRepo
       const stores = yield* StoresRepo
       const transaction = yield* Transaction
+      const scanSteps = yield* makeScanSteps
       const permits = yield* Effect.makeSemaphore(maxScans)
-
-      /** Does nothing if another process scans the dimension now: waiting for it would occupy a connection. */
-      const attempt = ({ accountId, dimension, storeId }: ScanWork, newest: number) =>
-        transaction
-          .run(
-            Effect.gen(function* () {
-              const isLocked = yield* repo.tryLock(accountId, dimension)
-              const last = yield* repo.lastRun(accountId, dimension, storeId)
-              if (!isLocked || last > newest) return last
-              const run = yield* repo.scan(accountId, dimension, storeId)
-              yield* drafts.raise(accountId)
-              return run
-            })
-          )
-          .pipe(Effect.provideService(Workload, "scan"), permits.withPermits(1))
 
       const scanned = yield* makeSharedRuns<ScanWork>({
         nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,
         ticket: repo.ticket,
-        attempt
+        attempt: (work, newest) => permits.withPermits(1)(scanSteps(work, newest))
       })
 
       const mustBeLinked = Effect.fnUntraced(function* (storeId: StoreId | undefined) {

@@ -65,7 +65,7 @@ export const makeMirrorItems = (sql: SqlClient) => {
         )
       ON CONFLICT (${list(Object.keys(keys))}) DO UPDATE
       SET ${list(names.map((name) => `${name} = excluded.${name}`))}
-      RETURNING ${list(Object.keys(keys).slice(0, 1))} ${planned}`
+      RETURNING ${sql.literal("entity_id" in keys ? "entity_id" : "account_id")} ${planned}`
   }
 
   return { planned, ofKind, inSpan, mergeSet }

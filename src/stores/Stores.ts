@@ -1,6 +1,7 @@
 import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
+import { emptyNote, joinNotes, noteOf } from "../drafts/ChangeNote.ts"
 import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -88,19 +89,18 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const transaction = yield* Transaction
       const { onUnlinked } = yield* UnlinkHook
 
-      /** Derives roll-ups and search texts of a store's entities again. Returns the number of entities. */
+      /** Derives roll-ups and search texts of a store's entities again. Returns the number of entities, and what changed. */
       const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
-        const { entities, stale } = yield* repo.refresh(accountId, id)
-        yield* Effect.forEach(
-          Arr.chunksOf(stale, ownersAtOnce),
-          (owners) =>
-            Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
-              const plan = planDerivations(locked)
-              return isEmpty(plan) ? Effect.void : drafts.save(accountId, plan)
-            }),
-          { discard: true }
+        const { entities, moved, stale } = yield* repo.refresh(accountId, id)
+        const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
+          Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
+            const plan = planDerivations(locked)
+            return isEmpty(plan)
+              ? Effect.succeed(emptyNote)
+              : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
+          })
         )
-        return entities
+        return { entities, note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived]) }
       })
 
       /**
@@ -122,8 +122,10 @@ export class Stores extends Context.Tag("catalog/Stores")<
             Effect.gen(function* () {
               const holder = yield* importLock.take(accountId)
               const { hasVersions, store } = yield* decide(Option.isSome(holder))
-              const entities = hasVersions ? yield* derive(accountId, store.id) : 0
-              yield* drafts.raise(accountId)
+              const { entities, note } = hasVersions
+                ? yield* derive(accountId, store.id)
+                : { entities: 0, note: emptyNote }
+              yield* drafts.raise(accountId, undefined, note)
               return { store, entities }
             })
           )

@@ -76,7 +76,7 @@ export const layerStoresRepoMemory = Layer.effect(
             aggregate.versions.some(({ storeId }) => storeId === id)
           )
           const owners = there.map(({ aggregate }) => aggregate.parentId ?? aggregate.id)
-          return { entities: there.length, stale: [...new Set(owners)].sort() }
+          return { entities: there.length, stale: [...new Set(owners)].sort(), moved: [] }
         }),
       publishCounts: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {

@@ -207,13 +207,13 @@ const twoReads = Layer.effect(
       ...repo,
       scan: (accountId, dimension, storeId) =>
         Effect.gen(function* () {
-          const run = yield* repo.scan(accountId, dimension, storeId)
+          const step = yield* repo.scan(accountId, dimension, storeId)
           yield* Effect.sleep("5 millis")
           yield* Effect.orDie(sql`
             UPDATE health_snapshot s SET as_of_version = a.version
             FROM account a
             WHERE s.account_id = ${accountId} AND s.dimension = ${dimension} AND a.id = s.account_id`)
-          return run
+          return step
         })
     } satisfies typeof repo
   })
@@ -257,10 +257,11 @@ const counted = Layer.effect(
       ...repo,
       scan: (accountId, dimension, storeId) =>
         Effect.gen(function* () {
-          const run = yield* repo.scan(accountId, dimension, storeId)
-          yield* Ref.update(runs, Chunk.append(run))
+          const step = yield* repo.scan(accountId, dimension, storeId)
+          if (step.run === null) return step
+          yield* Ref.update(runs, Chunk.append(step.run))
           yield* Effect.sleep("150 millis")
-          return run
+          return step
         })
     } satisfies typeof repo
   })

@@ -50,8 +50,8 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: Sca
              s.fields, NULL::jsonb AS shown
       FROM (
         SELECT e.id, e.kind, e.title, e.store_ids, f.required, f.recommended
-        FROM entity e ${found(canonical)}
-        WHERE e.account_id = ${accountId} AND (f.required <> '{}' OR f.recommended <> '{}')
+        FROM subject e ${found(canonical)}
+        WHERE f.required <> '{}' OR f.recommended <> '{}'
       ) e
       CROSS JOIN LATERAL unnest(e.store_ids) AS on_store (id)
       JOIN linked l ON l.id = on_store.id
