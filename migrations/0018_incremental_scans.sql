@@ -14,7 +14,7 @@ CREATE TABLE change_note (
 
 -- Whether writers insert notes. It is in the row that every writer raises, so a scan that sets it waits for the writers that did
 -- not see it.
-ALTER TABLE account ADD COLUMN keeps_notes boolean NOT NULL DEFAULT false;
+ALTER TABLE account_state ADD COLUMN keeps_notes boolean NOT NULL DEFAULT false;
 
 -- The rows of a scan and the numbers that they are counted with. A scan from nothing makes a new base, range by range of entity
 -- ids; a scan after it changes the base in place. Snapshots show a base when it is complete.

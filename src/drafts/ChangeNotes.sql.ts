@@ -10,5 +10,6 @@ export const makeInsertNote =
   (sql: SqlClient) =>
   (accountId: AccountId, { entities, moved, skus }: ChangeNote) => sql`
     INSERT INTO change_note (account_id, version, entities, skus, moved)
-    SELECT ${accountId}::uuid, raised.version, ${[...entities]}::uuid[], ${[...skus]}::text[], ${JSON.stringify(moved)}::jsonb
-    FROM raised WHERE raised.keeps_notes`
+    SELECT own.account_id, raised.version, ${[...entities]}::uuid[], ${[...skus]}::text[], ${JSON.stringify(moved)}::jsonb
+    FROM account_state own CROSS JOIN raised
+    WHERE own.account_id = ${accountId} AND raised.keeps_notes`

@@ -22,14 +22,15 @@ export const makeDraftWrites = (
   const saysNothing = ({ entities, moved }: ChangeNote) => entities.length + moved.length === 0
 
   const raiseAccount = (accountId: string, count: number) => sql`
-    UPDATE account
-    SET version = version + 1,
-        change_seq = change_seq + ${count},
+    UPDATE account_state a
+    SET version = a.version + 1,
+        change_seq = a.change_seq + ${count},
         last_changed_at = CASE
-          WHEN ${count} = 0 THEN last_changed_at
-          ELSE greatest(last_changed_at + interval '1 microsecond', app_now()) + (${count} - 1) * interval '1 microsecond'
+          WHEN ${count} = 0 THEN a.last_changed_at
+          ELSE plus_micros(greatest(plus_micros(a.last_changed_at, 1), t.now), ${count}::integer - 1)
         END
-    WHERE id = ${accountId}`
+    FROM (SELECT app_now() AS now) t
+    WHERE a.account_id = ${accountId}`
 
   const raiseFirst = SqlSchema.single({
     Request: Schema.Struct({ accountId: Schema.typeSchema(AccountId), count: Schema.Int, note: Schema.Any as Schema.Schema<ChangeNote> }),
@@ -37,8 +38,8 @@ export const makeDraftWrites = (
     execute: ({ accountId, count, note }) => sql`
       WITH raised AS (
         ${raiseAccount(accountId, count)}
-        RETURNING version, keeps_notes, change_seq - ${count} AS seq_before,
-                  rfc3339(last_changed_at - ${count} * interval '1 microsecond') AS time_before
+        RETURNING a.version, a.keeps_notes, a.change_seq - ${count} AS seq_before,
+                  stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS time_before
       ), noted AS (${insertNote(accountId, note)})
       SELECT raised.seq_before AS "seqBefore", raised.time_before AS "timeBefore" FROM raised`
   })
@@ -56,8 +57,8 @@ export const makeDraftWrites = (
       const raised = raiseAccount(accountId, count)
       const counters = sql`
         ${raised}
-        RETURNING version, keeps_notes, change_seq - ${count} AS seq_before,
-                  last_changed_at - ${count} * interval '1 microsecond' AS time_before`
+        RETURNING a.version, a.keeps_notes, a.change_seq - ${count} AS seq_before,
+                  plus_micros(a.last_changed_at, -(${count}::integer)) AS time_before`
       const statement =
         updates.length > 0
           ? updateEntities(accountId, updates, counters, insertNote(accountId, note))

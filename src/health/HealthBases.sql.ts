@@ -76,14 +76,14 @@ export const makeHealthBases = (sql: SqlClient) => {
    */
   const begin = ({ accountId, base, dimension, fingerprint, stores, storeId }: ScanOf & BegunBase) =>
     Effect.gen(function* () {
-      yield* sql`UPDATE account SET keeps_notes = true WHERE id = ${accountId}`
+      yield* sql`UPDATE account_state SET keeps_notes = true WHERE account_id = ${accountId}`
       yield* sql`
         INSERT INTO health_base (account_id, base, dimension, scope, version, reached, fingerprint, stores, population, counts,
                                  starts, scanned, entities, begun_at)
-        SELECT a.id, ${base}::bigint, ${dimension}, ${scope(storeId)}::uuid, a.version, ${nilUuid}::uuid, ${fingerprint},
+        SELECT a.account_id, ${base}::bigint, ${dimension}, ${scope(storeId)}::uuid, a.version, ${nilUuid}::uuid, ${fingerprint},
                ${JSON.stringify(stores)}::json, '[]', '[]', '{}', 0,
                (SELECT count(*) FROM entity e WHERE e.account_id = ${accountId}), app_now()
-        FROM account a WHERE a.id = ${accountId} ${sql.literal(readsAll)}`
+        FROM account_state a WHERE a.account_id = ${accountId} ${sql.literal(readsAll)}`
     })
 
   const save = (accountId: AccountId, base: HealthBase, starts: ReadonlyArray<EntityId>) => sql`
@@ -217,14 +217,14 @@ export const makeTidyScans = (sql: SqlClient) => {
     DELETE FROM change_note n
     WHERE n.account_id = ${accountId} AND n.version <= (
       SELECT coalesce(min(b.version), max(a.version))
-      FROM account a
+      FROM account_state a
       LEFT JOIN health_base b ON b.account_id = ${accountId} AND b.fingerprint <> ''
-      WHERE a.id = ${accountId}
+      WHERE a.account_id = ${accountId}
     )`
 
   const stopNotes = (accountId: AccountId) => sql`
-    UPDATE account a SET keeps_notes = false
-    WHERE a.id = ${accountId} AND a.keeps_notes
+    UPDATE account_state a SET keeps_notes = false
+    WHERE a.account_id = ${accountId} AND a.keeps_notes
       AND NOT EXISTS (SELECT FROM health_base b WHERE b.account_id = ${accountId} AND b.fingerprint <> '')`
 
   /** Bases that nobody has scanned for 30 days: their accounts' writers need not insert notes. */
@@ -239,7 +239,7 @@ export const makeTidyScans = (sql: SqlClient) => {
   const noting = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Schema.Struct({ id: AccountId }),
-    execute: () => sql`SELECT a.id FROM account a WHERE a.keeps_notes`
+    execute: () => sql`SELECT a.account_id AS id FROM account_state a WHERE a.keeps_notes`
   })
 
   const tidy = (accountId: AccountId) =>
@@ -251,7 +251,7 @@ export const makeTidyScans = (sql: SqlClient) => {
       yield* sql.withTransaction(
         Effect.gen(function* () {
           // No scan can begin meanwhile: it would rely on notes that are not inserted.
-          yield* sql`SELECT a.id FROM account a WHERE a.id = ${accountId} FOR NO KEY UPDATE`
+          yield* sql`SELECT a.account_id FROM account_state a WHERE a.account_id = ${accountId} FOR UPDATE`
           yield* retire(accountId)
           yield* giveUp(accountId)
           yield* stopNotes(accountId)

@@ -101,19 +101,20 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     readonly forgetStore: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<HealthDimension>>
   }
 >() {
-  static readonly layer = Layer.effect(
-    HealthRepo,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      return {
+  /** `entitiesPerStep`: entities that a step of a scan from nothing reads. */
+  static readonly layerOf = (entitiesPerStep: number) =>
+    Layer.effect(
+      HealthRepo,
+      Effect.map(SqlClient.SqlClient, (sql) => ({
         ...makeHealthSnapshots(sql),
         ...makeHealthIssues(sql),
         ...makeHealthRules(sql),
         ...makeTidyScans(sql),
-        scan: makeScan(sql),
+        scan: makeScan(sql, entitiesPerStep),
         unfinished: makeUnfinished(sql),
         forgetStore: makeForgetStore(sql)
-      }
-    })
-  )
+      }))
+    )
+
+  static readonly layer = HealthRepo.layerOf(20_000)
 }

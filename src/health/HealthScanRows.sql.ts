@@ -197,17 +197,17 @@ export const makeStep = (sql: SqlClient) => {
           RETURNING i.section, i.entity_id, i.store_id, i.locale, i.fields
         ), written AS (
           INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)
-          SELECT ${accountId}::uuid, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
+          SELECT own.account_id, ${base}::bigint, f.section, f.entity_id, f.entity_type, f.title, f.store_id,
                  coalesce(f.locale, ''), f.fields, f.shown
-          FROM found f
+          FROM account_state own CROSS JOIN found f
           -- After the deletion, because some of these rows are the same.
-          WHERE (SELECT count(*) FROM removed) >= 0
+          WHERE own.account_id = ${accountId} AND (SELECT count(*) FROM removed) >= 0
         ), signed AS MATERIALIZED (
           SELECT -1 AS sign, r.section, r.entity_id, r.store_id, r.locale, r.fields FROM removed r
           UNION ALL
           SELECT 1, f.section, f.entity_id, f.store_id, coalesce(f.locale, ''), f.fields FROM found f
         )
-        SELECT (SELECT a.version FROM account a WHERE a.id = ${accountId}) AS version,
+        SELECT (SELECT a.version FROM account_state a WHERE a.account_id = ${accountId}) AS version,
                ARRAY(SELECT to_json(l) FROM linked l ORDER BY l.domain COLLATE "C", l.id) AS stores,
                ARRAY(
                  SELECT json_build_object('kind', p.kind, 'storeIds', p.store_ids, 'entities', sum(p.entities))

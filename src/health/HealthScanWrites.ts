@@ -24,9 +24,6 @@ import { makeHealthScans } from "./HealthScans.ts"
 import { makeNextRun, makeReplaceSnapshots } from "./HealthSnapshots.sql.ts"
 import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
-/** Entities that a step of a scan from nothing reads. */
-export const entitiesPerStep = 20_000
-
 /** Rows in a block from which on the rows are divided anew. */
 const mostInBlock = 4_000
 
@@ -41,7 +38,7 @@ class StoresChanged {
  */
 export const makeScan = (
   sql: SqlClient,
-  perStep: number = entitiesPerStep
+  perStep: number
 ): Context.Tag.Service<HealthRepo>["scan"] => {
   const readRules = makeHealthRules(sql).rules
   const metafields = readMetafieldRules(sql)

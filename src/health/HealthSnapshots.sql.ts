@@ -100,12 +100,12 @@ export const makeReplaceSnapshots =
           AND ${storeId === null ? sql`true` : sql`store_id = ${storeId}`}`
       yield* sql`
         INSERT INTO health_snapshot (account_id, dimension, store_id, run, base, as_of_version, scanned_at, result)
-        SELECT a.id, ${dimension}, r."storeId", ${run}::bigint, ${base}::bigint, ${asOfVersion}::bigint,
+        SELECT a.account_id, ${dimension}, r."storeId", ${run}::bigint, ${base}::bigint, ${asOfVersion}::bigint,
                -- A subquery runs once: all snapshots of a scan have the same time.
                (SELECT app_now()), r.result::json
-        FROM account a
+        FROM account_state a
         CROSS JOIN jsonb_to_recordset(${JSON.stringify(results)}::jsonb) AS r ("storeId" uuid, result text)
-        WHERE a.id = ${accountId}`
+        WHERE a.account_id = ${accountId}`
     })
 
 /** Deletes the snapshots that include a store. Every scan after it is from nothing, so writers need not insert notes. */
@@ -127,7 +127,7 @@ export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
     Effect.gen(function* () {
       yield* lockAll(accountId)
       const removed = yield* forget({ accountId, storeId })
-      yield* sql`UPDATE account SET keeps_notes = false WHERE id = ${accountId} AND keeps_notes`
+      yield* sql`UPDATE account_state SET keeps_notes = false WHERE account_id = ${accountId} AND keeps_notes`
       yield* sql`UPDATE health_base SET fingerprint = '' WHERE account_id = ${accountId} AND fingerprint <> ''`
       return removed.flatMap(({ dimension, storeId }) => (storeId === null ? [dimension] : []))
     }).pipe(orDie)

@@ -83,7 +83,7 @@ const aWrite = (dice: Dice, { ids, storeIds }: Shop, nonce: string): CatalogChan
 const versionOf = (accountId: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [row] = yield* Effect.orDie(sql`SELECT version FROM account WHERE id = ${accountId}`)
+    const [row] = yield* Effect.orDie(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`)
     return Number(row?.version)
   })
 
@@ -211,13 +211,47 @@ const twoReads = Layer.effect(
           yield* Effect.sleep("5 millis")
           yield* Effect.orDie(sql`
             UPDATE health_snapshot s SET as_of_version = a.version
-            FROM account a
-            WHERE s.account_id = ${accountId} AND s.dimension = ${dimension} AND a.id = s.account_id`)
+            FROM account_state a
+            WHERE s.account_id = ${accountId} AND s.dimension = ${dimension} AND a.account_id = s.account_id`)
           return step
         })
     } satisfies typeof repo
   })
 ).pipe(Layer.provide(HealthRepo.layer))
+
+/** The steps that scans took. */
+class Steps extends Context.Tag("test/Steps")<Steps, Ref.Ref<{ readonly steps: number }>>() {
+  static readonly layer = Layer.effect(Steps, Ref.make({ steps: 0 }))
+}
+
+/**
+ * Every scan begins from nothing, five entities a step. `planted`: a step forgets the notes of what was written since the step
+ * before it.
+ */
+const inSteps = (planted: boolean) =>
+  Layer.effect(
+    HealthRepo,
+    Effect.gen(function* () {
+      const repo = yield* HealthRepo
+      const sql = yield* SqlClient.SqlClient
+      const counter = yield* Steps
+      return {
+        ...repo,
+        scan: (accountId, dimension, storeId) =>
+          Effect.gen(function* () {
+            yield* sql`
+              UPDATE health_base SET fingerprint = ''
+              WHERE account_id = ${accountId} AND dimension = ${dimension} AND reached IS NULL`
+            if (planted)
+              yield* sql`
+                UPDATE health_base b SET version = a.version
+                FROM account_state a WHERE a.account_id = ${accountId} AND b.account_id = ${accountId}`
+            yield* Ref.update(counter, ({ steps }) => ({ steps: steps + 1 }))
+            return yield* repo.scan(accountId, dimension, storeId)
+          }).pipe(Effect.catchTag("SqlError", Effect.die))
+      } satisfies typeof repo
+    })
+  ).pipe(Layer.provide(HealthRepo.layerOf(5)))
 
 describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
   layer(Database, { excludeTestServices: true })((it) => {
@@ -230,6 +264,27 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
         assert.isAtLeast(record.compared, amount(15, 75))
         assert.deepStrictEqual(wrong, [], `seed ${seed}`)
       }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
+    )
+
+    it.effect("say it too when each begins from nothing, and writers come between its steps", () =>
+      Effect.gen(function* () {
+        const shop = yield* aShop
+        const { wrong, ...record } = yield* contradictions(shop, "Scans in steps")
+        const { steps } = yield* Ref.get(yield* Steps)
+        report("Scans in steps under writes", { ...record, steps, wrong: wrong.length })
+        assert.isAtLeast(record.compared, amount(8, 40))
+        assert.isAtLeast(steps, 4 * record.compared)
+        assert.deepStrictEqual(wrong, [], `seed ${seed}`)
+      }).pipe(Effect.provide(servicesOn(inSteps(false))), Effect.provide(Steps.layer))
+    )
+
+    it.effect("are caught when a step does not look at what changed below it", () =>
+      Effect.gen(function* () {
+        const shop = yield* aShop
+        const { wrong, ...record } = yield* contradictions(shop, "Scans in steps, planted")
+        report("Scans in steps under writes, planted", { ...record, wrong: wrong.length })
+        assert.isNotEmpty(wrong, `seed ${seed}`)
+      }).pipe(Effect.provide(servicesOn(inSteps(true))), Effect.provide(Steps.layer))
     )
   })
 
