@@ -36,7 +36,10 @@ const ofGallery = (before: Plan["updated"][number]["before"], after: Plan["updat
 export const noteOf = ({ created, drafted, stamped, updated }: Plan): ChangeNote => {
   const entities = new Set<EntityId>([...stamped, ...drafted])
   const skus = new Set<string>()
-  const moved = new Map<string, { kind: EntityKind; from: ReadonlyArray<StoreId> | null; to: ReadonlyArray<StoreId>; ids: Array<EntityId> }>()
+  const moved = new Map<
+    string,
+    { kind: EntityKind; from: ReadonlyArray<StoreId> | null; to: ReadonlyArray<StoreId>; ids: Array<EntityId> }
+  >()
   const move = (kind: EntityKind, id: EntityId, from: ReadonlyArray<StoreId> | null, to: ReadonlyArray<StoreId>) => {
     const key = `${kind} ${from?.join()} ${to.join()}`
     const others = moved.get(key)

@@ -8,7 +8,8 @@ import type { ChangeNote } from "./ChangeNote.ts"
  */
 export const makeInsertNote =
   (sql: SqlClient) =>
-  (accountId: AccountId, { entities, moved, skus }: ChangeNote) => sql`
+  (accountId: AccountId, { entities, moved, skus }: ChangeNote) =>
+    sql`
     INSERT INTO change_note (account_id, version, entities, skus, moved)
     SELECT own.account_id, raised.version, ${[...entities]}::uuid[], ${[...skus]}::text[], ${JSON.stringify(moved)}::jsonb
     FROM account_state own CROSS JOIN raised

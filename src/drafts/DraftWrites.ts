@@ -33,7 +33,11 @@ export const makeDraftWrites = (
     WHERE a.account_id = ${accountId}`
 
   const raiseFirst = SqlSchema.single({
-    Request: Schema.Struct({ accountId: Schema.typeSchema(AccountId), count: Schema.Int, note: Schema.Any as Schema.Schema<ChangeNote> }),
+    Request: Schema.Struct({
+      accountId: Schema.typeSchema(AccountId),
+      count: Schema.Int,
+      note: Schema.Any as Schema.Schema<ChangeNote>
+    }),
     Result: Counters,
     execute: ({ accountId, count, note }) => sql`
       WITH raised AS (
@@ -69,7 +73,9 @@ export const makeDraftWrites = (
     },
     saveStamped: (accountId, planned) =>
       Effect.gen(function* () {
-        const counters = yield* Effect.orDie(raiseFirst({ accountId, count: planned.stamped.length, note: noteOf(planned) }))
+        const counters = yield* Effect.orDie(
+          raiseFirst({ accountId, count: planned.stamped.length, note: noteOf(planned) })
+        )
         const plan = publishedFrom(planned, plusMicros(counters.timeBefore, planned.stamped.length))
         const created = new Set(plan.created.map(({ id }) => id))
         const updates = [...derivedUpdates(plan), ...risenUpdates(plan).filter(({ id }) => !created.has(id))]

@@ -30,10 +30,16 @@ export const addBlocks = (
   count = 0
 ): ReadonlyArray<BlockedList> => {
   const lists = new Map(before.map((list) => [keyOf(list), list]))
-  const changed = new Map<string, { readonly list: Pick<BlockedList, "locale" | "section" | "storeId">; rows: Array<number> }>()
+  const changed = new Map<
+    string,
+    { readonly list: Pick<BlockedList, "locale" | "section" | "storeId">; rows: Array<number> }
+  >()
   const add = (block: number, { locale, rows, section, storeId }: BlockCount) => {
     const key = keyOf({ locale, section, storeId })
-    const list = changed.get(key) ?? { list: { locale, section, storeId }, rows: rowsOf(lists.get(key) ?? { firsts: [], total: 0 }) }
+    const list = changed.get(key) ?? {
+      list: { locale, section, storeId },
+      rows: rowsOf(lists.get(key) ?? { firsts: [], total: 0 })
+    }
     while (list.rows.length < block) list.rows.push(0)
     list.rows[block - 1] = (list.rows[block - 1] ?? 0) + rows
     changed.set(key, list)

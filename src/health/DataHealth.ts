@@ -29,7 +29,7 @@ import {
   isPerStore,
   type StructureRules
 } from "./Health.ts"
-import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
+import { HealthRepo, type IssueRows, type ScanProgress } from "./HealthRepo.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
 import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
@@ -99,6 +99,10 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
       kind: EntityKind,
       levels: Partial<FieldsToFill>
     ) => Effect.Effect<HealthRules, ValidationFailed, CurrentActor>
+    /** The scans from nothing that are not finished. Nobody may be working on them. */
+    readonly unfinished: Effect.Effect<ReadonlyArray<ScanProgress>, never, CurrentActor>
+    /** Deletes what scans of all accounts have left. Returns the number of deleted rows. */
+    readonly forget: Effect.Effect<number>
     /** Changes the rules of divergence and structure. Omitted rules stay the same. */
     readonly changeChecks: (changes: CheckChanges) => Effect.Effect<HealthRules, never, CurrentActor>
   }
@@ -169,6 +173,8 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
           const accountId = yield* mustBeLinked(store_id)
           return yield* repo.countIssues(accountId, { section, storeId: store_id ?? null, locale: locale ?? null })
         }),
+        unfinished: Effect.flatMap(CurrentActor, ({ accountId }) => repo.unfinished(accountId)),
+        forget: repo.tidyAll,
         rules: Effect.flatMap(CurrentActor, ({ accountId }) => repo.rules(accountId)),
         setRules: Effect.fn("DataHealth.setRules")(function* (rules) {
           const { accountId } = yield* CurrentActor

@@ -1,6 +1,6 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { type Context, Effect, Number as Num, Schema } from "effect"
 import { untilNone } from "../database/Forgetting.ts"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -220,7 +220,8 @@ export const makeTidyScans = (sql: SqlClient) => {
       FROM account_state a
       LEFT JOIN health_base b ON b.account_id = ${accountId} AND b.fingerprint <> ''
       WHERE a.account_id = ${accountId}
-    )`
+    )
+    RETURNING 1`
 
   const stopNotes = (accountId: AccountId) => sql`
     UPDATE account_state a SET keeps_notes = false
@@ -236,16 +237,17 @@ export const makeTidyScans = (sql: SqlClient) => {
         WHERE s.account_id = ${accountId} AND s.base = b.base AND s.scanned_at >= app_now() - interval '30 days'
       )`
 
-  const noting = SqlSchema.findAll({
+  const scanned = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Schema.Struct({ id: AccountId }),
-    execute: () => sql`SELECT a.account_id AS id FROM account_state a WHERE a.keeps_notes`
+    execute: () => sql`SELECT DISTINCT b.account_id AS id FROM health_base b ${sql.literal(readsAll)}`
   })
 
   const tidy = (accountId: AccountId) =>
     Effect.gen(function* () {
+      let removed = 0
       for (const { base } of yield* unused(accountId)) {
-        yield* untilNone(removeSome(accountId, base))
+        removed += yield* untilNone(removeSome(accountId, base))
         yield* sql`DELETE FROM health_base b WHERE b.account_id = ${accountId} AND b.base = ${base}`
       }
       yield* sql.withTransaction(
@@ -257,14 +259,17 @@ export const makeTidyScans = (sql: SqlClient) => {
           yield* stopNotes(accountId)
         })
       )
-      yield* forgetNotes(accountId)
+      removed += (yield* forgetNotes(accountId)).length
+      return removed
     }).pipe(orDie)
 
   return {
     tidy,
-    /** For each account whose writers insert notes. */
-    tidyAll: Effect.flatMap(Effect.orDie(noting()), (accounts) =>
-      Effect.forEach(accounts, ({ id }) => tidy(id), { discard: true })
+    tidyAll: Effect.flatMap(Effect.orDie(scanned()), (accounts) =>
+      Effect.map(
+        Effect.forEach(accounts, ({ id }) => tidy(id)),
+        (removed) => Num.sumAll(removed)
+      )
     )
   }
 }

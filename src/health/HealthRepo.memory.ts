@@ -99,8 +99,8 @@ export const layerHealthRepoMemory = Layer.effect(
           return { run, scanned: account.entities.size, entities: account.entities.size }
         }),
       unfinished: () => Effect.succeed([]),
-      tidy: () => Effect.void,
-      tidyAll: Effect.void,
+      tidy: () => Effect.succeed(0),
+      tidyAll: Effect.succeed(0),
       snapshots: (accountId, storeId) =>
         Effect.map(
           accountOf(accountId),

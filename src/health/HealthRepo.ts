@@ -77,10 +77,13 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     ) => Effect.Effect<ScanStep>
     /** The scans from nothing that are not finished. Nobody may be working on them. */
     readonly unfinished: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ScanProgress>>
-    /** Deletes what scans have left: rows that are no longer shown, notes of changes that every scan knows. Not in a transaction. */
-    readonly tidy: (accountId: AccountId) => Effect.Effect<void>
-    /** The same for every account that was scanned lately. */
-    readonly tidyAll: Effect.Effect<void>
+    /**
+     * Deletes what scans have left: rows that are no longer shown, and notes of changes that every scan knows or that no scan
+     * will use. Returns the number of deleted rows. In several short transactions, so not inside one.
+     */
+    readonly tidy: (accountId: AccountId) => Effect.Effect<number>
+    /** The same for every account that was ever scanned. */
+    readonly tidyAll: Effect.Effect<number>
     /** The last snapshots of the account, or of a store in dimensions with snapshots per store, as JSON text by dimension. */
     readonly snapshots: (
       accountId: AccountId,

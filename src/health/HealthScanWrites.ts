@@ -36,10 +36,7 @@ class StoresChanged {
  * One step of a scan, in the caller's transaction and under the lock of the dimension. A scan without a usable base begins one,
  * and every later step adds a range of entities to it; a scan with one has a single step.
  */
-export const makeScan = (
-  sql: SqlClient,
-  perStep: number
-): Context.Tag.Service<HealthRepo>["scan"] => {
+export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<HealthRepo>["scan"] => {
   const readRules = makeHealthRules(sql).rules
   const metafields = readMetafieldRules(sql)
   const nextRun = makeNextRun(sql)
@@ -97,12 +94,7 @@ export const makeScan = (
     const results = scopesOf(scan.dimension, scan.storeId, storeIds).map((scope) => ({
       storeId: scope,
       result: JSON.stringify(
-        resultOf(
-          scan.dimension,
-          countsOf(scan, rules, scope, base),
-          scope === null ? storeIds : [scope],
-          rules
-        )
+        resultOf(scan.dimension, countsOf(scan, rules, scope, base), scope === null ? storeIds : [scope], rules)
       )
     }))
     return replaceSnapshots({ ...scan, run, base: base.base, asOfVersion: base.version, results })
@@ -114,7 +106,14 @@ export const makeScan = (
       const { accountId } = scan
       const end =
         base.reached === null ? null : (yield* endOf({ accountId, from: base.reached, entities: perStep })).end
-      const stepped = yield* step({ ...scan, ...plan, base: base.base, version: base.version, reached: base.reached, end })
+      const stepped = yield* step({
+        ...scan,
+        ...plan,
+        base: base.base,
+        version: base.version,
+        reached: base.reached,
+        end
+      })
       // The rows of other entities were found with the stores as they were.
       if (!keepsStores(scan.dimension, linked, stepped.stores)) return yield* Effect.fail(new StoresChanged())
       const starts = yield* divide(scan, base, end, stepped)

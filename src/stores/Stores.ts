@@ -100,7 +100,10 @@ export class Stores extends Context.Tag("catalog/Stores")<
               : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
           })
         )
-        return { entities, note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived]) }
+        return {
+          entities,
+          note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
+        }
       })
 
       /**

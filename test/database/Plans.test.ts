@@ -599,7 +599,9 @@ const refreshing = (round: number) =>
 const scanning = Effect.gen(function* () {
   const health = yield* HealthRepo
   const sql = yield* SqlClient.SqlClient
-  yield* sql.withTransaction(health.scan(accountId, "completeness", null))
+  yield* Effect.repeat(sql.withTransaction(health.scan(accountId, "completeness", null)), {
+    until: ({ run }) => run !== null
+  })
   yield* sql`ANALYZE health_issue`
   // Who unlinks a store scans again what was scanned: it is put back where it is read.
   yield* sql.unsafe("CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot")
@@ -619,13 +621,12 @@ const health = (round: number) =>
         const { run } = yield* Effect.zipRight(
           repo.tryLock(few.accountId, dimension),
           repo.scan(few.accountId, dimension, storeId)
-        ).pipe(
-          sql.withTransaction,
-          Effect.repeat({ until: ({ run }) => run !== null })
-        )
+        ).pipe(sql.withTransaction, Effect.repeat({ until: ({ run }) => run !== null }))
         assert.isAbove(run ?? 0, ticket)
         yield* repo.lastRun(few.accountId, dimension, storeId)
       }
+    assert.isEmpty(yield* repo.unfinished(few.accountId))
+    yield* repo.tidy(few.accountId)
     assert.isAtLeast((yield* repo.forgetStore(few.accountId, few.storeId)).length, 1)
     yield* sql`
       INSERT INTO health_snapshot (account_id, dimension, store_id, run, base, as_of_version, scanned_at, result)

@@ -219,22 +219,16 @@ const twoReads = Layer.effect(
   })
 ).pipe(Layer.provide(HealthRepo.layer))
 
-/** The steps that scans took. */
-class Steps extends Context.Tag("test/Steps")<Steps, Ref.Ref<{ readonly steps: number }>>() {
-  static readonly layer = Layer.effect(Steps, Ref.make({ steps: 0 }))
-}
-
 /**
  * Every scan begins from nothing, five entities a step. `planted`: a step forgets the notes of what was written since the step
  * before it.
  */
-const inSteps = (planted: boolean) =>
+const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
   Layer.effect(
     HealthRepo,
     Effect.gen(function* () {
       const repo = yield* HealthRepo
       const sql = yield* SqlClient.SqlClient
-      const counter = yield* Steps
       return {
         ...repo,
         scan: (accountId, dimension, storeId) =>
@@ -246,7 +240,7 @@ const inSteps = (planted: boolean) =>
               yield* sql`
                 UPDATE health_base b SET version = a.version
                 FROM account_state a WHERE a.account_id = ${accountId} AND b.account_id = ${accountId}`
-            yield* Ref.update(counter, ({ steps }) => ({ steps: steps + 1 }))
+            yield* Ref.update(steps, (count) => count + 1)
             return yield* repo.scan(accountId, dimension, storeId)
           }).pipe(Effect.catchTag("SqlError", Effect.die))
       } satisfies typeof repo
@@ -268,23 +262,27 @@ describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
 
     it.effect("say it too when each begins from nothing, and writers come between its steps", () =>
       Effect.gen(function* () {
-        const shop = yield* aShop
-        const { wrong, ...record } = yield* contradictions(shop, "Scans in steps")
-        const { steps } = yield* Ref.get(yield* Steps)
+        const counter = yield* Ref.make(0)
+        const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
+          contradictions(shop, "Scans in steps")
+        ).pipe(Effect.provide(servicesOn(inSteps(counter, false))))
+        const steps = yield* Ref.get(counter)
         report("Scans in steps under writes", { ...record, steps, wrong: wrong.length })
         assert.isAtLeast(record.compared, amount(8, 40))
         assert.isAtLeast(steps, 4 * record.compared)
         assert.deepStrictEqual(wrong, [], `seed ${seed}`)
-      }).pipe(Effect.provide(servicesOn(inSteps(false))), Effect.provide(Steps.layer))
+      })
     )
 
     it.effect("are caught when a step does not look at what changed below it", () =>
       Effect.gen(function* () {
-        const shop = yield* aShop
-        const { wrong, ...record } = yield* contradictions(shop, "Scans in steps, planted")
+        const counter = yield* Ref.make(0)
+        const { wrong, ...record } = yield* Effect.flatMap(aShop, (shop) =>
+          contradictions(shop, "Scans in steps, planted")
+        ).pipe(Effect.provide(servicesOn(inSteps(counter, true))))
         report("Scans in steps under writes, planted", { ...record, wrong: wrong.length })
         assert.isNotEmpty(wrong, `seed ${seed}`)
-      }).pipe(Effect.provide(servicesOn(inSteps(true))), Effect.provide(Steps.layer))
+      })
     )
   })
 

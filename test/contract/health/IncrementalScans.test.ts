@@ -92,7 +92,11 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
   const apply = (changes: ReadonlyArray<CatalogChange>) =>
     Effect.flatMap(CatalogChanges, (service) => service.apply(changes)).pipe(
       // On some stores there is no version: the change is refused.
-      Effect.catchTags({ NotFound: () => Effect.void, ValidationFailed: () => Effect.void, PimLocked: () => Effect.void })
+      Effect.catchTags({
+        NotFound: () => Effect.void,
+        ValidationFailed: () => Effect.void,
+        PimLocked: () => Effect.void
+      })
     )
   const some = (kind: string) => {
     const all = world.entities.filter((entity) => entity.kind === kind)
@@ -114,7 +118,9 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
       const entityId = some("variant")
       return entityId === undefined
         ? Effect.void
-        : apply([CatalogChange.SetAttributes({ entityId, values: { sku: dice.pick(["A-1", "B-2", "C-3", " ", null]) } })])
+        : apply([
+            CatalogChange.SetAttributes({ entityId, values: { sku: dice.pick(["A-1", "B-2", "C-3", " ", null]) } })
+          ])
     }),
     "a title and a status": Effect.suspend(() => {
       const entityId = some("product")
@@ -135,7 +141,10 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
         : apply([
             CatalogChange.SetGallery({
               entityId,
-              entries: dice.shuffle(media).slice(0, dice.below(3)).map((mediaId) => ({ mediaId, storeIds: [store()] }))
+              entries: dice
+                .shuffle(media)
+                .slice(0, dice.below(3))
+                .map((mediaId) => ({ mediaId, storeIds: [store()] }))
             })
           ])
     }),
@@ -207,7 +216,9 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
     }),
     "a new store": Effect.gen(function* () {
       const { store } = yield* (yield* Stores).link({ domain: `new-${dice.below(1_000)}.example` })
-      yield* apply(dice.some(world.entities, 5).map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId: store.id })))
+      yield* apply(
+        dice.some(world.entities, 5).map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId: store.id }))
+      )
     }),
     "a store that is unlinked and linked again": relink
   }
@@ -268,8 +279,7 @@ const firstDifference = (name: string, number: number) =>
               count((yield* bases) === last ? "scans after a scan" : "scans of which some began from nothing")
               yield* (yield* HealthRepo).tidy(accountId)
               const found = yield* shown(accountId, linked)
-              if (found !== expected)
-                return { round, kinds: kinds.map(([kind]) => kind), ...contrast(found, expected) }
+              if (found !== expected) return { round, kinds: kinds.map(([kind]) => kind), ...contrast(found, expected) }
             }
           }
           return undefined
@@ -285,7 +295,10 @@ const firstDifference = (name: string, number: number) =>
 const contrast = (found: string, expected: string) => {
   let at = 0
   while (found[at] === expected[at]) at++
-  return { found: found.slice(Math.max(0, at - 300), at + 200), expected: expected.slice(Math.max(0, at - 300), at + 200) }
+  return {
+    found: found.slice(Math.max(0, at - 300), at + 200),
+    expected: expected.slice(Math.max(0, at - 300), at + 200)
+  }
 }
 
 const forgetting = (what: (note: ChangeNote, of: ReadonlySet<string>, plan: Plan | undefined) => ChangeNote) =>
