@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
+import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
-import { Array as Arr, type Context, Effect, Option } from "effect"
+import { Array as Arr, type Context, Effect, Option, Schema } from "effect"
 import { orDie } from "../database/SqlErrors.ts"
 import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
 import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
@@ -13,7 +13,7 @@ import type { HealthRepo } from "./HealthRepo.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
 import { type Counts, isChecked, isScanned, populationOf, resultOf, unusedOnNoStore } from "./HealthScan.ts"
 import {
-  type LinkedStore,
+  LinkedStore,
   makeDivideRows,
   makeStep,
   type Population,
@@ -32,20 +32,12 @@ class StoresChanged {
   readonly _tag = "StoresChanged"
 }
 
-/**
- * One step of a scan, in the caller's transaction and under the lock of the dimension. A scan without a usable base begins one,
- * and every later step adds a range of entities to it; a scan with one has a single step.
- */
-export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<HealthRepo>["scan"] => {
+/** Reads what a scan depends on beside the entities. */
+const makeScanPlans = (sql: SqlClient) => {
   const readRules = makeHealthRules(sql).rules
   const metafields = readMetafieldRules(sql)
-  const nextRun = makeNextRun(sql)
   const scans = makeHealthScans(sql)
   const linkedStores = makeLinkedStores(sql)
-  const step = makeStep(sql)
-  const divideRows = makeDivideRows(sql)
-  const replaceSnapshots = makeReplaceSnapshots(sql)
-  const { begin, changedSince, endOf, lists, newest, save, saveLists, undivide } = makeHealthBases(sql)
 
   /** The rules of the scan, and a hash of everything that decides its rows beside the catalog. */
   const readPlan = ({ accountId, dimension }: ScanOf) =>
@@ -58,11 +50,30 @@ export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<H
         .digest("hex")
       return { rules, keys, fingerprint }
     })
-  type ScanPlan = Effect.Effect.Success<ReturnType<typeof readPlan>>
+  const readLinked = SqlSchema.findAll({
+    Request: Schema.Struct({ accountId: Schema.String, storeId: Schema.NullOr(Schema.String) }),
+    Result: LinkedStore,
+    execute: ({ accountId, storeId }) => sql`
+      SELECT l.id, l.domain, l.platform, l.locales, l.language, l.currency FROM (${linkedStores(accountId, storeId)}) l`
+  })
 
-  const readLinked = ({ accountId, storeId }: ScanOf): Effect.Effect<ReadonlyArray<LinkedStore>, SqlError> =>
-    sql`SELECT l.id, l.domain, l.platform, l.locales, l.language, l.currency FROM (${linkedStores(accountId, storeId)}) l` as never
+  return { readPlan, readLinked }
+}
 
+type ScanPlan = Effect.Effect.Success<ReturnType<ReturnType<typeof makeScanPlans>["readPlan"]>>
+
+/**
+ * One step of a scan, in the caller's transaction and under the lock of the dimension. A scan without a usable base begins one,
+ * and every later step adds a range of entities to it; a scan with one has a single step.
+ */
+export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<HealthRepo>["scan"] => {
+  const nextRun = makeNextRun(sql)
+  const step = makeStep(sql)
+  const divideRows = makeDivideRows(sql)
+  const replaceSnapshots = makeReplaceSnapshots(sql)
+  const { begin, changedSince, endOf, lists, newest, save, saveLists, undivide } = makeHealthBases(sql)
+
+  const { readLinked, readPlan } = makeScanPlans(sql)
   /** Whether a base can be brought up to date. Too many changes are scanned from nothing: that is in bounded steps. */
   const isUsable = (scan: ScanOf, base: HealthBase, linked: ReadonlyArray<LinkedStore>, { fingerprint }: ScanPlan) =>
     Effect.gen(function* () {

@@ -5,6 +5,7 @@ import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { HealthDimension } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
+import { measureScan } from "./ScanMetrics.ts"
 
 export interface ScanWork {
   readonly accountId: AccountId
@@ -32,13 +33,19 @@ export const makeScanSteps = Effect.gen(function* () {
       return { run, isFinished: run !== null }
     }).pipe(transaction.run)
 
-  return (work: ScanWork, newest: number): Effect.Effect<number> =>
+  /** Steps until the scan is finished or stopped. */
+  const steps = (work: ScanWork, newest: number) =>
     Effect.gen(function* () {
       for (;;) {
         const { isFinished, run } = yield* step(work, newest)
-        if (run === null) continue
-        if (isFinished) yield* repo.tidy(work.accountId)
-        return run
+        if (run !== null) return { isFinished, run }
       }
-    }).pipe(Effect.provideService(Workload, "scan"))
+    })
+
+  return (work: ScanWork, newest: number): Effect.Effect<number> =>
+    measureScan(work.dimension, steps(work, newest)).pipe(
+      Effect.tap(({ isFinished }) => (isFinished ? repo.tidy(work.accountId) : Effect.void)),
+      Effect.map(({ run }) => run),
+      Effect.provideService(Workload, "scan")
+    )
 })

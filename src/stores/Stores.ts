@@ -46,6 +46,24 @@ export interface StoreChange {
 /** Products and collections that are derived in one step, with the variants of the products. */
 const ownersAtOnce = 100
 
+/** Derives roll-ups and search texts of a store's entities again. Returns the number of entities, and what changed. */
+const makeDerive = (drafts: Context.Tag.Service<DraftsRepo>, repo: Context.Tag.Service<StoresRepo>) =>
+  Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
+    const { entities, moved, stale } = yield* repo.refresh(accountId, id)
+    const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
+      Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
+        const plan = planDerivations(locked)
+        return isEmpty(plan)
+          ? Effect.succeed(emptyNote)
+          : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
+      })
+    )
+    return {
+      entities,
+      note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
+    }
+  })
+
 /** The linked stores of the caller's account. */
 export class Stores extends Context.Tag("catalog/Stores")<
   Stores,
@@ -87,24 +105,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const platforms = yield* PlatformClient
       const secrets = yield* SecretBox
       const transaction = yield* Transaction
+      const derive = makeDerive(drafts, repo)
       const { onUnlinked } = yield* UnlinkHook
-
-      /** Derives roll-ups and search texts of a store's entities again. Returns the number of entities, and what changed. */
-      const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
-        const { entities, moved, stale } = yield* repo.refresh(accountId, id)
-        const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
-          Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
-            const plan = planDerivations(locked)
-            return isEmpty(plan)
-              ? Effect.succeed(emptyNote)
-              : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
-          })
-        )
-        return {
-          entities,
-          note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
-        }
-      })
 
       /**
        * One transaction under the exclusive import lock, which every writer of the account shares. So no writer reads the store
