@@ -6,7 +6,7 @@ import type { HealthDimension, HealthIssue, HealthRules, HealthSection } from ".
 import { makeTidyScans, makeUnfinished } from "./HealthBases.sql.ts"
 import { makeHealthIssues } from "./HealthIssues.sql.ts"
 import { makeHealthRules } from "./HealthRules.sql.ts"
-import { makeScan } from "./HealthScanWrites.ts"
+import { makeScan, type ScanSizes } from "./HealthScanWrites.ts"
 import { makeForgetStore, makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
 
 /** A page of a section's rows. */
@@ -104,8 +104,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
     readonly forgetStore: (accountId: AccountId, storeId: StoreId) => Effect.Effect<ReadonlyArray<HealthDimension>>
   }
 >() {
-  /** `entitiesPerStep`: entities that a step of a scan from nothing reads. */
-  static readonly layerOf = (entitiesPerStep: number) =>
+  static readonly layerOf = (sizes: ScanSizes) =>
     Layer.effect(
       HealthRepo,
       Effect.map(SqlClient.SqlClient, (sql) => ({
@@ -113,11 +112,11 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
         ...makeHealthIssues(sql),
         ...makeHealthRules(sql),
         ...makeTidyScans(sql),
-        scan: makeScan(sql, entitiesPerStep),
+        scan: makeScan(sql, sizes),
         unfinished: makeUnfinished(sql),
         forgetStore: makeForgetStore(sql)
       }))
     )
 
-  static readonly layer = HealthRepo.layerOf(20_000)
+  static readonly layer = HealthRepo.layerOf({ entitiesPerStep: 20_000, rowsPerBlock: 400 })
 }

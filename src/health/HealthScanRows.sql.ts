@@ -72,9 +72,6 @@ const sectionsIn = (dimension: HealthDimension): ReadonlyArray<string> => [
   ...(dimension === "media" ? [unusedOnNoStore] : [])
 ]
 
-/** Rows per block. */
-const blockRows = 400
-
 /** The lists that have a row `r`: of its section, and of its store, its language, or both. */
 const listsOf = (sql: SqlClient, dimension: HealthDimension) => sql`
   CROSS JOIN LATERAL (
@@ -246,8 +243,8 @@ export const makeStep = (sql: SqlClient) => {
   })
 }
 
-/** Divides the rows of a range into blocks of `blockRows`, and counts them by block and list. The first block begins with the range. */
-export const makeDivideRows = (sql: SqlClient) =>
+/** Divides the rows of a range into blocks of `rowsPerBlock`, and counts them by block and list. The first block begins with the range. */
+export const makeDivideRows = (sql: SqlClient, rowsPerBlock: number) =>
   SqlSchema.single({
     Request: Schema.Struct({
       accountId: AccountId,
@@ -266,7 +263,7 @@ export const makeDivideRows = (sql: SqlClient) =>
       ), start AS MATERIALIZED (
         SELECT ${from}::uuid || ARRAY(
           SELECT DISTINCT r.entity_id FROM placed r
-          WHERE r.place % ${sql.literal(String(blockRows))} = 0 AND r.entity_id > ${from}::uuid ORDER BY r.entity_id
+          WHERE r.place % ${sql.literal(String(rowsPerBlock))} = 0 AND r.entity_id > ${from}::uuid ORDER BY r.entity_id
         ) AS ids
       )
       SELECT (SELECT s.ids FROM start s) AS starts,

@@ -24,8 +24,16 @@ import { makeHealthScans } from "./HealthScans.ts"
 import { makeNextRun, makeReplaceSnapshots } from "./HealthSnapshots.sql.ts"
 import { makeLinkedStores } from "./scans/ScanParts.sql.ts"
 
-/** Rows in a block from which on the rows are divided anew. */
-const mostInBlock = 4_000
+/** Sizes of the parts of a scan. */
+export interface ScanSizes {
+  /** Entities that a step of a scan from nothing reads. */
+  readonly entitiesPerStep: number
+  /** Rows of all sections in a block. */
+  readonly rowsPerBlock: number
+}
+
+/** A list with so many times the rows of a block in one of its blocks is divided anew. */
+const mostPerBlock = 10
 
 /** The stores of a scan changed during a step. */
 class StoresChanged {
@@ -66,10 +74,13 @@ type ScanPlan = Effect.Effect.Success<ReturnType<ReturnType<typeof makeScanPlans
  * One step of a scan, in the caller's transaction and under the lock of the dimension. A scan without a usable base begins one,
  * and every later step adds a range of entities to it; a scan with one has a single step.
  */
-export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<HealthRepo>["scan"] => {
+export const makeScan = (
+  sql: SqlClient,
+  { entitiesPerStep, rowsPerBlock }: ScanSizes
+): Context.Tag.Service<HealthRepo>["scan"] => {
   const nextRun = makeNextRun(sql)
   const step = makeStep(sql)
-  const divideRows = makeDivideRows(sql)
+  const divideRows = makeDivideRows(sql, rowsPerBlock)
   const replaceSnapshots = makeReplaceSnapshots(sql)
   const { begin, changedSince, endOf, lists, newest, save, saveLists, undivide } = makeHealthBases(sql)
 
@@ -92,7 +103,7 @@ export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<H
           : yield* divideRows({ accountId, base: base.base, dimension, from: base.reached, end })
       const changed = addBlocks(before, blocks, range, base.blocks)
       yield* saveLists(accountId, base.base, changed)
-      if (base.reached !== null || fullestBlock(changed) <= mostInBlock) return range.starts
+      if (base.reached !== null || fullestBlock(changed) <= mostPerBlock * rowsPerBlock) return range.starts
       yield* undivide(accountId, base.base)
       const all = yield* divideRows({ accountId, base: base.base, dimension, from: EntityId.make(nilUuid), end: null })
       yield* saveLists(accountId, base.base, addBlocks([], [], all))
@@ -116,7 +127,7 @@ export const makeScan = (sql: SqlClient, perStep: number): Context.Tag.Service<H
     Effect.gen(function* () {
       const { accountId } = scan
       const end =
-        base.reached === null ? null : (yield* endOf({ accountId, from: base.reached, entities: perStep })).end
+        base.reached === null ? null : (yield* endOf({ accountId, from: base.reached, entities: entitiesPerStep })).end
       const stepped = yield* step({
         ...scan,
         ...plan,

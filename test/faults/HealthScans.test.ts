@@ -245,7 +245,7 @@ const inSteps = (steps: Ref.Ref<number>, planted: boolean) =>
           }).pipe(Effect.catchTag("SqlError", Effect.die))
       } satisfies typeof repo
     })
-  ).pipe(Layer.provide(HealthRepo.layerOf(5)))
+  ).pipe(Layer.provide(HealthRepo.layerOf({ entitiesPerStep: 5, rowsPerBlock: 3 })))
 
 describe.skipIf(!serverAnswers)("scans while the catalog is written", () => {
   layer(Database, { excludeTestServices: true })((it) => {

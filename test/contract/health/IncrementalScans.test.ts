@@ -340,8 +340,10 @@ const planted = {
 type Planted = (typeof planted)[keyof typeof planted]
 
 const servicesOn = (database: (typeof engines)[number]["layer"], plant?: Planted) => {
-  // A few entities a step, so that small catalogs are scanned in many.
-  const health = HealthRepo.layerOf(23).pipe(Layer.provideMerge(RepositoriesOnDatabase))
+  // A few entities a step and rows a block, so that small catalogs have many of both.
+  const health = HealthRepo.layerOf({ entitiesPerStep: 23, rowsPerBlock: 3 }).pipe(
+    Layer.provideMerge(RepositoriesOnDatabase)
+  )
   return Services.pipe(
     Layer.provideMerge(plant === undefined ? health : plant.pipe(Layer.provideMerge(health))),
     Layer.provideMerge(database),
