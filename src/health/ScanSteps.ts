@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { Workload } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -12,6 +12,9 @@ export interface ScanWork {
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null
 }
+
+/** Milliseconds between log lines about a long scan. */
+const betweenReports = 10_000
 
 /**
  * Scans in steps of one transaction each, and returns the number of the last finished scan. Does nothing, or stops, when that is
@@ -27,18 +30,25 @@ export const makeScanSteps = Effect.gen(function* () {
     Effect.gen(function* () {
       const isLocked = yield* repo.tryLock(accountId, dimension)
       const last = yield* repo.lastRun(accountId, dimension, storeId)
-      if (!isLocked || last > newest) return { run: last, isFinished: false }
-      const { run } = yield* repo.scan(accountId, dimension, storeId)
-      if (run !== null) yield* drafts.raise(accountId)
-      return { run, isFinished: run !== null }
+      if (!isLocked || last > newest) return { run: last, isFinished: false, scanned: 0, entities: 0 }
+      const done = yield* repo.scan(accountId, dimension, storeId)
+      if (done.run !== null) yield* drafts.raise(accountId)
+      return { ...done, isFinished: done.run !== null }
     }).pipe(transaction.run)
 
   /** Steps until the scan is finished or stopped. */
   const steps = (work: ScanWork, newest: number) =>
     Effect.gen(function* () {
+      let reported = yield* Clock.currentTimeMillis
       for (;;) {
-        const { isFinished, run } = yield* step(work, newest)
+        const { entities, isFinished, run, scanned } = yield* step(work, newest)
         if (run !== null) return { isFinished, run }
+        const now = yield* Clock.currentTimeMillis
+        if (now - reported < betweenReports) continue
+        yield* Effect.logInfo(`Scanning ${work.dimension}: ${scanned} of ${entities} entities`).pipe(
+          Effect.annotateLogs("account", work.accountId)
+        )
+        reported = now
       }
     })
 
