@@ -177,7 +177,9 @@ export const makeStep = (sql: SqlClient) => {
           SELECT a.id FROM (${affected[dimension](accountId)}) a WHERE ${below(sql`a.id`)}
         ), subject AS MATERIALIZED (
           SELECT ${sql.literal(subjectColumns)}
-          FROM dirty d JOIN entity e ON e.account_id = ${accountId} AND e.id = d.id
+          FROM dirty d
+          -- By key, as below: the planner does not know how many there are.
+          CROSS JOIN LATERAL (SELECT e.* FROM entity e WHERE e.account_id = ${accountId} AND e.id = d.id OFFSET 0) e
           ${
             reached === null
               ? sql``
@@ -188,9 +190,16 @@ export const makeStep = (sql: SqlClient) => {
         ), found AS MATERIALIZED (
           ${scans[dimension]({ accountId, keys, rules })}
         ), removed AS (
-          DELETE FROM health_issue i USING dirty d
-          WHERE i.account_id = ${accountId} AND i.base = ${base} AND i.section = ANY(${[...sectionsIn(dimension)]}::text[])
-            AND i.entity_id = d.id
+          DELETE FROM health_issue i
+          WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
+            SELECT o.ctid
+            FROM dirty d
+            CROSS JOIN unnest(${[...sectionsIn(dimension)]}::text[]) AS s (name)
+            CROSS JOIN LATERAL (
+              SELECT o.ctid FROM health_issue o
+              WHERE o.account_id = ${accountId} AND o.base = ${base} AND o.section = s.name AND o.entity_id = d.id OFFSET 0
+            ) o
+          ))
           RETURNING i.section, i.entity_id, i.store_id, i.locale, i.fields
         ), written AS (
           INSERT INTO health_issue (account_id, base, section, entity_id, entity_type, title, store_id, locale, fields, shown)

@@ -4,13 +4,18 @@ import type { HealthDimension } from "../Health.ts"
 
 /**
  * The entities whose rows may differ after changes, by dimension: SELECTs of ids. `changed` has the entities that the notes
- * name, and `note` the notes. A rule that reads another entity than its own, its versions and its gallery needs a line here.
+ * name, and `note` the notes. A rule that reads another entity than its own, its versions and its gallery needs a line here. Look-ups by
+ * key: OFFSET 0 keeps the planner from joins, because it does not know how many entities changed.
  */
 export const makeAffected = (sql: SqlClient): Readonly<Record<HealthDimension, (accountId: string) => Fragment>> => {
   const changed = sql`SELECT c.id FROM changed c`
   const products = (accountId: string) => sql`
-    SELECT v.parent_id FROM changed c JOIN entity v ON v.account_id = ${accountId} AND v.id = c.id
-    WHERE v.parent_id IS NOT NULL`
+    SELECT v.parent_id
+    FROM changed c
+    CROSS JOIN LATERAL (
+      SELECT v.parent_id FROM entity v
+      WHERE v.account_id = ${accountId} AND v.id = c.id AND v.parent_id IS NOT NULL OFFSET 0
+    ) v`
   return {
     completeness: () => changed,
     divergence: () => changed,
@@ -26,11 +31,16 @@ export const makeAffected = (sql: SqlClient): Readonly<Record<HealthDimension, (
         UNION
         ${products(accountId)}
         UNION
-        SELECT v.id FROM changed c JOIN entity v ON v.account_id = ${accountId} AND v.parent_id = c.id
+        SELECT v.id
+        FROM changed c
+        CROSS JOIN LATERAL (SELECT v.id FROM entity v WHERE v.account_id = ${accountId} AND v.parent_id = c.id OFFSET 0) v
       ), sku AS MATERIALIZED (
-        SELECT v.attributes #>> '{sku,value}' AS value
-        FROM near n JOIN entity v ON v.account_id = ${accountId} AND v.id = n.id
-        WHERE v.kind = 'variant'
+        SELECT v.sku AS value
+        FROM near n
+        CROSS JOIN LATERAL (
+          SELECT v.attributes #>> '{sku,value}' AS sku FROM entity v
+          WHERE v.account_id = ${accountId} AND v.id = n.id AND v.kind = 'variant' OFFSET 0
+        ) v
         UNION
         SELECT s.value FROM note n CROSS JOIN LATERAL unnest(n.skus) AS s (value)
       )
@@ -38,7 +48,10 @@ export const makeAffected = (sql: SqlClient): Readonly<Record<HealthDimension, (
       UNION
       SELECT v.id
       FROM sku s
-      JOIN entity v ON v.account_id = ${accountId} AND v.kind = 'variant' AND (v.attributes #>> '{sku,value}') = s.value
+      CROSS JOIN LATERAL (
+        SELECT v.id FROM entity v
+        WHERE v.account_id = ${accountId} AND v.kind = 'variant' AND (v.attributes #>> '{sku,value}') = s.value OFFSET 0
+      ) v
       WHERE NOT is_empty_text(s.value)`
   }
 }

@@ -59,7 +59,7 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, versions }: Sca
       WHERE s.fields <> '{}' AND ${inherits(accountId)}
       UNION ALL
       SELECT s.section, e.id, e.kind, e.title, v.store_id, NULL, s.fields, NULL
-      FROM ${versions(accountId)} AND v.overrides <> '{}'
+      FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
       ${found(own)}
       ${sections(sql`f`)}
       WHERE s.fields <> '{}'`

@@ -41,11 +41,14 @@ export const makeScanParts = (sql: SqlClient) => {
   /** Orders keys by their definition, then by name. */
   const keyOrder = (key: Fragment) => sql`coalesce(array_position(definition.keys, ${key}), 1000), ${key} COLLATE "C"`
 
-  /** Every version of a subject on a linked store. */
-  const versions = (accountId: string) => sql`
+  /** Every version of a subject on a linked store. `which`: only some. Look-ups by key: OFFSET 0 keeps the planner from joins. */
+  const versions = (accountId: string, which: Fragment = sql``) => sql`
     subject e
     CROSS JOIN linked l
-    JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = l.id`
+    CROSS JOIN LATERAL (
+      SELECT v.* FROM store_version v
+      WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = l.id ${which} OFFSET 0
+    ) v`
 
   /** No version of the entity `e` on the store `on_store` has an override. `which` restricts that to a key. */
   const inherits = (accountId: string, which: Fragment = sql``) => sql`

@@ -46,7 +46,7 @@ export const makeStructureScan = (sql: SqlClient, parts: ScanParts): Scan => {
       WHERE ${inherits(accountId, sql`AND o.overrides ? e.key`)}
       UNION ALL
       SELECT e.id, e.kind, e.title, v.store_id, a.key, NULL
-      FROM ${versions(accountId)} AND v.overrides <> '{}'
+      FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
       JOIN rules r ON r.kind = e.kind
       CROSS JOIN LATERAL jsonb_each(v.overrides) AS a (key, value)
       WHERE NOT key_fits(r.of_keys -> a.key, a.value ->> 'type', a.value ->> 'value')
@@ -114,7 +114,7 @@ const makeZeroPrices =
           AND ${inherits(accountId, sql`AND o.overrides ? 'price'`)}
         UNION ALL
         SELECT e.id, e.kind, e.title, e.parent_id, v.store_id
-        FROM ${versions(accountId)} AND v.overrides <> '{}'
+        FROM ${versions(accountId, sql`AND v.overrides <> '{}'`)}
         WHERE e.kind = 'variant' AND ${isZero(sql`v.overrides -> 'price' ->> 'value'`)}
       ) free
       JOIN entity p ON p.account_id = ${accountId} AND p.id = free.parent_id
