@@ -34,7 +34,8 @@ export const makeHealthSnapshots = (sql: SqlClient): Pick<Repo, "lastRun" | "sna
     execute: ({ accountId, dimension }) => sql`
       SELECT pg_try_advisory_xact_lock(
         hashtextextended('health ' || ${dimension}::text || ' ' || ${accountId}::text, 0)
-      ) AS locked`
+      ) AS locked
+      FROM account_state a WHERE a.account_id = ${accountId}`
   })
 
   const lastRun = SqlSchema.findOne({
@@ -112,7 +113,8 @@ export const makeReplaceSnapshots =
 export const makeForgetStore = (sql: SqlClient): Repo["forgetStore"] => {
   const lockAll = (accountId: AccountId) => sql`
     SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))
-    FROM unnest(${HealthDimension.literals}::text[]) AS d (name)`
+    FROM account_state a CROSS JOIN unnest(${HealthDimension.literals}::text[]) AS d (name)
+    WHERE a.account_id = ${accountId}`
 
   const forget = SqlSchema.findAll({
     Request: Schema.Struct({ accountId: AccountId, storeId: StoreId }),
