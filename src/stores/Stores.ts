@@ -15,6 +15,7 @@ import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
+import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 import { UnlinkHook } from "./UnlinkHook.ts"
 
@@ -75,6 +76,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * applied.
      */
     readonly unlink: (domain: string) => Effect.Effect<StoreChange, ValidationFailed | PimLocked, CurrentActor>
+    /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
+    readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -158,6 +161,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       return {
+        rotateSecrets: yield* makeRotateSecrets,
         list: listUsable(repo),
         publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
         link: Effect.fn("Stores.link")(function* (given) {
