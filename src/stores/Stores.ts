@@ -162,8 +162,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
 
       return {
         rotateSecrets: yield* makeRotateSecrets,
-        list: listUsable(repo),
-        publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
+        ...readsOf(repo),
         link: Effect.fn("Stores.link")(function* (given) {
           const { accountId } = yield* CurrentActor
           const domain = canonical(given.domain)
@@ -207,13 +206,15 @@ export class Stores extends Context.Tag("catalog/Stores")<
 }
 
 /** The stores that the actor can use. */
-const listUsable = ({ list }: Context.Tag.Service<StoresRepo>) =>
-  Effect.gen(function* () {
+const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
+  list: Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
     const bounds = yield* CurrentBounds
     const all = yield* list(accountId)
     return all.filter(({ id }) => includes(bounds, id))
-  })
+  }),
+  publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => publishCounts(accountId))
+})
 
 const canonical = (domain: string) => domain.trim().toLowerCase()
 
