@@ -205,7 +205,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
   )
 }
 
-/** The stores that the actor can use. */
+/** Reads of the actor: the stores that they can use, and publish states. */
 const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
   list: Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
