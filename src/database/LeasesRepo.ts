@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Effect, Layer } from "effect"
 import { LeaseHolder } from "./LeaseHolder.ts"
+import { allAccounts } from "./PlannerHints.ts"
 import { orDie } from "./SqlErrors.ts"
 
 /** The leases of all accounts on publications and imports. There is no in-memory layer. */
@@ -18,26 +19,30 @@ export class LeasesRepo extends Context.Tag("catalog/LeasesRepo")<
       const { isGone } = yield* LeaseHolder
       return {
         endOfGone: Effect.gen(function* () {
-          const holders = yield* sql<{ readonly name: string }>`
-            SELECT claimed_by AS name FROM publication
+          const holders = yield* sql<{ readonly accountId: string; readonly name: string }>`
+            SELECT account_id AS "accountId", claimed_by AS name FROM publication
             WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by IS NOT NULL
             UNION
-            SELECT leased_by FROM import_run
-            WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL`
-          const gone = holders.map(({ name }) => name).filter(isGone)
-          if (gone.length === 0) return 0
-          const ended = yield* sql`
-            WITH publications AS (
+            SELECT account_id, leased_by FROM import_run
+            WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by IS NOT NULL
+            ${sql.literal(allAccounts)}`
+          const gone = holders.filter(({ name }) => isGone(name))
+          let ended = 0
+          for (const [accountId, leases] of Object.entries(Arr.groupBy(gone, (lease) => lease.accountId))) {
+            const names = leases.map(({ name }) => name)
+            const publications = yield* sql`
               UPDATE publication SET lease_until = app_now()
-              WHERE claim IS NOT NULL AND lease_until > app_now() AND claimed_by = ANY(${gone}::text[])
-              RETURNING id
-            ), imports AS (
+              WHERE account_id = ${accountId} AND claim IS NOT NULL AND lease_until > app_now()
+                AND claimed_by = ANY(${names}::text[])
+              RETURNING id`
+            const imports = yield* sql`
               UPDATE import_run SET lease_until = app_now()
-              WHERE phase IN ('fetching', 'applying') AND lease_until > app_now() AND leased_by = ANY(${gone}::text[])
-              RETURNING id
-            )
-            SELECT id FROM publications UNION ALL SELECT id FROM imports`
-          return ended.length
+              WHERE account_id = ${accountId} AND phase IN ('fetching', 'applying') AND lease_until > app_now()
+                AND leased_by = ANY(${names}::text[])
+              RETURNING id`
+            ended += publications.length + imports.length
+          }
+          return ended
         }).pipe(orDie)
       }
     })

@@ -252,7 +252,7 @@ describe.skipIf(!serverAnswers)("a process that dies while it unlinks a store", 
             PERFORM pg_sleep(25);
             RETURN NULL;
           END $$;
-          CREATE TRIGGER linger AFTER UPDATE ON account FOR EACH STATEMENT EXECUTE FUNCTION linger()`)
+          CREATE TRIGGER linger AFTER UPDATE ON account_state FOR EACH STATEMENT EXECUTE FUNCTION linger()`)
         const child = startCatalog(["store", "unlink", "b.example"], { DATABASE_URL })
         const gone = once(child, "exit")
         const lingering = sql`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
@@ -268,7 +268,7 @@ describe.skipIf(!serverAnswers)("a process that dies while it unlinks a store", 
         yield* lingering.pipe(
           Effect.repeat({ until: (found) => found.length === 0, schedule: Schedule.spaced("20 millis") })
         )
-        yield* sql.unsafe("DROP TRIGGER linger ON account")
+        yield* sql.unsafe("DROP TRIGGER linger ON account_state")
         assert.deepStrictEqual(yield* sight, { status: "linked", all: 2 * products, isWhole: true })
         assert.deepStrictEqual((yield* wrongDerivations(shop.accountId)).wrong, [])
 
