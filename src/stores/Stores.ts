@@ -16,6 +16,7 @@ import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
+import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 import { UnlinkHook } from "./UnlinkHook.ts"
 
@@ -94,6 +95,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * applied.
      */
     readonly unlink: (domain: string) => Effect.Effect<StoreChange, ValidationFailed | PimLocked, CurrentActor>
+    /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
+    readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -165,8 +168,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       return {
-        list: listUsable(repo),
-        publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
+        rotateSecrets: yield* makeRotateSecrets,
+        ...readsOf(repo),
         link: Effect.fn("Stores.link")(function* (given) {
           const { accountId } = yield* CurrentActor
           const domain = canonical(given.domain)
@@ -209,14 +212,16 @@ export class Stores extends Context.Tag("catalog/Stores")<
   )
 }
 
-/** The stores that the actor can use. */
-const listUsable = ({ list }: Context.Tag.Service<StoresRepo>) =>
-  Effect.gen(function* () {
+/** Reads of the actor: the stores that they can use, and publish states. */
+const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
+  list: Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
     const bounds = yield* CurrentBounds
     const all = yield* list(accountId)
     return all.filter(({ id }) => includes(bounds, id))
-  })
+  }),
+  publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => publishCounts(accountId))
+})
 
 const canonical = (domain: string) => domain.trim().toLowerCase()
 
