@@ -2,7 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Number as Num, Schema } from "effect"
 import { untilNone } from "../database/Forgetting.ts"
-import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { allAccounts, planCustom, readsAll } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -240,7 +240,7 @@ export const makeTidyScans = (sql: SqlClient) => {
   const scanned = SqlSchema.findAll({
     Request: Schema.Void,
     Result: Schema.Struct({ id: AccountId }),
-    execute: () => sql`SELECT DISTINCT b.account_id AS id FROM health_base b ${sql.literal(readsAll)}`
+    execute: () => sql`SELECT DISTINCT b.account_id AS id FROM health_base b ${sql.literal(allAccounts)}`
   })
 
   const tidy = (accountId: AccountId) =>

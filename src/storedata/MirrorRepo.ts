@@ -26,8 +26,8 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
     ) => Effect.Effect<void>
     /**
      * Makes what is mirrored of a store equal to what the import has read, in the caller's transaction. Only what differs is
-     * written. The caller raises the account's counter with a note of the translated entities. Translations go to the entities that have their platform ids on the store, and those of
-     * others nowhere. Nobody else may apply an import of the account meanwhile.
+     * written. The caller raises the account's counter with a note of the translated entities. Translations go to the
+     * entities that have their platform ids on the store, and those of others nowhere. Nobody else may apply an import of the account meanwhile.
      */
     readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<TakenOver>
     /** Adds definitions of metafields to a store; `id`: of one that no store had before. One that the store has stays. */
