@@ -156,11 +156,15 @@ export const ServicesOnDatabase = Layer.mergeAll(
 )
 
 /** Provides the source of the key that encrypts store credentials. */
-const secretKeyOf = ({ databaseUrl, dataDirectory, secretKey }: AppConfig) =>
+const secretKeyOf = ({ databaseUrl, dataDirectory, previousSecretKey, secretKey }: AppConfig) =>
   Layer.succeed(
     SecretKeySource,
     Option.match(secretKey, {
-      onSome: (key) => ({ _tag: "Setting" as const, key }),
+      onSome: (key) => ({
+        _tag: "Setting" as const,
+        key,
+        ...(Option.isSome(previousSecretKey) && { previous: previousSecretKey.value })
+      }),
       onNone: () =>
         Option.isSome(databaseUrl)
           ? { _tag: "None" as const }

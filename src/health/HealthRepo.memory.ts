@@ -96,8 +96,11 @@ export const layerHealthRepoMemory = Layer.effect(
               ...written
             ]
           }))
-          return run
+          return { run, scanned: account.entities.size, entities: account.entities.size }
         }),
+      unfinished: () => Effect.succeed([]),
+      tidy: () => Effect.succeed(0),
+      tidyAll: Effect.succeed(0),
       snapshots: (accountId, storeId) =>
         Effect.map(
           accountOf(accountId),

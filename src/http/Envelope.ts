@@ -103,9 +103,10 @@ const noteUnavailable = (requestId: string, { message }: Unavailable) =>
 /**
  * The response to a failed request. Logs a 503 (at most 20 a second), and a defect once, with its cause and the request's id.
  * `refuse`: renders the error for a surface other than the API. `misfits`: lists the issues if the request could not be decoded.
+ * `isProbe`: the request asks for readiness, which logs its own changes.
  */
 export const answerFailure =
-  (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits) =>
+  (requestId: string, refuse: Refuse = errorResponse, misfits = noMisfits, isProbe = false) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause, misfits)
@@ -117,7 +118,7 @@ export const answerFailure =
           answer
         )
       case "Unavailable":
-        return Effect.zipRight(noteUnavailable(requestId, error), answer)
+        return isProbe ? answer : Effect.zipRight(noteUnavailable(requestId, error), answer)
       default:
         return answer
     }

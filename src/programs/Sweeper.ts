@@ -3,6 +3,7 @@ import { Sessions } from "../access/Sessions.ts"
 import { Activity } from "../connections/Activity.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { LeasesRepo } from "../database/LeasesRepo.ts"
+import { DataHealth } from "../health/DataHealth.ts"
 import { Imports } from "../imports/Imports.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Mirror } from "../storedata/Mirror.ts"
@@ -27,12 +28,14 @@ const sweep = Effect.gen(function* () {
   const mirror = yield* Mirror
   const publishing = yield* Publishing
   const activity = yield* Activity
+  const health = yield* DataHealth
   const sweeps = [
     { done: "Discarded undecided reviews", work: discardAbandoned },
     { done: "Deleted products staged by imports", work: forgetStaged },
     { done: "Deleted other data staged by imports", work: mirror.forgetAbandoned },
     { done: "Deleted old publications", work: publishing.forget },
-    { done: "Deleted daily call counts of connections", work: activity.forget }
+    { done: "Deleted daily call counts of connections", work: activity.forget },
+    { done: "Deleted rows left by scans of data health", work: health.forget }
   ]
   for (const { done, work } of sweeps) {
     const count = yield* work
@@ -50,7 +53,7 @@ const sweepAccess = Effect.gen(function* () {
 export const layer: Layer.Layer<
   never,
   never,
-  Activity | Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions
+  Activity | Authorization | DataHealth | Imports | LeasesRepo | Mirror | Publishing | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked each time, so that a long import does not delay the next takeover.

@@ -15,7 +15,7 @@ import {
   normal,
   translationItems
 } from "./MirrorRecords.ts"
-import { MirrorRepo } from "./MirrorRepo.ts"
+import { MirrorRepo, type TakenOver } from "./MirrorRepo.ts"
 
 /** Number of records in one batch. Only one batch is in memory at a time. */
 const itemsAtOnce = 100
@@ -42,7 +42,7 @@ export class Mirror extends Context.Tag("catalog/Mirror")<
      * any row was written; if so, the caller must raise the account's version. A translation is stored with the entity that has
      * its platform id on the store at that time.
      */
-    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
+    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<TakenOver>
     /**
      * Adds definitions of these metafields to a store, except metafields without values and metafields that have a definition
      * already. Runs in the caller's transaction; the caller raises the account's version.

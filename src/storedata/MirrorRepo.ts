@@ -4,9 +4,15 @@ import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
-import type { AccountId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
+import type { AccountId, EntityId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
 import type { StagedMirrorItem } from "./MirrorRecords.ts"
 import { makeMirrorWrites } from "./MirrorWrites.ts"
+
+/** The result of a merge. `translated`: the entities whose translatable fields or translations changed. */
+export interface TakenOver {
+  readonly isChanged: boolean
+  readonly translated: ReadonlyArray<EntityId>
+}
 
 /** The data of stores outside their catalogs. An import stages it, and then applies it. */
 export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
@@ -19,11 +25,12 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
       items: ReadonlyArray<StagedMirrorItem>
     ) => Effect.Effect<void>
     /**
-     * Makes the store's data equal to the staged records, in the caller's transaction. Writes only rows that differ and returns
-     * whether any row was written. A translation is stored with the entity that has its platform id on the store; without such an
-     * entity it is left out. No other process may apply an import of the account at the same time.
+     * Makes the store's data equal to the staged records, in the caller's transaction. Writes only rows that differ. The caller
+     * raises the account's version with a note of the translated entities. A translation is stored with the entity that has its
+     * platform id on the store; without such an entity it is left out. No other process may apply an import of the account at the
+     * same time.
      */
-    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<boolean>
+    readonly apply: (accountId: AccountId, importId: ImportId, storeId: StoreId) => Effect.Effect<TakenOver>
     /** Adds metafield definitions to a store. Definitions that the store has do not change. `id` is used for a new definition. */
     readonly define: (
       accountId: AccountId,

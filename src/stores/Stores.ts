@@ -1,6 +1,7 @@
 import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
+import { emptyNote, joinNotes, noteOf } from "../drafts/ChangeNote.ts"
 import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -15,6 +16,7 @@ import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
+import { makeRotateSecrets, type Rotation } from "./SecretRotation.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 import { UnlinkHook } from "./UnlinkHook.ts"
 
@@ -44,6 +46,24 @@ export interface StoreChange {
 
 /** Number of products and collections per step. The variants of the products are derived with them. */
 const ownersAtOnce = 100
+
+/** Derives roll-ups and search texts of a store's entities again. Returns the number of entities, and what changed. */
+const makeDerive = (drafts: Context.Tag.Service<DraftsRepo>, repo: Context.Tag.Service<StoresRepo>) =>
+  Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
+    const { entities, moved, stale } = yield* repo.refresh(accountId, id)
+    const derived = yield* Effect.forEach(Arr.chunksOf(stale, ownersAtOnce), (owners) =>
+      Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
+        const plan = planDerivations(locked)
+        return isEmpty(plan)
+          ? Effect.succeed(emptyNote)
+          : Effect.as(drafts.save(accountId, plan), { ...noteOf(plan), moved: [] })
+      })
+    )
+    return {
+      entities,
+      note: joinNotes([{ ...emptyNote, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
+    }
+  })
 
 /** The linked stores of the actor's account. */
 export class Stores extends Context.Tag("catalog/Stores")<
@@ -75,6 +95,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * applied.
      */
     readonly unlink: (domain: string) => Effect.Effect<StoreChange, ValidationFailed | PimLocked, CurrentActor>
+    /** Encrypts the saved tokens of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
+    readonly rotateSecrets: (accountId: AccountId) => Effect.Effect<Rotation, ValidationFailed>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -86,22 +108,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const platforms = yield* PlatformClient
       const secrets = yield* SecretBox
       const transaction = yield* Transaction
+      const derive = makeDerive(drafts, repo)
       const { onUnlinked } = yield* UnlinkHook
-
-      /** Computes roll-ups and search texts of a store's entities again. Returns the number of entities. */
-      const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
-        const { entities, stale } = yield* repo.refresh(accountId, id)
-        yield* Effect.forEach(
-          Arr.chunksOf(stale, ownersAtOnce),
-          (owners) =>
-            Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
-              const plan = planDerivations(locked)
-              return isEmpty(plan) ? Effect.void : drafts.save(accountId, plan)
-            }),
-          { discard: true }
-        )
-        return entities
-      })
 
       /**
        * Runs a change in one transaction under the exclusive import lock, which all other writes of the account share. So no write
@@ -122,8 +130,10 @@ export class Stores extends Context.Tag("catalog/Stores")<
             Effect.gen(function* () {
               const holder = yield* importLock.take(accountId)
               const { hasVersions, store } = yield* decide(Option.isSome(holder))
-              const entities = hasVersions ? yield* derive(accountId, store.id) : 0
-              yield* drafts.raise(accountId)
+              const { entities, note } = hasVersions
+                ? yield* derive(accountId, store.id)
+                : { entities: 0, note: emptyNote }
+              yield* drafts.raise(accountId, undefined, note)
               return { store, entities }
             })
           )
@@ -158,8 +168,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
       })
 
       return {
-        list: listUsable(repo),
-        publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
+        rotateSecrets: yield* makeRotateSecrets,
+        ...readsOf(repo),
         link: Effect.fn("Stores.link")(function* (given) {
           const { accountId } = yield* CurrentActor
           const domain = canonical(given.domain)
@@ -202,14 +212,16 @@ export class Stores extends Context.Tag("catalog/Stores")<
   )
 }
 
-/** The stores that the actor can use. */
-const listUsable = ({ list }: Context.Tag.Service<StoresRepo>) =>
-  Effect.gen(function* () {
+/** Reads of the actor: the stores that they can use, and publish states. */
+const readsOf = ({ list, publishCounts }: Context.Tag.Service<StoresRepo>) => ({
+  list: Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
     const bounds = yield* CurrentBounds
     const all = yield* list(accountId)
     return all.filter(({ id }) => includes(bounds, id))
-  })
+  }),
+  publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => publishCounts(accountId))
+})
 
 const canonical = (domain: string) => domain.trim().toLowerCase()
 

@@ -43,6 +43,16 @@ export const layerStoresRepoMemory = Layer.effect(
         updateAccount(memory, accountId, (account) =>
           account.stores.has(id) ? { ...account, credentials: new Map(account.credentials).set(id, sealed) } : account
         ),
+      replaceCredential: (accountId, id, from, to) =>
+        Effect.gen(function* () {
+          const sealed = (yield* Ref.get(memory)).get(accountId)?.credentials.get(id)
+          if (sealed === undefined || !Buffer.from(sealed).equals(from)) return false
+          yield* updateAccount(memory, accountId, (account) => ({
+            ...account,
+            credentials: new Map(account.credentials).set(id, to)
+          }))
+          return true
+        }),
       reserveShop: (accountId, domain) =>
         Effect.map(Ref.get(memory), (state) =>
           [...state.values()].every(
@@ -76,7 +86,7 @@ export const layerStoresRepoMemory = Layer.effect(
             aggregate.versions.some(({ storeId }) => storeId === id)
           )
           const owners = there.map(({ aggregate }) => aggregate.parentId ?? aggregate.id)
-          return { entities: there.length, stale: [...new Set(owners)].sort() }
+          return { entities: there.length, stale: [...new Set(owners)].sort(), moved: [] }
         }),
       publishCounts: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {

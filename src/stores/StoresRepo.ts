@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
+import type { MovedEntities } from "../drafts/ChangeNote.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishCounts } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
@@ -18,6 +19,8 @@ export interface Refreshed {
   readonly entities: number
   /** The entities whose derived values the caller must compute again. A variant is represented by its product. */
   readonly stale: ReadonlyArray<EntityId>
+  /** The stores of the entities before and after. */
+  readonly moved: ReadonlyArray<MovedEntities>
 }
 
 /** The linked and unlinked stores of an account. */
@@ -36,6 +39,13 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store. */
     readonly keepCredential: (accountId: AccountId, id: StoreId, sealed: Uint8Array) => Effect.Effect<void>
+    /** Replaces the credential of a linked store if it is still `from`. False: it is not. */
+    readonly replaceCredential: (
+      accountId: AccountId,
+      id: StoreId,
+      from: Uint8Array,
+      to: Uint8Array
+    ) => Effect.Effect<boolean>
     /**
      * Reserves the Shopify store of this domain for the account until it is unlinked. False: another account has linked it.
      * Call this only after the caller has proved to own the store, in the transaction that links it.

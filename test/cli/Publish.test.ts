@@ -143,7 +143,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")
         const left = yield* Effect.fork(run("publish", id, "--store", gulf))
         const stateOf = Effect.promise(() =>
-          query(DATABASE_URL, "SELECT state, attempts FROM publication ORDER BY sequence DESC LIMIT 1")
+          query(DATABASE_URL, "SELECT state, attempts FROM publication ORDER BY asked_at DESC LIMIT 1")
         )
         const until = (is: (row: Json) => boolean) =>
           Effect.repeat(stateOf, {

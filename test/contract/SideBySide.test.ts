@@ -210,7 +210,8 @@ const planted: Readonly<Record<string, Plant>> = {
     StoresRepo,
     Effect.map(StoresRepo, (stores) => ({
       ...stores,
-      refresh: (accountId, id) => Effect.map(stores.refresh(accountId, id), ({ entities }) => ({ entities, stale: [] }))
+      refresh: (accountId, id) =>
+        Effect.map(stores.refresh(accountId, id), ({ entities, moved }) => ({ entities, stale: [], moved }))
     }))
   ),
   "an import leaves no record on its store": Layer.effect(
