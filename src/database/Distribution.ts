@@ -15,6 +15,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   account: "reference",
 
   account_state: "distributed",
+  change_note: "distributed",
   import_lock: "distributed",
   store: "distributed",
   entity: "distributed",
@@ -50,6 +51,8 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   completeness_rule: "distributed",
   health_snapshot: "distributed",
   health_issue: "distributed",
+  health_base: "distributed",
+  health_list: "distributed",
 
   api_key: "local",
   app_user: "local",

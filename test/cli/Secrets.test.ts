@@ -20,8 +20,9 @@ const aStore = (accountId: string) =>
       VALUES (${accountId}, ${owner.storeId}, 'tern.myshopify.com', 'Tern', 'shopify', 'en', '{en}', 'EUR',
               ${Buffer.from(sealed)})`
   }).pipe(
-    Effect.provide(SecretBox.layer),
-    Effect.provide(Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make(old) }))
+    Effect.provide(
+      Layer.provide(SecretBox.layer, Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make(old) }))
+    )
   )
 
 describe.skipIf(!serverAnswers)("secret rotate", () => {

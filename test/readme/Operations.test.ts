@@ -75,7 +75,7 @@ const tokenOn = (
     const [row] = yield* sql<{ readonly credential: Uint8Array }>`
       SELECT credential FROM store WHERE account_id = ${owner.accountId} AND id = ${owner.storeId}`
     return Redacted.value(yield* (yield* SecretBox).open(row?.credential ?? new Uint8Array(), owner))
-  }).pipe(Effect.provide(on(url)), Effect.provide(withKey(key)))
+  }).pipe(Effect.provide(Layer.mergeAll(on(url), withKey(key))))
 
 const shell = (text: string, env: Readonly<Record<string, string>>) =>
   Effect.promise(() =>
