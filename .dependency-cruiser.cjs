@@ -8,6 +8,7 @@ const core = [
   "database",
   "catalog",
   "drafts",
+  "jobs",
   "platform",
   "stores",
   "health",

@@ -22,6 +22,7 @@ import {
 } from "../health/Health.ts"
 import { ConflictDecision, ImportConflict, ImportRun, ReviewIncomplete } from "../imports/Import.ts"
 import { ImportFileRejected } from "../imports/ImportedProduct.ts"
+import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit } from "../model/AttributeRules.ts"
 import { MetafieldDefinition, NewDefinition, OwnerType } from "../model/Definition.ts"
@@ -77,7 +78,18 @@ export const AccountRpcs = RpcGroup.make(
   }),
   /** Oldest first. */
   Rpc.make("listAccounts", {
-    success: Schema.Array(Schema.Struct({ ...Account.fields, createdAt: Timestamp }))
+    success: Schema.Array(
+      Schema.Struct({ ...Account.fields, createdAt: Timestamp, deletingSince: Schema.NullOr(Timestamp) })
+    )
+  }),
+  /**
+   * Begins to delete an account. `name`: its name, which confirms the deletion. ValidationFailed: another name, or the account is
+   * being deleted already.
+   */
+  Rpc.make("deleteAccount", {
+    payload: { id: Schema.String, name: Schema.String },
+    success: Job,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
   }),
   /** Creates another demo account with a user and a key that can read and write. */
   Rpc.make("createDemo", {
@@ -125,11 +137,11 @@ export const UserRpcs = RpcGroup.make(
   Rpc.make("disableUser", { payload: { account, email: Schema.String }, error: Schema.Union(Refusal, NotFound) })
 )
 
-/** A store that was linked or unlinked, and the number of entities with a version on it. */
-const StoreChange = Schema.Struct({ store: Store, entities: Schema.Int })
+/** A store that was linked or unlinked, and the job that derives its entities again; null: it has none. */
+const StoreChange = Schema.Struct({ store: Store, job: Schema.NullOr(Job) })
 
 export const StoreRpcs = RpcGroup.make(
-  /** Missing properties keep their values, or have defaults for a new store. `token` is for Shopify. Errors: see `Stores.link`. */
+  /** Missing properties keep their values, or have defaults for a new store. `token` is for Shopify. Errors: see `Stores.beginLink`. */
   Rpc.make("linkStore", {
     payload: {
       account,
@@ -407,6 +419,37 @@ export const PublishRpcs = RpcGroup.make(
     success: PublishEvent,
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked),
     stream: true
+  }),
+  /**
+   * Begins a job for the store, or for each store that unpublished drafts wait for, and returns them. ValidationFailed: another
+   * job works on the store.
+   */
+  Rpc.make("publishAll", {
+    payload: { account, store: onStore },
+    success: Schema.Array(Job),
+    error: Schema.Union(Refusal, NotFound, ValidationFailed)
+  })
+)
+
+const aboutJob = { account, id: Schema.String }
+
+/** Jobs of accounts that are being deleted are shown too. NotFound: the account has no such job. */
+export const JobRpcs = RpcGroup.make(
+  /** The newest 100, newest first. */
+  Rpc.make("listJobs", { payload: { account }, success: Schema.Array(Job), error: Refusal }),
+  Rpc.make("showJob", { payload: aboutJob, success: Job, error: Schema.Union(Refusal, NotFound) }),
+  /** ValidationFailed: the job is in a state in which this is not possible. */
+  Rpc.make("commandJob", {
+    payload: { ...aboutJob, command: Schema.Literal("pause", "resume", "cancel") },
+    success: Job,
+    error: Schema.Union(Refusal, NotFound, ValidationFailed)
+  }),
+  /** Runs the job, next to any workers, until it has ended or is paused; the job about twice a second. */
+  Rpc.make("followJob", {
+    payload: aboutJob,
+    success: Job,
+    error: Schema.Union(Refusal, NotFound),
+    stream: true
   })
 )
 
@@ -469,5 +512,6 @@ export const AdminRpcs = HelloRpcs.merge(
   ConnectionRpcs,
   DropRpcs,
   DefinitionRpcs,
-  HealthRpcs
+  HealthRpcs,
+  JobRpcs
 )

@@ -5,16 +5,24 @@ import { errorCode } from "../model/ErrorCode.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { Refusal } from "./AdminRpcs.ts"
 
-/** The account of a command: the named one, or the only one. */
-export const makeChooseAccount = Effect.map(
+/** The account of a command: the named one, or the only one. Accounts that are being deleted only on request. */
+const makeChoose = (includesDeleted: boolean) => Effect.map(
   Accounts,
   (accounts) =>
     (named: Option.Option<string>): Effect.Effect<AccountId, Refusal> =>
       Effect.gen(function* () {
-        const all = yield* accounts.list
+        const all = (yield* accounts.list).filter(
+          ({ deletingSince, id }) =>
+            deletingSince === null || includesDeleted || (Option.isSome(named) && id === named.value.toLowerCase())
+        )
         const list = all.map(({ id, name }) => `${id} (${name})`).join(", ")
         if (Option.isSome(named)) {
           const found = all.find(({ id }) => id === named.value.toLowerCase())
+          if (found !== undefined && found.deletingSince !== null && !includesDeleted)
+            return yield* new Refusal({
+              code: errorCode.NotFound,
+              message: `The account ${found.id} is being deleted: see \`catalog jobs list --account ${found.id}\`.`
+            })
           if (found !== undefined) return found.id
           return yield* new Refusal({
             code: errorCode.NotFound,
@@ -32,9 +40,10 @@ export const makeChooseAccount = Effect.map(
       })
 )
 
-/** Runs the work of a command for its account, with the command line as actor. */
-export const makeForAccount = Effect.map(
-  makeChooseAccount,
+export const makeChooseAccount = makeChoose(false)
+
+const makeFor = (includesDeleted: boolean) => Effect.map(
+  makeChoose(includesDeleted),
   (chooseAccount) =>
     (named: Option.Option<string>) =>
     <A, E>(work: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E | Refusal> =>
@@ -42,3 +51,9 @@ export const makeForAccount = Effect.map(
         Effect.provideService(work, CurrentActor, { _tag: "Cli", accountId })
       )
 )
+
+/** Runs the work of a command for its account, with the command line as actor. */
+export const makeForAccount = makeFor(false)
+
+/** As `makeForAccount`, for an account that is being deleted too. */
+export const makeForAnyAccount = makeFor(true)

@@ -2,6 +2,7 @@ import { Effect, Either, type Option } from "effect"
 import { Drafts } from "../drafts/Drafts.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
+import { makeBeginPublishing } from "../publishing/PublishJobs.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type PublishEvent, type PublishResult, PublishRpcs, Refusal } from "./AdminRpcs.ts"
@@ -22,6 +23,7 @@ const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResul
 export const PublishHandlers = PublishRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
+    const beginPublishing = yield* makeBeginPublishing
     const drafts = yield* Drafts
     const publishing = yield* Publishing
     const entityNamed = yield* makeEntityNamed
@@ -41,7 +43,21 @@ export const PublishHandlers = PublishRpcs.toLayer(
         return on
       })
 
+    /** The named store, or all that publishable drafts wait for. */
+    const waitingStores = (named: Option.Option<string>) =>
+      Effect.gen(function* () {
+        if (named._tag === "Some") return [yield* storeNamed(named.value)]
+        const counts = yield* stores.publishCounts
+        return (yield* stores.list).filter(
+          ({ id, platform }) => platform !== "none" && (counts.get(id)?.pendingPublish ?? 0) > 0
+        )
+      })
+
     return {
+      publishAll: ({ account, store }) =>
+        forAccount(account)(
+          Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => beginPublishing.all(id)))
+        ),
       publish: ({ account, again, entity, store: named }) =>
         reported((report: Report<PublishEvent>) =>
           Effect.gen(function* () {

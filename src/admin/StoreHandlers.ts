@@ -10,8 +10,8 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const domainNamed = yield* makeDomainNamed
     const stores = yield* Stores
     return {
-      linkStore: ({ account, ...store }) => forAccount(account)(stores.link(store)),
-      unlinkStore: ({ account, domain }) => forAccount(account)(Effect.flatMap(domainNamed(domain), stores.unlink)),
+      linkStore: ({ account, ...store }) => forAccount(account)(stores.beginLink(store)),
+      unlinkStore: ({ account, domain }) => forAccount(account)(Effect.flatMap(domainNamed(domain), stores.beginUnlink)),
       listStores: ({ account }) => forAccount(account)(stores.list)
     }
   })

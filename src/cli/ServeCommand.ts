@@ -14,6 +14,7 @@ import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../drops/Drops.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
+import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
 import { Refused, reasonOf } from "./Output.ts"
@@ -145,7 +146,7 @@ const serve = (config: AppConfig) =>
     Greeting(config).pipe(
       Layer.provide(serverOf(config)),
       // Stopped after the server: readiness goes red first.
-      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker))
+      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker, jobWorkers))
     )
   ).pipe(
     Effect.zipRight(watching(config)),

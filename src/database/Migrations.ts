@@ -25,7 +25,8 @@ export const names: ReadonlyArray<string> = [
   "0012_demo_shops",
   "0013_connection_bounds",
   "0014_connection_activity",
-  "0015_pending_lists"
+  "0015_pending_lists",
+  "0017_jobs"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

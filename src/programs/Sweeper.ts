@@ -4,6 +4,7 @@ import { Activity } from "../connections/Activity.ts"
 import { Authorization } from "../connections/Authorization.ts"
 import { LeasesRepo } from "../database/LeasesRepo.ts"
 import { Imports } from "../imports/Imports.ts"
+import { Jobs } from "../jobs/Jobs.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { Mirror } from "../storedata/Mirror.ts"
 
@@ -27,12 +28,14 @@ const sweep = Effect.gen(function* () {
   const mirror = yield* Mirror
   const publishing = yield* Publishing
   const activity = yield* Activity
+  const jobs = yield* Jobs
   const sweeps = [
     { gone: "discarded reviews that nobody decided", work: discardAbandoned },
     { gone: "forgot what imports staged, products", work: forgetStaged },
     { gone: "forgot what imports read beside catalogs, records", work: mirror.forgetAbandoned },
     { gone: "forgot publications that ended long ago", work: publishing.forget },
-    { gone: "deleted call counts of connections, days", work: activity.forget }
+    { gone: "deleted call counts of connections, days", work: activity.forget },
+    { gone: "deleted jobs that ended long ago", work: jobs.forget }
   ]
   for (const { gone, work } of sweeps) {
     const count = yield* work
@@ -50,7 +53,7 @@ const sweepAccess = Effect.gen(function* () {
 export const layer: Layer.Layer<
   never,
   never,
-  Activity | Authorization | Imports | LeasesRepo | Mirror | Publishing | Sessions
+  Activity | Authorization | Imports | Jobs | LeasesRepo | Mirror | Publishing | Sessions
 > = Layer.scopedDiscard(
   Effect.all([
     // Forked: the next account's import must not wait until a long one is finished.

@@ -44,7 +44,10 @@ type DropStep = "dropMoving" | "dropSettling" | "dropMoved" | "dropSettled"
 /** After the commit of a transaction of an undo. */
 type UndoStep = "undone"
 
-export type FaultStep = ImportStep | PublishStep | DropStep | UndoStep
+/** Before and after the commit of a step of a job. */
+type JobStep = "jobStepping" | "jobStepped"
+
+export type FaultStep = ImportStep | PublishStep | DropStep | UndoStep | JobStep
 
 /** Tests end or stop the process at these steps. In production nothing happens. */
 export class FaultInjector extends Context.Tag("catalog/FaultInjector")<

@@ -10,25 +10,22 @@ import type { StoresRepo } from "./StoresRepo.ts"
 
 type Repo = Context.Tag.Service<StoresRepo>
 
-/** Entities per statement, so that no statement reaches its time limit. */
-const entitiesAtOnce = 10_000
-
-/** Derives the stores and publish states of all entities on a store. */
+/** Derives the stores and publish states of the next entities on a store. */
 export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
   const RefreshedSome = Schema.Struct({
-    count: Schema.Number,
-    last: Schema.NullOr(Schema.String),
+    entities: Schema.Number,
+    last: Schema.NullOr(EntityId),
     stale: Schema.Array(EntityId)
   })
   const refreshSome = SqlSchema.single({
-    Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String }),
+    Request: Schema.Struct({ accountId: AccountId, id: StoreId, after: Schema.String, limit: Schema.Int }),
     Result: RefreshedSome,
-    execute: ({ accountId, after, id }) => sql`
+    execute: ({ accountId, after, id, limit }) => sql`
       WITH here AS (
         SELECT v.entity_id, v.overrides ?| ${everySearchedKey} AS searched
         FROM store_version v
         WHERE v.account_id = ${accountId} AND v.store_id = ${id} AND v.entity_id > ${after}
-        ORDER BY v.entity_id LIMIT ${sql.literal(String(entitiesAtOnce))}
+        ORDER BY v.entity_id LIMIT ${limit}
       ), rolled AS (
         SELECT h.entity_id, bool_or(h.searched) AS searched,
                coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id) FILTER (WHERE s.id IS NOT NULL), '{}') AS store_ids,
@@ -51,22 +48,13 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
                     SELECT s.unlinked_at_seq FROM store s WHERE s.account_id = ${accountId} AND s.id = ${id}
                   ) AS is_stale
       )
-      SELECT count(*) AS count, max(id::text) AS last,
+      SELECT count(*) AS entities, max(id::text) AS last,
              coalesce(array_agg(DISTINCT owner) FILTER (WHERE is_stale), '{}') AS stale
       FROM written`
   })
 
-  return Effect.fnUntraced(function* (accountId, id) {
-    const stale = new Set<EntityId>()
-    let entities = 0
-    for (let after: string | null = nilUuid; after !== null; ) {
-      const some: typeof RefreshedSome.Type = yield* Effect.orDie(refreshSome({ accountId, id, after }))
-      entities += some.count
-      for (const owner of some.stale) stale.add(owner)
-      after = some.last
-    }
-    return { entities, stale: [...stale].sort() }
-  })
+  return (accountId, id, after, limit) =>
+    Effect.orDie(refreshSome({ accountId, id, after: after ?? nilUuid, limit }))
 }
 
 /** Counts store versions by publish state. */

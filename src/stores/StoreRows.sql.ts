@@ -63,7 +63,7 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
 }
 
 /** Writes stores. */
-export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImport" | "unlink"> => ({
+export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "completeLink" | "countVersions" | "link" | "recordImport" | "unlink"> => ({
   link: (accountId, store) =>
     sql`
       INSERT INTO store (account_id, id, domain, name, platform, status, primary_locale, locales, currency, last_imported_at)
@@ -75,9 +75,21 @@ export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "link" | "recordImpo
       Effect.asVoid,
       orDie
     ),
-  unlink: (accountId, id) =>
+  countVersions: (accountId, id) =>
     sql`
-      UPDATE store s SET status = 'unlinked', unlinked_at_seq = a.change_seq, credential = NULL
+      SELECT count(*) AS count FROM store_version v WHERE v.account_id = ${accountId} AND v.store_id = ${id}`.pipe(
+      Effect.map(([row]) => Number(row?.count)),
+      orDie
+    ),
+  completeLink: (accountId, id) =>
+    sql`
+      UPDATE store s SET unlinked_at_seq = NULL
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(Effect.asVoid, orDie),
+  unlink: (accountId, id) =>
+    // An earlier unlinked_at_seq stays: the job that linked the store again had not reached its end.
+    sql`
+      UPDATE store s
+      SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL
       FROM account a
       WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.id = s.account_id`.pipe(Effect.asVoid, orDie),
   recordImport: (accountId, id) =>

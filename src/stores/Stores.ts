@@ -1,9 +1,11 @@
-import { Array as Arr, Context, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { isEmpty, planDerivations } from "../drafts/ChangePlan.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
+import type { Job } from "../jobs/Job.ts"
+import { makeJobRunner } from "../jobs/JobRunner.ts"
+import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { PimLocked, ValidationFailed } from "../model/Errors.ts"
@@ -15,8 +17,8 @@ import { PlatformClient, type StoreFacts } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { SecretBox } from "./SecretBox.ts"
+import { makeStoreJobKinds, type StoreJobInput } from "./StoreJobs.ts"
 import { StoresRepo } from "./StoresRepo.ts"
-import { UnlinkHook } from "./UnlinkHook.ts"
 
 /**
  * A store to link. Omitted members keep their value from when the store was linked before, else they get the default. The
@@ -42,8 +44,13 @@ export interface StoreChange {
   readonly entities: number
 }
 
-/** Products and collections that are derived in one step, with the variants of the products. */
-const ownersAtOnce = 100
+/** A store whose link was changed. `job` derives its entities again; null: it has none. */
+export interface BegunChange {
+  readonly store: Store
+  readonly job: Job | null
+}
+
+type Refusal = ValidationFailed | PimLocked
 
 /** The linked stores of the caller's account. */
 export class Stores extends Context.Tag("catalog/Stores")<
@@ -58,23 +65,30 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * with its token: until it has answered, nothing is written and the caller does not learn which account has the store.
      * Linking a linked Shopify store replaces its token. A linked store without a platform can become a Shopify store.
      *
-     * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
-     * account, an unknown platform, or a token that is missing or cannot be saved (SECRET_KEY). PimLocked: the store was
-     * linked before, and an import of the account is under review or being applied. PlatformRefused: the store does not
-     * accept the token. PlatformUnavailable: it gave no usable answer.
-     */
-    readonly link: (
-      store: NewStore
-    ) => Effect.Effect<StoreChange, ValidationFailed | PimLocked | PlatformReadError, CurrentActor>
-    /**
-     * Removes a store from all answers at once: no reader sees only some of its versions. The versions are kept and come back
-     * when the domain is linked again. No entity changes its place in the change order. The account's writers wait
-     * meanwhile: some seconds for 100,000 entities. Afterwards the scanned dimensions of data health are scanned again.
+     * The store is linked at once. Lists name it on the entities that it had before as the steps of the job reach them.
      *
-     * ValidationFailed: no store of this domain is linked. PimLocked: an import of the account is under review or being
-     * applied.
+     * ValidationFailed: an invalid domain, name, language or currency, a domain that is already linked or belongs to another
+     * account, an unknown platform, a token that is missing or cannot be saved (SECRET_KEY), or a job that unlinks the store
+     * has not ended. PimLocked: the store was linked before, and an import of the account is under review or being applied.
+     * PlatformRefused: the store does not accept the token. PlatformUnavailable: it gave no usable answer.
      */
-    readonly unlink: (domain: string) => Effect.Effect<StoreChange, ValidationFailed | PimLocked, CurrentActor>
+    readonly beginLink: (
+      store: NewStore
+    ) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
+    /**
+     * Unlinks a store: at once it is in no list of stores and no entity's detail, and nothing is published to it. Jobs that
+     * publish to it are cancelled. A job then takes it off the rows of lists, in steps of some hundred milliseconds between
+     * which the account's writers go on, and scans data health again at its end. The versions are kept and come back when the
+     * domain is linked again. No entity changes its place in the change order.
+     *
+     * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import of the
+     * account is under review or being applied.
+     */
+    readonly beginUnlink: (domain: string) => Effect.Effect<BegunChange, Refusal, CurrentActor>
+    /** `beginLink`, and runs the job in this process to its end. */
+    readonly link: (store: NewStore) => Effect.Effect<StoreChange, Refusal | PlatformReadError, CurrentActor>
+    /** `beginUnlink`, and runs the job in this process to its end. */
+    readonly unlink: (domain: string) => Effect.Effect<StoreChange, Refusal, CurrentActor>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -86,48 +100,49 @@ export class Stores extends Context.Tag("catalog/Stores")<
       const platforms = yield* PlatformClient
       const secrets = yield* SecretBox
       const transaction = yield* Transaction
-      const { onUnlinked } = yield* UnlinkHook
+      const jobs = yield* Jobs
+      const runner = yield* makeJobRunner(yield* makeStoreJobKinds)
 
-      /** Derives roll-ups and search texts of a store's entities again. Returns the number of entities. */
-      const derive = Effect.fnUntraced(function* (accountId: AccountId, id: StoreId) {
-        const { entities, stale } = yield* repo.refresh(accountId, id)
-        yield* Effect.forEach(
-          Arr.chunksOf(stale, ownersAtOnce),
-          (owners) =>
-            Effect.flatMap(drafts.lock(accountId, owners, []), (locked) => {
-              const plan = planDerivations(locked)
-              return isEmpty(plan) ? Effect.void : drafts.save(accountId, plan)
-            }),
-          { discard: true }
-        )
-        return entities
-      })
+      const beginJob = (kind: "store_link" | "store_unlink", { domain, id }: Store) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          return yield* jobs.begin({
+            kind,
+            title: `${kind === "store_link" ? "Link" : "Unlink"} ${domain}`,
+            subject: id,
+            input: { storeId: id } satisfies StoreJobInput,
+            total: yield* repo.countVersions(accountId, id)
+          })
+        })
 
       /**
-       * One transaction under the exclusive import lock, which every writer of the account shares. So no writer reads the store
-       * as linked and writes after it was unlinked, and readers see all of the store's versions or none.
+       * One short transaction under the exclusive import lock, which every writer of the account shares. So no writer reads
+       * the store as linked and writes after it was unlinked.
        */
       const change = <E>(
         accountId: AccountId,
-        decide: (isLocked: boolean) => Effect.Effect<
-          {
-            readonly store: Store
-            readonly hasVersions: boolean
-          },
-          E
-        >
+        decide: (isLocked: boolean) => Effect.Effect<BegunChange, E, CurrentActor>
       ) =>
         transaction
           .run(
             Effect.gen(function* () {
               const holder = yield* importLock.take(accountId)
-              const { hasVersions, store } = yield* decide(Option.isSome(holder))
-              const entities = hasVersions ? yield* derive(accountId, store.id) : 0
+              const begun = yield* decide(Option.isSome(holder))
               yield* drafts.raise(accountId)
-              return { store, entities }
+              return begun
             })
           )
           .pipe(asBackground)
+
+      const finish = ({ job, store }: BegunChange) =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentActor
+          if (job === null) return { store, entities: 0 }
+          const ended = Option.getOrUndefined(yield* runner.settle(accountId, job.id, () => Effect.void))
+          if (ended?.state !== "done")
+            return yield* Effect.dieMessage(`${job.title} (job ${job.id}) is ${ended?.state}: ${ended?.problem?.why}`)
+          return { store, entities: ended.done }
+        })
 
       /** Reads the store's name, languages and currency with its token, then links it. */
       const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
@@ -152,7 +167,56 @@ export class Stores extends Context.Tag("catalog/Stores")<
             yield* repo.link(accountId, store)
             const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
             yield* repo.keepCredential(accountId, store.id, sealed)
-            return { store, hasVersions: isRestored }
+            return { store, job: isRestored ? yield* beginJob("store_link", store) : null }
+          })
+        )
+      })
+
+      const beginLink = Effect.fn("Stores.beginLink")(function* (given: NewStore) {
+        const { accountId } = yield* CurrentActor
+        const domain = canonical(given.domain)
+        if (!isDomain(domain))
+          return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
+        const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+        const platform = yield* platformOf(given, domain, before?.store)
+        const id = before?.store.id ?? (yield* mintId(StoreId))
+        if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
+        yield* sensible(given)
+        return yield* change(accountId, (isLocked) =>
+          Effect.gen(function* () {
+            const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+            if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
+            if (known !== undefined && isLocked) return yield* new PimLocked()
+            const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
+            yield* repo.link(accountId, store)
+            return { store, job: known === undefined ? null : yield* beginJob("store_link", store) }
+          })
+        )
+      })
+
+      /** A job that publishes to the store would be refused in its next step. */
+      const cancelPublishing = (storeId: StoreId) =>
+        Effect.gen(function* () {
+          const job = Option.getOrUndefined(yield* jobs.openOn(storeId))
+          if (job?.kind === "publish_waiting" || job?.kind === "publish_selected")
+            yield* Effect.ignore(jobs.command("cancel", job.id))
+        })
+
+      const beginUnlink = Effect.fn("Stores.beginUnlink")(function* (given: string) {
+        const { accountId } = yield* CurrentActor
+        const domain = canonical(given)
+        const before = yield* repo.findByDomain(accountId, domain)
+        // Before the transaction: a step of such a job locks its job first, then waits for the import lock.
+        if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
+        return yield* change(accountId, (isLocked) =>
+          Effect.gen(function* () {
+            const known = yield* repo.findByDomain(accountId, domain)
+            if (Option.isNone(known) || !known.value.isLinked)
+              return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
+            if (isLocked) return yield* new PimLocked()
+            const { store } = known.value
+            yield* repo.unlink(accountId, store.id)
+            return { store, job: yield* beginJob("store_unlink", store) }
           })
         )
       })
@@ -160,43 +224,10 @@ export class Stores extends Context.Tag("catalog/Stores")<
       return {
         list: listUsable(repo),
         publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
-        link: Effect.fn("Stores.link")(function* (given) {
-          const { accountId } = yield* CurrentActor
-          const domain = canonical(given.domain)
-          if (!isDomain(domain))
-            return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
-          const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-          const platform = yield* platformOf(given, domain, before?.store)
-          const id = before?.store.id ?? (yield* mintId(StoreId))
-          if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
-          yield* sensible(given)
-          return yield* change(accountId, (isLocked) =>
-            Effect.gen(function* () {
-              const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-              if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
-              if (known !== undefined && isLocked) return yield* new PimLocked()
-              const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
-              yield* repo.link(accountId, store)
-              return { store, hasVersions: known !== undefined }
-            })
-          )
-        }),
-        unlink: Effect.fn("Stores.unlink")(function* (given) {
-          const { accountId } = yield* CurrentActor
-          const domain = canonical(given)
-          const unlink = (isLocked: boolean) =>
-            Effect.gen(function* () {
-              const known = yield* repo.findByDomain(accountId, domain)
-              if (Option.isNone(known) || !known.value.isLinked)
-                return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
-              if (isLocked) return yield* new PimLocked()
-              const { store } = known.value
-              yield* repo.unlink(accountId, store.id)
-              yield* onUnlinked(accountId, store.id)
-              return { store, hasVersions: true }
-            })
-          return yield* change(accountId, unlink)
-        })
+        beginLink,
+        beginUnlink,
+        link: (store) => Effect.flatMap(beginLink(store), finish),
+        unlink: (domain) => Effect.flatMap(beginUnlink(domain), finish)
       }
     })
   )

@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
-import type { MemorySlices } from "../database/MemoryStore.memory.ts"
+import type { MemoryAccount, MemorySlices } from "../database/MemoryStore.memory.ts"
 import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
@@ -70,14 +70,17 @@ export const layerStoresRepoMemory = Layer.effect(
               }
         }),
       // The caller derives the roll-ups again for every entity that is listed here.
-      refresh: (accountId, id) =>
+      refresh: (accountId, id, after, limit) =>
         Effect.map(Ref.get(memory), (state) => {
-          const there = [...(state.get(accountId)?.entities.values() ?? [])].filter(({ aggregate }) =>
-            aggregate.versions.some(({ storeId }) => storeId === id)
-          )
-          const owners = there.map(({ aggregate }) => aggregate.parentId ?? aggregate.id)
-          return { entities: there.length, stale: [...new Set(owners)].sort() }
+          const next = entitiesOn(state.get(accountId), id)
+            .filter((aggregate) => after === null || aggregate.id > after)
+            .slice(0, limit)
+          const owners = next.map(({ id, parentId }) => parentId ?? id)
+          return { entities: next.length, last: next.at(-1)?.id ?? null, stale: [...new Set(owners)].sort() }
         }),
+      completeLink: () => Effect.void,
+      countVersions: (accountId, id) =>
+        Effect.map(Ref.get(memory), (state) => entitiesOn(state.get(accountId), id).length),
       publishCounts: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {
           const account = state.get(accountId)
@@ -116,6 +119,13 @@ export const layerStoresRepoMemory = Layer.effect(
     }
   })
 )
+
+/** The entities with a version on a store, by id. */
+const entitiesOn = (account: MemoryAccount | undefined, id: StoreId) =>
+  [...(account?.entities.values() ?? [])]
+    .map(({ aggregate }) => aggregate)
+    .filter(({ versions }) => versions.some(({ storeId }) => storeId === id))
+    .sort((left, right) => (left.id < right.id ? -1 : 1))
 
 const without = <A>(all: ReadonlyMap<StoreId, A>, id: StoreId): ReadonlyMap<StoreId, A> => {
   const others = new Map(all)
