@@ -96,7 +96,7 @@ module.exports = {
     {
       name: "commands-speak-admin",
       severity: "error",
-      from: { path: folder("cli"), pathNot: "^src/cli/(Serve|Migrate)Command\\.ts$" },
+      from: { path: folder("cli"), pathNot: "^src/cli/(Serve|MigrateCommand)\\.ts$" },
       to: { path: [folder("database"), folder("http"), "Repo\\.ts$"] }
     },
     {

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { Duration, Effect, Layer, Logger, Option } from "effect"
+import { Duration, Effect, Layer, Option } from "effect"
 import type { AppConfig } from "./AppConfig.ts"
 import { AccessRepo } from "./access/AccessRepo.ts"
 import { AccountDeletion } from "./access/AccountDeletion.ts"
@@ -11,7 +11,7 @@ import { Sessions } from "./access/Sessions.ts"
 import { SignIns } from "./access/SignIns.ts"
 import { Users } from "./access/Users.ts"
 import { UsersRepo } from "./access/UsersRepo.ts"
-import { AdminClient } from "./admin/AdminClient.ts"
+import * as AdminInProcess from "./admin/AdminInProcess.ts"
 import * as AdminServer from "./admin/AdminServer.ts"
 import { RateBudget } from "./budgets/RateBudget.ts"
 import { Catalog } from "./catalog/Catalog.ts"
@@ -51,7 +51,7 @@ import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
 import { layerScanAfterUnlink } from "./health/ScanAfterUnlink.ts"
-import { BaseUrl, listeningOn } from "./http/BaseUrl.ts"
+import { BaseUrl } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
@@ -213,10 +213,6 @@ const budgetOf = ({ budgets: sizes, redisUrl }: AppConfig) =>
     onSome: (url) => RateBudget.layerRedis({ url, sizes })
   })
 
-/** Where the service listens by the settings. */
-export const listeningAt = ({ host, port }: AppConfig): string =>
-  listeningOn({ _tag: "TcpAddress", hostname: host, port })
-
 /** What is served beside the REST API: the pages, the authorization server for agents, and what they connect to. */
 export const surfaceOf = (
   config: Pick<
@@ -274,24 +270,10 @@ const connectsAfresh = ({ databaseUrl }: AppConfig) =>
 export const watchOf = (config: AppConfig) =>
   watchLookUps({ patience: config.lookUpPatience, connects: connectsAfresh(config) })
 
-/** The operator's commands: in this process, or in the one that holds the embedded database. */
-export const adminClientOf = (config: AppConfig) =>
-  AdminClient.layer(
-    AdminClient.layerInProcess.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
-  )
+/** The operator's commands in this process, which opens the database. */
+export const adminInProcessOf = (config: AppConfig) =>
+  AdminInProcess.layer.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
 
 /** Takes commands for the embedded database while this process holds it. A server's needs none: any process may open it. */
 export const adminServerOf = (config: AppConfig) =>
   Option.isSome(config.databaseUrl) ? Layer.empty : AdminServer.layer(config.dataDirectory)
-
-/** Logs go to stderr: stdout belongs to what a command answers. */
-export const loggerOf = ({ logFormat }: AppConfig) => {
-  switch (logFormat) {
-    case "pretty":
-      return Logger.replace(Logger.defaultLogger, Logger.prettyLogger({ stderr: true }))
-    case "json":
-      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.jsonLogger))
-    case "logfmt":
-      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
-  }
-}

@@ -3,6 +3,7 @@ import { Config, type ConfigError, Data, Duration, Effect, Option, Redacted } fr
 import type { BudgetSizes } from "./budgets/RateBudget.ts"
 import { type Deadlines, defaultDeadlines, defaultPoolSizes, type PoolSizes } from "./database/Deadlines.ts"
 import { defaultShares, type Shares } from "./database/RateLimitSemaphores.ts"
+import { listeningOn } from "./http/BaseUrl.ts"
 import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
 import { secretKeyBytes } from "./stores/SecretBox.ts"
@@ -74,6 +75,10 @@ export interface AppConfig {
   /** TRUST_PROXY: how many proxies stand in front, whose X-Forwarded-For is believed; 0 to 10. Default 0. */
   readonly trustedProxies: number
 }
+
+/** Where the service listens by the settings. */
+export const listeningAt = ({ host, port }: AppConfig): string =>
+  listeningOn({ _tag: "TcpAddress", hostname: host, port })
 
 const text = (name: string, fallback: string) =>
   Config.string(name).pipe(

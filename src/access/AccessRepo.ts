@@ -86,10 +86,10 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
       const findCredentials = (hashes: ReadonlyArray<string>) =>
         direct(sql`
           SELECT encode(api_key.hash, 'hex') AS hash, api_key.account_id AS "accountId", api_key.id AS "keyId", api_key.scopes,
-                 account.version AS "accountVersion",
+                 a.version AS "accountVersion",
                  api_key.last_used_at IS NULL OR api_key.last_used_at < date_trunc('minute', app_now()) AS "useUnrecorded"
           FROM api_key
-          JOIN account ON account.id = api_key.account_id
+          JOIN account_state a ON a.account_id = api_key.account_id
           WHERE api_key.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
             AND api_key.revoked_at IS NULL
             AND (api_key.expires_at IS NULL OR api_key.expires_at > app_now())`).pipe(
@@ -99,9 +99,11 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
 
       return {
         createAccount: ({ id, name }) =>
-          sql`
-            WITH created AS (INSERT INTO account (id, name) VALUES (${id}, ${name}) RETURNING id)
-            INSERT INTO import_lock (account_id) SELECT id FROM created`.pipe(Effect.asVoid, orDie),
+          Effect.gen(function* () {
+            yield* sql`INSERT INTO account (id, name) VALUES (${id}, ${name})`
+            yield* sql`INSERT INTO account_state (account_id) VALUES (${id})`
+            yield* sql`INSERT INTO import_lock (account_id) VALUES (${id})`
+          }).pipe(sql.withTransaction, orDie),
         accounts: orDie(accounts()),
         createKey: (accountId, key) =>
           sql`

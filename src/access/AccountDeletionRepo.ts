@@ -63,6 +63,7 @@ export class AccountDeletionRepo extends Context.Tag("catalog/AccountDeletionRep
             yield* sql`
               UPDATE store s SET status = 'unlinked', credential = NULL
               WHERE s.account_id = ${accountId} AND s.status = 'linked'`
+            yield* sql`DELETE FROM shopify_shop s WHERE s.account_id = ${accountId}`
             for (const table of accessTables) yield* sql`DELETE FROM ${sql(table)} t WHERE t.account_id = ${accountId}`
             return true
           }).pipe(orDie),

@@ -1,9 +1,9 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
-import { RpcClient, type RpcClientError, RpcSerialization, RpcTest } from "@effect/rpc"
+import { RpcClient, type RpcClientError, RpcSerialization } from "@effect/rpc"
 import { Context, Data, Duration, Effect, Layer, Option, Predicate, Schedule } from "effect"
-import type { DatabaseInUse } from "../database/EmbeddedLock.ts"
+import * as EmbeddedLock from "../database/EmbeddedLock.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import { AdminHandlers } from "./AdminHandlers.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
 /** No process answers on the socket. */
@@ -18,18 +18,13 @@ export const defaultPatience = Duration.seconds(10)
 
 const betweenTries = Duration.millis(100)
 
-const isInUse = (error: unknown): error is DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
+const isInUse = (error: unknown): error is EmbeddedLock.DatabaseInUse => Predicate.isTagged(error, "DatabaseInUse")
 
 /** Runs the operator's commands, here or in another process. RpcClientError: the other process ended before it answered. */
 export class AdminClient extends Context.Tag("catalog/AdminClient")<
   AdminClient,
   RpcClient.FromGroup<typeof AdminRpcs, RpcClientError.RpcClientError>
 >() {
-  /** Runs commands in this process, without encoding them. */
-  static readonly layerInProcess = Layer.scoped(AdminClient, RpcTest.makeClient(AdminRpcs)).pipe(
-    Layer.provide(AdminHandlers)
-  )
-
   /** Sends commands to the process that listens at `path`. It must answer `hello` within `patience`. */
   static readonly layerSocket = (
     path: string,
@@ -83,5 +78,11 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
           )
         )
       })
+    )
+
+  /** `inProcess`, which is not built (and its code not loaded) while another process holds `dataDirectory`: DatabaseInUse. */
+  static readonly unlessHeld = <E>(dataDirectory: string, inProcess: Layer.Layer<AdminClient, E>) =>
+    Layer.unwrapEffect(Effect.as(EmbeddedLock.vacant(dataDirectory), inProcess)).pipe(
+      Layer.provide(NodeFileSystem.layer)
     )
 }

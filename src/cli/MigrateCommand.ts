@@ -1,15 +1,18 @@
 import { Command } from "@effect/cli"
 import { Effect } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import * as Migrations from "../database/Migrations.ts"
 import { answer, json, Refused } from "./Output.ts"
 import { settled, withAdmin } from "./Running.ts"
+
+/** Loads the SQL client: for the commands that migrate only. */
+const loaded = Effect.promise(() => import("../database/Migrations.ts"))
 
 /**
  * The process that holds the embedded database migrated it at its start. It may run an older version without the newest
  * migrations.
  */
 const migratedByHolder = Effect.gen(function* () {
+  const Migrations = yield* loaded
   const { migrations, pid } = yield* (yield* AdminClient).hello()
   const missing = Migrations.names.filter((name) => !migrations.includes(name))
   if (missing.length > 0)
@@ -21,7 +24,8 @@ const migratedByHolder = Effect.gen(function* () {
 
 export const migrateCommand = Command.make("migrate", { json }, ({ json }) =>
   Effect.gen(function* () {
-    const applied = yield* settled(() => Migrations.run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
+    const { run } = yield* loaded
+    const applied = yield* settled(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
     yield* answer(
       json,
       { applied },

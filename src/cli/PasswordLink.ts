@@ -1,6 +1,5 @@
 import { Console, Effect, Option, Redacted } from "effect"
-import { listeningAt } from "../App.ts"
-import { readAppConfig } from "../AppConfig.ts"
+import { listeningAt, readAppConfig } from "../AppConfig.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 

@@ -1,15 +1,43 @@
 import { Socket } from "@effect/platform"
-import { Cause, Effect, Layer, Option, Predicate } from "effect"
-import { adminClientOf, databaseOf, loggerOf } from "../App.ts"
+import { Cause, Effect, Layer, Logger, Option, Predicate } from "effect"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
+import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
+/** The code of the service. Most of a command's time went into loading it, so only commands that open the database load it. */
+export const app = Effect.promise(() => import("../App.ts"))
+
+/** Logs go to stderr: stdout belongs to what a command answers. */
+const loggerOf = ({ logFormat }: AppConfig) => {
+  switch (logFormat) {
+    case "pretty":
+      return Logger.replace(Logger.defaultLogger, Logger.prettyLogger({ stderr: true }))
+    case "json":
+      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.jsonLogger))
+    case "logfmt":
+      return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
+  }
+}
+
 /** Provides the database and the logger of the settings. */
 export const settled = <A, E, R>(use: (config: AppConfig) => Effect.Effect<A, E, R>) =>
-  Effect.flatMap(readAppConfig, (config) =>
-    Effect.provide(use(config), Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config)))
+  Effect.gen(function* () {
+    const config = yield* readAppConfig
+    const { databaseOf } = yield* app
+    return yield* Effect.provide(
+      use(config),
+      Layer.provideMerge(databaseOf(config, config.startPatience), loggerOf(config))
+    )
+  })
+
+/** The operator's commands: in this process, or in the one that holds the embedded database. */
+const adminOf = (config: AppConfig) => {
+  const inProcess = Layer.unwrapEffect(Effect.map(app, ({ adminInProcessOf }) => adminInProcessOf(config)))
+  return AdminClient.layer(
+    Option.isSome(config.databaseUrl) ? inProcess : AdminClient.unlessHeld(config.dataDirectory, inProcess)
   )
+}
 
 /** Whether the process that runs the command stopped or died. */
 const isCutOff = (cause: Cause.Cause<unknown>) => {
@@ -28,6 +56,6 @@ export const withAdmin = <A, E, R>(command: Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
     command.pipe(
       Effect.catchSomeCause((cause) => (isCutOff(cause) ? Option.some(Effect.fail(cutOff)) : Option.none())),
-      Effect.provide(Layer.provideMerge(adminClientOf(config), loggerOf(config)))
+      Effect.provide(Layer.provideMerge(adminOf(config), loggerOf(config)))
     )
   )

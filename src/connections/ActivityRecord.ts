@@ -17,7 +17,12 @@ export const ActivityDay = Schema.Struct({
 export type ActivityDay = typeof ActivityDay.Type
 
 /** The position of a change in the list of a connection's changes. */
-export const ChangePlace = Schema.Struct({ at: Timestamp, sequence: Schema.NumberFromString.pipe(Schema.int()) })
+export const ChangePlace = Schema.Struct({
+  at: Timestamp,
+  /** Changes of one entity have different numbers. */
+  sequence: Schema.NumberFromString.pipe(Schema.int()),
+  entityId: EntityId
+})
 export type ChangePlace = typeof ChangePlace.Type
 
 /** A change of one layer of an entity by a connection. */

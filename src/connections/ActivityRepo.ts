@@ -2,7 +2,7 @@ import { SqlClient, SqlSchema } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, ConnectionId } from "../model/Ids.ts"
+import { AccountId, ConnectionId, EntityId } from "../model/Ids.ts"
 import { ActivityDay, type ChangePlace, ConnectionChange } from "./ActivityRecord.ts"
 
 /** A number of tool calls of a connection. */
@@ -70,10 +70,11 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
           id: ConnectionId,
           at: Schema.NullOr(Schema.String),
           sequence: Schema.Int,
+          entityId: Schema.NullOr(EntityId),
           limit: Schema.Int
         }),
         Result: ConnectionChange,
-        execute: ({ accountId, at, id, limit, sequence }) => sql`
+        execute: ({ accountId, at, entityId, id, limit, sequence }) => sql`
           SELECT rfc3339(h.at) AS at, h.sequence::float8 AS sequence, h.entity_id AS "entityId", e.kind, e.title,
                  h.store_id AS "storeId", s.domain AS "storeDomain", h.action,
                  ARRAY(SELECT c.value ->> 'key' FROM jsonb_array_elements(h.changes) WITH ORDINALITY c ORDER BY c.ordinality) AS keys,
@@ -90,13 +91,16 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
             SELECT * FROM entity_history
             WHERE account_id = ${accountId} AND actor_kind = 'connection' AND actor_id = ${id}
               AND action NOT IN ('publish_asked', 'published', 'publish_failed')
-              AND (${at}::timestamptz IS NULL OR (at, sequence) < (${at}::timestamptz, ${sequence}::bigint))
-            ORDER BY at DESC, sequence DESC
+              AND (
+                ${at}::timestamptz IS NULL
+                OR (at, sequence, entity_id) < (${at}::timestamptz, ${sequence}::bigint, ${entityId}::uuid)
+              )
+            ORDER BY at DESC, sequence DESC, entity_id DESC
             LIMIT ${limit}
           ) h
           JOIN entity e ON e.account_id = h.account_id AND e.id = h.entity_id
           LEFT JOIN store s ON s.account_id = h.account_id AND s.id = h.store_id
-          ORDER BY h.at DESC, h.sequence DESC`
+          ORDER BY h.at DESC, h.sequence DESC, h.entity_id DESC`
       })
 
       const forget = makeForget(sql)
@@ -117,7 +121,16 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
                 DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(Effect.asVoid, orDie),
         days: (accountId, id, count) => orDie(days({ accountId, id, days: count })),
         changes: (accountId, id, before, limit) =>
-          orDie(changes({ accountId, id, at: before?.at ?? null, sequence: before?.sequence ?? 0, limit })),
+          orDie(
+            changes({
+              accountId,
+              id,
+              at: before?.at ?? null,
+              sequence: before?.sequence ?? 0,
+              entityId: before?.entityId ?? null,
+              limit
+            })
+          ),
         forget: orDie(forget({ connection_activity: sql`t.day < ${today} - ${keptDays}::integer` }))
       }
     })

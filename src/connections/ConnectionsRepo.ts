@@ -59,7 +59,7 @@ export class ConnectionsRepo extends Context.Tag("catalog/ConnectionsRepo")<
           FROM oauth_token t
           JOIN oauth_grant g ON g.account_id = t.account_id AND g.id = t.grant_id
           JOIN app_user u ON u.account_id = g.account_id AND u.id = g.user_id
-          JOIN account a ON a.id = t.account_id
+          JOIN account_state a ON a.account_id = t.account_id
           WHERE t.hash = ANY(${hashes.map((hash) => Buffer.from(hash, "hex"))}::bytea[])
             AND t.kind = 'access' AND t.expires_at > app_now() AND g.ended_at IS NULL AND u.disabled_at IS NULL`).pipe(
           Effect.flatMap(decodeCredentials),

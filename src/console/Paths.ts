@@ -62,8 +62,10 @@ export const jobPath = (id: string): string => `${paths.jobs}/${id}`
 export const connectionPath = (id: string): string => `${paths.connections}/${id}`
 
 /** The page of a connection with changes older than this place. */
-export const olderChangesPath = (id: string, place: { readonly at: string; readonly sequence: number }): string =>
-  `${connectionPath(id)}?${new URLSearchParams({ at: place.at, sequence: String(place.sequence) })}`
+export const olderChangesPath = (
+  id: string,
+  { at, entityId, sequence }: { readonly at: string; readonly sequence: number; readonly entityId: string }
+): string => `${connectionPath(id)}?${new URLSearchParams({ at, sequence: String(sequence), entityId })}`
 
 /** The review of an undo, from the entity after this one. */
 export const undoReviewPath = (

@@ -140,6 +140,18 @@ const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileS
   })
 
 /**
+ * Fails with DatabaseInUse if the lock file names a process that lives. Says nothing certain otherwise: only `acquire` takes the
+ * lock, and reports a directory that cannot be read.
+ */
+export const vacant = (dataDirectory: string): Effect.Effect<void, DatabaseInUse, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const holder = yield* Effect.orElseSucceed(read(lockPath(dataDirectory)), Option.none)
+    if (Option.isNone(holder) || !("pid" in holder.value) || !(yield* lives(holder.value))) return
+    const { pid, socket } = holder.value
+    return yield* new DatabaseInUse({ pid, dataDirectory, socket })
+  })
+
+/**
  * Holds `dataDirectory` for this process until the scope closes. Creates the directory (mode 0700) if it is missing.
  *
  * Only processes of one machine (one pid namespace) may share the directory: another container cannot check the pid of the

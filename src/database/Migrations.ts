@@ -26,6 +26,7 @@ export const names: ReadonlyArray<string> = [
   "0013_connection_bounds",
   "0014_connection_activity",
   "0015_pending_lists",
+  "0016_account_state",
   "0017_jobs"
 ]
 

@@ -18,22 +18,23 @@ export const makeDraftWrites = (
   const writeParts = makeWriteParts(sql)
 
   const raiseAccount = (accountId: string, count: number) => sql`
-    UPDATE account
-    SET version = version + 1,
-        change_seq = change_seq + ${count},
+    UPDATE account_state a
+    SET version = a.version + 1,
+        change_seq = a.change_seq + ${count},
         last_changed_at = CASE
-          WHEN ${count} = 0 THEN last_changed_at
-          ELSE greatest(last_changed_at + interval '1 microsecond', app_now()) + (${count} - 1) * interval '1 microsecond'
+          WHEN ${count} = 0 THEN a.last_changed_at
+          ELSE plus_micros(greatest(plus_micros(a.last_changed_at, 1), t.now), ${count}::integer - 1)
         END
-    WHERE id = ${accountId}`
+    FROM (SELECT app_now() AS now) t
+    WHERE a.account_id = ${accountId}`
 
   const raiseFirst = SqlSchema.single({
     Request: Schema.Struct({ accountId: AccountId, count: Schema.Int }),
     Result: Counters,
     execute: ({ accountId, count }) => sql`
       ${raiseAccount(accountId, count)}
-      RETURNING change_seq - ${count} AS "seqBefore",
-                rfc3339(last_changed_at - ${count} * interval '1 microsecond') AS "timeBefore"`
+      RETURNING a.change_seq - ${count} AS "seqBefore",
+                stamp_text(plus_micros(a.last_changed_at, -(${count}::integer))) AS "timeBefore"`
   })
 
   return {
@@ -54,8 +55,8 @@ export const makeDraftWrites = (
               accountId,
               updates,
               sql`${raised}
-                RETURNING change_seq - ${count} AS seq_before,
-                          last_changed_at - ${count} * interval '1 microsecond' AS time_before`
+                RETURNING a.change_seq - ${count} AS seq_before,
+                          plus_micros(a.last_changed_at, -(${count}::integer)) AS time_before`
             )
       return orDie(Effect.asVoid(statement))
     },

@@ -30,17 +30,20 @@ export const makeEntityRows = (sql: SqlClient) => ({
     return sql`
     INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, pending_publish, last_publish_status,
                         store_ids, search_text, draft_revision, change_seq, canonical_changed_at, created_at, stamped_by)
-    SELECT ${accountId}::uuid, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
+    SELECT own.account_id, r.id, r.kind, r."parentId", r.position, r.attributes, r."pendingPublish",
            r."lastPublishStatus", r."storeIds", r."searchText",
            CASE WHEN r.n IS NULL THEN 0 ELSE 1 END, ${seqBefore}::bigint + r.n,
-           ${timeBefore}::timestamptz + r.n * interval '1 microsecond',
+           plus_micros(${timeBefore}::timestamptz, r.n),
            -- All entities of one transaction have the same time of creation.
-           coalesce(${timeBefore}::timestamptz + interval '1 microsecond', app_now()),
-           CASE WHEN r.n IS NOT NULL THEN pg_current_xact_id() END
-    FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
+           coalesce(plus_micros(${timeBefore}::timestamptz, 1), t.now),
+           CASE WHEN r.n IS NOT NULL THEN t.id END
+    FROM account_state own
+    CROSS JOIN (SELECT tx_stamp() AS id, app_now() AS now) t
+    CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
       id uuid, kind text, "parentId" uuid, position integer, attributes jsonb, "pendingPublish" boolean,
       "lastPublishStatus" text, "storeIds" uuid[], "searchText" text, n integer
-    )`
+    )
+    WHERE own.account_id = ${accountId}`
   },
 
   /** `counted`: a statement that returns `seq_before` and `time_before`. */
@@ -53,9 +56,9 @@ export const makeEntityRows = (sql: SqlClient) => ({
         store_ids = coalesce(r."storeIds", e.store_ids), search_text = coalesce(r."searchText", e.search_text),
         draft_revision = e.draft_revision + r.revisions,
         change_seq = coalesce(counted.seq_before + r.n, e.change_seq),
-        canonical_changed_at = coalesce(counted.time_before + r.n * interval '1 microsecond', e.canonical_changed_at),
-        stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE pg_current_xact_id() END
-    FROM counted, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
+        canonical_changed_at = coalesce(plus_micros(counted.time_before, r.n), e.canonical_changed_at),
+        stamped_by = CASE WHEN r.n IS NULL THEN e.stamped_by ELSE t.id END
+    FROM counted, (SELECT tx_stamp() AS id) t, jsonb_to_recordset(${JSON.stringify(updates)}::jsonb) AS r (
       id uuid, position integer, attributes jsonb, "pendingPublish" boolean, "lastPublishStatus" text,
       "storeIds" uuid[], "searchText" text, revisions integer, n integer
     )

@@ -101,6 +101,17 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         execute: ({ accountId, id, kind }) => sql`SELECT ${actorName(accountId, kind, id)} AS name`
       })
 
+      /** The rows as JSON, each with its place from 1. */
+      const numbered = (rows: ReadonlyArray<object>) =>
+        JSON.stringify(rows.map((row, index) => ({ ...row, n: index + 1 })))
+
+      /** Numbers a row `r` after the history of its entity, which the caller has locked. */
+      const nextSequence = (accountId: AccountId) => sql`
+        r.n + (
+          SELECT coalesce(max(h.sequence), 0) FROM entity_history h
+          WHERE h.account_id = ${accountId} AND h.entity_id = r."entityId"
+        )`
+
       return {
         record: ({ actor, dropId, importId, undoOf }, changes) => {
           const { id, kind } = authorOf(actor)
@@ -108,14 +119,16 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
             ? Effect.void
             : sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
-                                            actor_id, actor_name, import_id, drop_id, undo_of)
-                SELECT ${actor.accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
+                                            actor_id, actor_name, import_id, drop_id, undo_of, sequence)
+                SELECT own.account_id, r."entityId", r."draftRevision", r."storeId", r.action, r.changes,
                        ${kind}, ${id}::uuid,
                        ${actorName(actor.accountId, kind, id)},
-                       ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid
-                FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS r (
-                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb
-                )`.pipe(Effect.asVoid, orDie)
+                       ${importId}::uuid, ${dropId}::uuid, ${undoOf}::uuid, ${nextSequence(actor.accountId)}
+                FROM account_state own
+                CROSS JOIN jsonb_to_recordset(${numbered(changes)}::jsonb) AS r (
+                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, changes jsonb, n integer
+                )
+                WHERE own.account_id = ${actor.accountId}`.pipe(Effect.asVoid, orDie)
         },
         nameOf: (actor) =>
           Effect.orDie(nameOf({ accountId: actor.accountId, ...authorOf(actor) })).pipe(
@@ -126,12 +139,14 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
             ? Effect.void
             : sql`
                 INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind,
-                                            actor_id, actor_name, drop_id, error)
-                SELECT ${accountId}::uuid, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
-                       ${by.id}::uuid, ${by.name}, ${dropId}::uuid, nullif(r.error, 'null')
-                FROM jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS r (
-                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb
-                )`.pipe(Effect.asVoid, orDie),
+                                            actor_id, actor_name, drop_id, error, sequence)
+                SELECT own.account_id, r."entityId", r."draftRevision", r."storeId", r.action, '[]', ${by.kind},
+                       ${by.id}::uuid, ${by.name}, ${dropId}::uuid, nullif(r.error, 'null'), ${nextSequence(accountId)}
+                FROM account_state own
+                CROSS JOIN jsonb_to_recordset(${numbered(events)}::jsonb) AS r (
+                  "entityId" uuid, "draftRevision" integer, "storeId" uuid, action text, error jsonb, n integer
+                )
+                WHERE own.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
         list: (accountId, entityId, limit) =>
           Effect.map(orDie(list({ accountId, entityId, limit })), (rows) =>
             rows.map(

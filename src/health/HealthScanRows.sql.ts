@@ -77,7 +77,7 @@ export const makeWriteRows = (sql: SqlClient) => {
                  f.entity_id, f.entity_type, f.title, f.store_id, f.locale, f.fields, f.shown
           FROM found f
         )
-        SELECT (SELECT a.version FROM account a WHERE a.id = ${accountId}) AS "asOfVersion",
+        SELECT (SELECT a.version FROM account_state a WHERE a.account_id = ${accountId}) AS "asOfVersion",
                ARRAY(
                  SELECT json_build_object('id', l.id, 'platform', l.platform)
                  FROM linked l ORDER BY l.domain COLLATE "C", l.id

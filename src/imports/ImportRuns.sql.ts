@@ -108,7 +108,7 @@ export const makeImportRunStatements = Effect.gen(function* () {
   const accountVersion = SqlSchema.single({
     Request: AccountId,
     Result: Schema.Struct({ version: Schema.Number }),
-    execute: (accountId) => sql`SELECT version FROM account WHERE id = ${accountId}`
+    execute: (accountId) => sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
   })
   const isLeased = ({ accountId, id, phase, takeovers }: LeasedRun) =>
     sql`account_id = ${accountId} AND id = ${id} AND phase = ${phase} AND takeovers = ${takeovers}`

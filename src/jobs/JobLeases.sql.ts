@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
@@ -31,7 +32,7 @@ export const makeJobLeases = (
   })
 
   const take = SqlSchema.findOne({
-    Request: Schema.Struct({ ...Place.fields, leaseSeconds: Schema.Number }),
+    Request: Schema.Struct({ ...Place.fields, claim: Schema.String, leaseSeconds: Schema.Number }),
     Result: Schema.Struct({
       ...Place.fields,
       kind: JobKindName,
@@ -39,14 +40,14 @@ export const makeJobLeases = (
       attempts: Schema.Number,
       actor: ActorJson
     }),
-    execute: ({ accountId, id, leaseSeconds }) => sql`
+    execute: ({ accountId, claim, id, leaseSeconds }) => sql`
       WITH free AS MATERIALIZED (
         SELECT j.id FROM job j
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
         FOR UPDATE SKIP LOCKED
       )
       UPDATE job j
-      SET state = 'running', claim = gen_random_uuid(), claimed_by = ${holder}, attempts = j.attempts + 1,
+      SET state = 'running', claim = ${claim}, claimed_by = ${holder}, attempts = j.attempts + 1,
           due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           started_at = coalesce(j.started_at, app_now())
       FROM free f
@@ -67,7 +68,7 @@ export const makeJobLeases = (
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
         for (const place of only === null ? yield* due() : [only]) {
-          const taken = yield* take({ ...place, leaseSeconds })
+          const taken = yield* take({ ...place, claim: randomUUID(), leaseSeconds })
           if (Option.isSome(taken)) return taken
         }
         return Option.none()

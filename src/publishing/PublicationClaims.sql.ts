@@ -41,7 +41,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["cla
           ORDER BY p.account_id, p.store_id LIMIT 1
         ) n
       ), candidate AS (
-        SELECT c.account_id, c.id, c.sequence,
+        SELECT c.account_id, c.id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
         JOIN store s ON s.account_id = w.account_id AND s.id = w.store_id AND s.status = 'linked'
@@ -52,7 +52,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["cla
             AND b.lease_until > app_now()
         ) busy
         CROSS JOIN LATERAL (
-          SELECT p.account_id, p.store_id, p.id, p.sequence
+          SELECT p.account_id, p.store_id, p.id, p.sequence, p.asked_at
           FROM publication p
           WHERE p.account_id = w.account_id AND p.store_id = w.store_id AND p.state = 'pending'
             AND p.next_attempt_at <= app_now() AND (p.lease_until IS NULL OR p.lease_until <= app_now())
@@ -67,7 +67,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["cla
           FOR UPDATE SKIP LOCKED
         ) c
       ), chosen AS (
-        SELECT account_id, id FROM candidate ORDER BY place, sequence LIMIT ${most}
+        SELECT account_id, id FROM candidate ORDER BY place, asked_at, sequence LIMIT ${most}
       ), taken AS (
         UPDATE publication p
         SET claim = gen_random_uuid(), lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
@@ -88,7 +88,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string): Repo["cla
              t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
              t.attempts, t.given_back AS "givenBack", t.lost, t.error
       FROM taken t
-      ORDER BY t.sequence`
+      ORDER BY t.asked_at, t.sequence`
   })
 
   return (request) => orDie(claim(request))

@@ -27,7 +27,7 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       FROM publication p
       JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id
       WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])
-      ORDER BY p.sequence`
+      ORDER BY p.asked_at, p.sequence, p.id`
   })
 
   const contents = SqlSchema.findAll({

@@ -89,12 +89,16 @@ export const makePublicationRequests = (sql: SqlClient): Requests => {
   return {
     insert: (accountId, { actor, brings, content, draftRevision, dropId, entityId, id, storeId }) =>
       sql`
-        INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id)
-        VALUES (${accountId}, ${id}, ${entityId}, ${storeId}, ${draftRevision}, ${brings}::uuid[],
-                ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid)`.pipe(
-        Effect.asVoid,
-        orDie
-      ),
+        INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id,
+                                 sequence)
+        SELECT own.account_id, ${id}::uuid, ${entityId}::uuid, ${storeId}::uuid, ${draftRevision}::integer,
+               ${brings}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
+               1 + (
+                 SELECT coalesce(max(p.sequence), 0) FROM publication p
+                 WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}
+               )
+        FROM account_state own
+        WHERE own.account_id = ${accountId}`.pipe(Effect.asVoid, orDie),
     newest: (accountId, entityId, storeId) => orDie(newest({ accountId, entityId, storeId })),
     askedAgain: (accountId, storeId, ids, id) =>
       Effect.map(orDie(askedAgain({ accountId, storeId, ids, id })), (rows) => new Set(rows.map(({ id }) => id))),

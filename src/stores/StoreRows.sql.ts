@@ -9,7 +9,7 @@ import type { StoresRepo } from "./StoresRepo.ts"
 type Repo = Context.Tag.Service<StoresRepo>
 
 /** Reads stores. */
-export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomain" | "isLinkedElsewhere" | "list"> => {
+export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomain" | "list"> => {
   const columns = sql`
     id, domain, name, platform, 'linked' AS status, primary_locale, locales, currency,
     rfc3339(last_imported_at) AS last_imported_at`
@@ -49,32 +49,40 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
       Effect.map(
         orDie(findByDomain({ accountId, domain })),
         Option.map(({ isLinked, ...store }) => ({ store, isLinked }))
-      ),
-    isLinkedElsewhere: (accountId, domain) =>
-      Effect.gen(function* () {
-        // If two accounts link the store at once, the second waits here and then reads in a statement of its own.
-        yield* sql`SELECT pg_advisory_xact_lock(hashtextextended('shopify store ' || ${domain}::text, 0))`
-        const taken = yield* sql`
-          SELECT id FROM store
-          WHERE domain = ${domain} AND platform = 'shopify' AND status = 'linked' AND account_id <> ${accountId}`
-        return taken.length > 0
-      }).pipe(orDie)
+      )
   }
 }
 
-/** Writes stores. */
-export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "completeLink" | "countVersions" | "link" | "recordImport" | "unlink"> => ({
-  link: (accountId, store) =>
+/** If two accounts link the store at once, the second waits for the key here. */
+const makeReserveShop =
+  (sql: SqlClient): Repo["reserveShop"] =>
+  (accountId, domain) =>
     sql`
+      INSERT INTO shopify_shop AS s (domain, account_id) VALUES (${domain}, ${accountId})
+      ON CONFLICT (domain) DO UPDATE SET account_id = excluded.account_id WHERE s.account_id = excluded.account_id
+      RETURNING s.domain`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      orDie
+    )
+
+/** Writes stores. */
+export const makeStoreWrites = (sql: SqlClient): Pick<
+  Repo,
+  "completeLink" | "countVersions" | "link" | "recordImport" | "reserveShop" | "unlink"
+> => ({
+  reserveShop: makeReserveShop(sql),
+  link: (accountId, store) =>
+    Effect.gen(function* () {
+      if (store.platform === "shopify" && !(yield* makeReserveShop(sql)(accountId, store.domain)))
+        return yield* Effect.dieMessage(`the Shopify store ${store.domain} is linked to another account`)
+      yield* sql`
       INSERT INTO store (account_id, id, domain, name, platform, status, primary_locale, locales, currency, last_imported_at)
       VALUES (${accountId}, ${store.id}, ${store.domain}, ${store.name}, ${store.platform}, ${store.status},
               ${store.primary_locale}, ${store.locales}, ${store.currency}, ${store.last_imported_at})
       ON CONFLICT (account_id, id) DO UPDATE
       SET name = excluded.name, platform = excluded.platform, status = excluded.status,
-          primary_locale = excluded.primary_locale, locales = excluded.locales, currency = excluded.currency`.pipe(
-      Effect.asVoid,
-      orDie
-    ),
+          primary_locale = excluded.primary_locale, locales = excluded.locales, currency = excluded.currency`
+    }).pipe(orDie),
   countVersions: (accountId, id) =>
     sql`
       SELECT count(*) AS count FROM store_version v WHERE v.account_id = ${accountId} AND v.store_id = ${id}`.pipe(
@@ -86,12 +94,19 @@ export const makeStoreWrites = (sql: SqlClient): Pick<Repo, "completeLink" | "co
       UPDATE store s SET unlinked_at_seq = NULL
       WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(Effect.asVoid, orDie),
   unlink: (accountId, id) =>
-    // An earlier unlinked_at_seq stays: the job that linked the store again had not reached its end.
-    sql`
-      UPDATE store s
-      SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL
-      FROM account a
-      WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.id = s.account_id`.pipe(Effect.asVoid, orDie),
+    Effect.gen(function* () {
+      // An earlier unlinked_at_seq stays: the job that linked the store again had not reached its end.
+      const unlinked = yield* sql<{ domain: string }>`
+        UPDATE store s
+        SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL
+        FROM account_state a
+        WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.account_id = ${accountId}
+        RETURNING s.domain`
+      yield* Effect.forEach(
+        unlinked,
+        ({ domain }) => sql`DELETE FROM shopify_shop WHERE domain = ${domain} AND account_id = ${accountId}`
+      )
+    }).pipe(orDie),
   recordImport: (accountId, id) =>
     sql`UPDATE store SET last_imported_at = app_now() WHERE account_id = ${accountId} AND id = ${id}`.pipe(
       Effect.asVoid,

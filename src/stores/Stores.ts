@@ -156,7 +156,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
         return yield* change(accountId, (isLocked) =>
           Effect.gen(function* () {
             const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-            if (yield* repo.isLinkedElsewhere(accountId, domain))
+            if (!(yield* repo.reserveShop(accountId, domain)))
               return yield* ValidationFailed.at(
                 "domain",
                 `${domain} is linked to another account: unlink it there first`

@@ -43,12 +43,12 @@ export const layerStoresRepoMemory = Layer.effect(
         updateAccount(memory, accountId, (account) =>
           account.stores.has(id) ? { ...account, credentials: new Map(account.credentials).set(id, sealed) } : account
         ),
-      isLinkedElsewhere: (accountId, domain) =>
+      reserveShop: (accountId, domain) =>
         Effect.map(Ref.get(memory), (state) =>
-          [...state.values()].some(
+          [...state.values()].every(
             (account) =>
-              account.id !== accountId &&
-              [...account.stores.values()].some((store) => store.domain === domain && store.platform === "shopify")
+              account.id === accountId ||
+              ![...account.stores.values()].some((store) => store.domain === domain && store.platform === "shopify")
           )
         ),
       link: (accountId, store) =>

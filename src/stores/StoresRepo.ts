@@ -32,17 +32,17 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly find: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Store>>
     /** A linked or unlinked store. */
     readonly findByDomain: (accountId: AccountId, domain: string) => Effect.Effect<Option.Option<KnownStore>>
-    /** Links a new store, or an unlinked one again. */
+    /** Links a new store, or an unlinked one again. It is a defect if another account has linked the Shopify store. */
     readonly link: (accountId: AccountId, store: Store) => Effect.Effect<void>
     /** The sealed credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store. */
     readonly keepCredential: (accountId: AccountId, id: StoreId, sealed: Uint8Array) => Effect.Effect<void>
     /**
-     * Whether another account has linked the Shopify store of this domain. The answer stays true until the end of the
-     * transaction. Call this only after the caller has proved to own the store.
+     * Reserves the Shopify store of this domain for the account until it is unlinked. False: another account has linked it.
+     * Call this only after the caller has proved to own the store, in the transaction that links it.
      */
-    readonly isLinkedElsewhere: (accountId: AccountId, domain: string) => Effect.Effect<boolean>
+    readonly reserveShop: (accountId: AccountId, domain: string) => Effect.Effect<boolean>
     /** Unlinks a store. Keeps its versions and deletes its credential. */
     readonly unlink: (accountId: AccountId, id: StoreId) => Effect.Effect<void>
     /** Number of entities with a version on the store. */

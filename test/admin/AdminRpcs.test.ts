@@ -5,6 +5,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
+import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import { Refusal } from "../../src/admin/AdminRpcs.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
@@ -24,7 +25,7 @@ const overSocket = Layer.unwrapScoped(
 ).pipe(Layer.provide([AdminServices, NodeFileSystem.layer]))
 
 const clients = {
-  "in process": AdminClient.layerInProcess.pipe(Layer.provide(AdminServices)),
+  "in process": AdminInProcess.layer.pipe(Layer.provide(AdminServices)),
   "over a socket": overSocket
 }
 

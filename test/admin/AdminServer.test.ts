@@ -13,6 +13,7 @@ import { Accounts } from "../../src/access/Accounts.ts"
 import { ApiKeys } from "../../src/access/ApiKeys.ts"
 import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
+import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { Activity } from "../../src/connections/Activity.ts"
@@ -248,7 +249,7 @@ describe("the socket of a server", () => {
 describe("AdminClient.layer", () => {
   /** What opening the embedded database does first. */
   const inProcess = (directory: string) =>
-    AdminClient.layerInProcess.pipe(
+    AdminInProcess.layer.pipe(
       Layer.provide(AdminServices),
       Layer.provide(Layer.scopedDiscard(EmbeddedLock.acquire(directory))),
       Layer.provide(NodeFileSystem.layer)

@@ -6,6 +6,7 @@ import { Effect, Layer, Option, Redacted, Stream } from "effect"
 import { afterAll } from "vitest"
 import { ServicesOnDatabase } from "../../src/App.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
+import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import { actingAs, anAccount, CatalogChanges } from "../../src/testing/index.ts"
 import {
   asNobody,
@@ -29,7 +30,7 @@ chmodSync(folder, 0o755)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const freePath = inFolder(folder)
 
-const TestLayer = AdminClient.layerInProcess.pipe(
+const TestLayer = AdminInProcess.layer.pipe(
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(layerServer),
   Layer.orDie

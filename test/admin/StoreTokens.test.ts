@@ -7,6 +7,7 @@ import { Cause, Effect, Layer, Option, Redacted } from "effect"
 import { Services } from "../../src/App.ts"
 import { Users } from "../../src/access/Users.ts"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
+import * as AdminInProcess from "../../src/admin/AdminInProcess.ts"
 import * as AdminServer from "../../src/admin/AdminServer.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import * as EmbeddedLock from "../../src/database/EmbeddedLock.ts"
@@ -37,7 +38,7 @@ const overSocket = Layer.unwrapScoped(
   })
 ).pipe(Layer.provide(NodeFileSystem.layer))
 
-const clients = { "in process": AdminClient.layerInProcess, "over a socket": overSocket }
+const clients = { "in process": AdminInProcess.layer, "over a socket": overSocket }
 
 for (const [name, client] of Object.entries(clients))
   describe.skipIf(adminSchema === undefined)(`a store's token ${name}`, () => {

@@ -42,7 +42,8 @@ BENCH_IMPORT_PRODUCTS
 BENCH_REFRESH_PRODUCTS
                     products that \`refresh\` reads (default 10000)
 BENCH_HEALTH_PRODUCTS
-                    products of the catalog that \`health-...\` use (default 100000)`
+                    products of the catalog that \`health-...\` use (default 100000)
+BENCH_BESIDE        main.js of another build, which \`cold-start\` measures in turns with this one`
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

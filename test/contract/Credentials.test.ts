@@ -71,7 +71,7 @@ const Planted = Layer.fresh(layerStores).pipe(
   Layer.provide(
     Layer.effect(
       StoresRepo,
-      Effect.map(StoresRepo, (repo) => ({ ...repo, isLinkedElsewhere: () => Effect.succeed(false) }))
+      Effect.map(StoresRepo, (repo) => ({ ...repo, reserveShop: () => Effect.succeed(true) }))
     )
   )
 )

@@ -128,9 +128,11 @@ const statements = (products: number): ReadonlyArray<string> => {
   const { collections, media } = countsBeside(products)
   const entitiesInAll = 2 * products + media + collections
   return [
-    `INSERT INTO account (id, name, version, change_seq, last_changed_at)
-     VALUES (${account}, 'Large', 1, ${entitiesInAll}, ${at(String(entitiesInAll))})`,
+    `INSERT INTO account (id, name) VALUES (${account}, 'Large')`,
+    `INSERT INTO account_state (account_id, version, change_seq, last_changed_at)
+     VALUES (${account}, 1, ${entitiesInAll}, ${at(String(entitiesInAll))})`,
     `INSERT INTO account (id, name) SELECT ${id("e", "n")}, 'Account ' || n FROM generate_series(1, 200) n`,
+    `INSERT INTO account_state (account_id) SELECT ${id("e", "n")} FROM generate_series(1, 200) n`,
     "INSERT INTO import_lock (account_id) SELECT id FROM account",
     `INSERT INTO api_key (account_id, id, hash, name, last_four, scopes)
      SELECT ${id("e", "1 + n % 200")}, ${id("f", "n")}, sha256(n::text::bytea), 'Key', 'abcd', '{pim:read}'
@@ -177,12 +179,12 @@ const statements = (products: number): ReadonlyArray<string> => {
     ...[versions("a", storeIds, products), versions("b", firstStore, products)],
     `INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
      SELECT ${account}, ${id("a", "n")}, ${id("d", `1 + n % ${media}`)}, 0, ${storeIds} FROM generate_series(1, ${products}) n`,
-    `INSERT INTO entity_history (account_id, entity_id, draft_revision, action, changes, actor_kind, actor_id, at)
-     SELECT ${account}, ${id("a", "n")}, 1, 'created', '[]'::jsonb, 'cli', NULL::uuid, now() - interval '90 days'
+    `INSERT INTO entity_history (account_id, entity_id, draft_revision, action, changes, actor_kind, actor_id, at, sequence)
+     SELECT ${account}, ${id("a", "n")}, 1, 'created', '[]'::jsonb, 'cli', NULL::uuid, now() - interval '90 days', 1
      FROM generate_series(1, ${products}) n
      UNION ALL
      SELECT ${account}, ${id("a", "n")}, 2 + r, 'attributes', '[{"key": "vendor", "old": null, "new": "Fjell"}]'::jsonb, 'connection',
-            ${id("f", "1 + n % 20")}, now() - (n % 79) * interval '1 day'
+            ${id("f", "1 + n % 20")}, now() - (n % 79) * interval '1 day', 2 + r
      FROM generate_series(1, ${products}) n, generate_series(0, 1) r`,
     `INSERT INTO collection_member (account_id, collection_id, product_id, position)
      SELECT ${account}, ${id("c", "1 + n / 1000")}, ${id("a", "n")}, n % 1000 FROM generate_series(1, ${products}) n

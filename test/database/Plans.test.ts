@@ -201,7 +201,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* operations.translations(accountId, "collection", ids.collection)
     yield* stores.credential(accountId, storeId)
     yield* stores.keepCredential(accountId, storeId, new Uint8Array(45))
-    yield* stores.isLinkedElsewhere(accountId, "tern.myshopify.com")
+    yield* stores.reserveShop(accountId, "tern.myshopify.com")
   })
 
 const { accountId, agent, collection, media, product, stores, variant } = largeCatalog

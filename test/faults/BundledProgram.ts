@@ -1,27 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { rmSync } from "node:fs"
-import { createRequire } from "node:module"
 import { basename } from "node:path"
 import { Effect } from "effect"
+import { build } from "esbuild"
 import { afterAll, beforeAll } from "vitest"
+import { bundling } from "../../bundling.mjs"
 
 /** A program of this folder in one file, which starts in a sixth of the time; where it lies, it finds its packages and migrations. */
 export const bundledProgram = (source: string): string => {
   const program = `node_modules/.cache/${basename(source, ".ts")}.${process.pid}.mjs`
-  beforeAll(() => {
-    // tsx brings its compiler along.
-    const { buildSync } = createRequire(createRequire(import.meta.url).resolve("tsx"))("esbuild")
-    buildSync({
-      entryPoints: [source],
-      outfile: program,
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      external: ["@electric-sql/pglite", "pg"],
-      banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }
-    })
-  })
+  beforeAll(() => build({ ...bundling, entryPoints: [source], outfile: program }))
   afterAll(() => rmSync(program, { force: true }))
   return program
 }

@@ -107,7 +107,7 @@ const assertWhole = (accountId: AccountId) =>
     const sql = yield* SqlClient.SqlClient
     const ids = (yield* sql`SELECT id FROM entity ORDER BY change_seq`).map(({ id }) => EntityId.make(String(id)))
     const broken = yield* sql`
-      SELECT e.id FROM entity e JOIN account a ON a.id = e.account_id
+      SELECT e.id FROM entity e JOIN account_state a ON a.account_id = e.account_id
       WHERE e.change_seq IS NULL OR e.change_seq > a.change_seq OR e.canonical_changed_at IS NULL
          OR e.canonical_changed_at > a.last_changed_at OR e.stamped_by IS NULL OR e.draft_revision < 1`
     assert.deepStrictEqual(broken, [])

@@ -154,7 +154,7 @@ const race = (name: string, writing: typeof Writing, listsEach: number) =>
         )
       )
     )
-    const [{ version } = { version: 0 }] = yield* sql`SELECT version FROM account`
+    const [{ version } = { version: 0 }] = yield* sql`SELECT version FROM account_state`
     const { entities, wrong } = yield* wrongDerivations(result.accountId)
     const record = {
       lists: writers * listsEach,

@@ -205,7 +205,7 @@ const raceImports = (name: string, changes: typeof right) =>
       const importLock = yield* ImportLockRepo
       const transaction = yield* Transaction
       const over = yield* Ref.make(false)
-      const version = Effect.map(sql`SELECT version FROM account WHERE id = ${accountId}`, ([row]) =>
+      const version = Effect.map(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`, ([row]) =>
         Number(row?.version)
       ).pipe(Effect.orDie)
       const turn = (run: ImportId | null) =>

@@ -27,7 +27,7 @@ const raise =
   (sql) =>
     sql`
     WITH raised AS (
-      UPDATE account SET version = version + 1, change_seq = change_seq + ${ids.length} WHERE id = ${account}
+      UPDATE account_state SET version = version + 1, change_seq = change_seq + ${ids.length} WHERE account_id = ${account}
       RETURNING change_seq - ${ids.length} AS seq_before
     )
     UPDATE entity e
@@ -177,6 +177,7 @@ const Catalog = Layer.effectDiscard(
     yield* sql.withTransaction(
       all(
         (sql) => sql`INSERT INTO account (id, name) VALUES (${account}, 'Guarded')`,
+        (sql) => sql`INSERT INTO account_state (account_id) VALUES (${account})`,
         insert(product, "product"),
         insert(other, "product"),
         insert(variant, "variant", product, 0),
@@ -231,7 +232,7 @@ const snapshot = Effect.gen(function* () {
     yield* sql`SELECT account_id, id, kind, parent_id, position, attributes, change_seq FROM entity ORDER BY id`,
     yield* sql`SELECT * FROM entity_media ORDER BY entity_id, media_id`,
     yield* sql`SELECT * FROM collection_member ORDER BY collection_id, product_id`,
-    yield* sql`SELECT version, change_seq FROM account`
+    yield* sql`SELECT version, change_seq FROM account_state`
   ]
 })
 

@@ -83,7 +83,7 @@ const aWrite = (dice: Dice, { ids, storeIds }: Shop, nonce: string): CatalogChan
 const versionOf = (accountId: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [row] = yield* Effect.orDie(sql`SELECT version FROM account WHERE id = ${accountId}`)
+    const [row] = yield* Effect.orDie(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`)
     return Number(row?.version)
   })
 
@@ -211,8 +211,8 @@ const twoReads = Layer.effect(
           yield* Effect.sleep("5 millis")
           yield* Effect.orDie(sql`
             UPDATE health_snapshot s SET as_of_version = a.version
-            FROM account a
-            WHERE s.account_id = ${accountId} AND s.dimension = ${dimension} AND a.id = s.account_id`)
+            FROM account_state a
+            WHERE s.account_id = ${accountId} AND s.dimension = ${dimension} AND a.account_id = ${accountId}`)
           return run
         })
     } satisfies typeof repo

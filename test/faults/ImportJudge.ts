@@ -24,7 +24,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 export const catalogOf = (accountId: AccountId, { counters }: { readonly counters: boolean }) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [account] = yield* sql`SELECT version, change_seq FROM account WHERE id = ${accountId}`
+    const [account] = yield* sql`SELECT version, change_seq FROM account_state WHERE account_id = ${accountId}`
     const rows = yield* Schema.decodeUnknown(Rows)(
       yield* sql`
         SELECT e.id,

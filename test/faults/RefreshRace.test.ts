@@ -123,7 +123,7 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
       const sql = yield* SqlClient.SqlClient
       const over = yield* Ref.make(false)
       const counts = { accepted: 0, locked: 0, writing: 0 }
-      const version = Effect.map(sql`SELECT version FROM account WHERE id = ${accountId}`, ([row]) =>
+      const version = Effect.map(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`, ([row]) =>
         Number(row?.version)
       )
       const write = (writer: number, dice: Dice, turn: number) =>

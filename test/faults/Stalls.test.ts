@@ -139,7 +139,9 @@ const besideLock = (settings: Readonly<Record<string, string>>, maxWaiting?: num
     const quiet = yield* Effect.promise(() => paced(each, 40, mixed, maxWaiting))
     const locker = yield* openClient(url)
     yield* Effect.promise(() => locker.query("BEGIN"))
-    yield* Effect.promise(() => locker.query("SELECT FROM account WHERE id = $1 FOR UPDATE", [locked.accountId]))
+    yield* Effect.promise(() =>
+      locker.query("SELECT FROM account_state WHERE account_id = $1 FOR UPDATE", [locked.accountId])
+    )
     const writes = Promise.all(locked.ids.map((id) => fill(locked, id, "Text")))
     yield* Effect.promise(() => sleep(200))
     const beside = yield* Effect.promise(() => paced(each, 40, (place) => mixed(each + place), maxWaiting))
@@ -211,7 +213,9 @@ const besideStopped = (idleMillis: string) =>
     if (pid === undefined || first === undefined || second === undefined) return assert.fail("nothing to stop")
     const locker = yield* openClient(url)
     yield* Effect.promise(() => locker.query("BEGIN"))
-    yield* Effect.promise(() => locker.query("SELECT FROM account WHERE id = $1 FOR UPDATE", [held.accountId]))
+    yield* Effect.promise(() =>
+      locker.query("SELECT FROM account_state WHERE account_id = $1 FOR UPDATE", [held.accountId])
+    )
     // Its process stands still for as long as the others are watched.
     const cut = client(stopped.baseUrl, 0).fill(held, first, "Text")
     // Once it waits for our lock it is inside its transaction: stopped there, it gets the lock and keeps it.

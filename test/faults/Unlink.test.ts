@@ -199,7 +199,7 @@ describe.skipIf(!serverAnswers)("a process that dies while it unlinks a store", 
   layer(Linking.pipe(Layer.provideMerge(layerDatabase(2))), { excludeTestServices: true })((it) => {
     const version = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      return Number((yield* sql`SELECT version FROM account`)[0]?.version)
+      return Number((yield* sql`SELECT version FROM account_state`)[0]?.version)
     })
 
     it.effect("leaves it as it was, at whichever step; in pieces it would not", () =>

@@ -288,7 +288,7 @@ const race = <R>(
     const truth = new Map(
       rows.map((row) => [EntityId.make(String(row.id)), { title: String(row.title), updatedAt: String(row.updatedAt) }])
     )
-    const [account] = yield* sql`SELECT version FROM account WHERE id = ${accountId}`
+    const [account] = yield* sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
     const records = walked.map(({ begun, deliveries }) => ({ begun, deliveries, truth }))
     const verdicts = records.map(judge)
     const volume = {

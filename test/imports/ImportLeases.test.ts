@@ -163,9 +163,9 @@ for (const engine of engines)
           // Of a publication likewise.
           const claimed = yield* sql`
               INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, attempts,
-                                       claim, lease_until, claimed_by)
+                                       claim, lease_until, claimed_by, sequence)
               SELECT account_id, gen_random_uuid(), entity_id, store_id, 1, ARRAY[entity_id], '{}', '{}', 1,
-                     gen_random_uuid(), app_now() + interval '1 hour', ${childName}
+                     gen_random_uuid(), app_now() + interval '1 hour', ${childName}, 1
               FROM store_version WHERE account_id = ${actor.accountId} LIMIT 1
               RETURNING id`
           assert.lengthOf(claimed, 1)

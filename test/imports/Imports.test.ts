@@ -63,14 +63,14 @@ for (const engine of engines) {
           SELECT (SELECT json_agg(e ORDER BY e.id) FROM entity e) AS entities,
                  (SELECT json_agg(v ORDER BY v.entity_id, v.store_id) FROM store_version v) AS versions,
                  (SELECT json_agg(g ORDER BY g.entity_id, g.media_id) FROM entity_media g) AS galleries,
-                 (SELECT json_agg(to_jsonb(a) - 'version' ORDER BY a.id) FROM account a) AS accounts,
+                 (SELECT json_agg(to_jsonb(a) - 'version' ORDER BY a.account_id) FROM account_state a) AS accounts,
                  (SELECT json_agg(to_jsonb(s) - 'last_imported_at' ORDER BY s.id) FROM store s) AS stores`
         })
         /** What the record of an import moves: when its store was imported last, and so the version of the answers. */
         const recorded = (accountId: AccountId) =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
-            const [account] = yield* sql`SELECT version FROM account WHERE id = ${accountId}`
+            const [account] = yield* sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
             const stores = yield* (yield* Stores).list
             return {
               version: Number(account?.version),

@@ -87,7 +87,7 @@ const rows = (actor: Actor) =>
         SELECT t.xmin::text AS xmin, to_jsonb(t) AS row FROM ${sql(table)} t
         WHERE t.account_id = ${actor.accountId} ORDER BY to_jsonb(t)::text`
     written.account = yield* sql`
-      SELECT change_seq, last_changed_at FROM account WHERE id = ${actor.accountId}`
+      SELECT change_seq, last_changed_at FROM account_state WHERE account_id = ${actor.accountId}`
     return written
   })
 

@@ -116,7 +116,7 @@ const eras = ["modern", "legacy"] as const
 const versionOf = (accountId: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [row] = yield* sql`SELECT version FROM account WHERE id = ${accountId}`
+    const [row] = yield* sql`SELECT version FROM account_state WHERE account_id = ${accountId}`
     return row?.version
   }).pipe(Effect.orDie)
 

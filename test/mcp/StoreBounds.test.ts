@@ -195,7 +195,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         .filter(({ listed }) => namesIn(listed.inputSchema).some((name) => name.includes("channel")))
         .map(({ listed }) => listed.name)
       assert.sameMembers(Object.keys(naming), withChannels)
-      const before = yield* sql`SELECT version FROM account WHERE id = ${samples.accountId}`
+      const before = yield* sql`SELECT version FROM account_state WHERE account_id = ${samples.accountId}`
       for (const [name, argsOf] of Object.entries(naming)) {
         const random = randomUUID()
         const answers = yield* Effect.forEach([foreignStore.id, foreignStore.id.toUpperCase(), random], (channel) =>
@@ -211,7 +211,10 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.strictEqual(answers[1], answers[2], name)
         assert.match(answers[0] ?? "", /"isError":true|"ok":false/, name)
       }
-      assert.deepStrictEqual(yield* sql`SELECT version FROM account WHERE id = ${samples.accountId}`, before)
+      assert.deepStrictEqual(
+        yield* sql`SELECT version FROM account_state WHERE account_id = ${samples.accountId}`,
+        before
+      )
     })
   )
 
@@ -315,7 +318,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           AND definition_id = (
             SELECT d.id FROM metafield_definition d WHERE d.account_id = ${samples.accountId} AND d.owner_type = 'product'
               AND d.namespace || '.' || d.key = 'material.body')`
-      yield* sql`UPDATE account SET version = version + 1 WHERE id = ${samples.accountId}`
+      yield* sql`UPDATE account_state SET version = version + 1 WHERE account_id = ${samples.accountId}`
       for (const uri of ["catalog://metafield-definitions", "catalog://attributes/product"]) {
         assert.include(yield* read(whole, uri), "material.body", uri)
         const own = yield* read(limited, uri)

@@ -30,8 +30,9 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       const base = yield* baseUrlOf
       const samples = yield* DemoSamples
       const { token } = yield* aConnection(samples.accountId)
-      const versionOf = Effect.map(sql`SELECT version FROM account WHERE id = ${samples.accountId}`, ([row]) =>
-        Number(row?.version)
+      const versionOf = Effect.map(
+        sql`SELECT version FROM account_state WHERE account_id = ${samples.accountId}`,
+        ([row]) => Number(row?.version)
       )
       const outcomes = { refused: 0, served: 0 }
       for (const allowed of Tier.literals)

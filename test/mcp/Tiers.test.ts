@@ -28,8 +28,9 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         const sql = yield* SqlClient.SqlClient
         const base = yield* baseUrlOf
         const samples = yield* DemoSamples
-        const versionOf = Effect.map(sql`SELECT version FROM account WHERE id = ${samples.accountId}`, ([row]) =>
-          Number(row?.version)
+        const versionOf = Effect.map(
+          sql`SELECT version FROM account_state WHERE account_id = ${samples.accountId}`,
+          ([row]) => Number(row?.version)
         )
         let refused = 0
         let served = 0

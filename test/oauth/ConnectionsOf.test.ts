@@ -52,7 +52,7 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
       const { accountId, cookie, userId } = yield* aUser()
       const { access } = yield* aConnection(cookie, "pim:write", "Desk Agent")
       const [connection] = yield* (yield* Connections).list(accountId)
-      yield* sql`UPDATE account SET version = 42 WHERE id = ${accountId}`
+      yield* sql`UPDATE account_state SET version = 42 WHERE account_id = ${accountId}`
       const { resource: _, ...credential } = { resource: undefined, ...Option.getOrThrow(yield* authenticate(access)) }
       assert.deepStrictEqual<unknown>(credential, {
         accountId,

@@ -34,6 +34,7 @@ const openRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const store = aStore("demo")
   yield* sql`INSERT INTO account (id, name) VALUES (${store.accountId}, 'Test')`
+  yield* sql`INSERT INTO account_state (account_id) VALUES (${store.accountId})`
   yield* sql`
     INSERT INTO store (account_id, id, domain, name, platform, primary_locale, locales, currency)
     VALUES (${store.accountId}, ${store.storeId}, 'tern.demo.example', 'Tern', 'demo', 'en', ARRAY['en'], 'EUR')`

@@ -56,7 +56,7 @@ const rows = (accountId: AccountId) =>
              (SELECT md5(string_agg(m.xmin::text || to_jsonb(m)::text, '' ORDER BY m.collection_id, m.product_id))
               FROM collection_member m WHERE m.account_id = ${accountId}) AS members,
              (SELECT count(*)::integer FROM entity_history h WHERE h.account_id = ${accountId}) AS history,
-             (SELECT change_seq::integer FROM account a WHERE a.id = ${accountId}) AS changes`
+             (SELECT change_seq::integer FROM account_state a WHERE a.account_id = ${accountId}) AS changes`
     return found
   })
 

@@ -13,7 +13,8 @@ const newestSource = () =>
     ...readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).map((name) =>
       changedAt(join("src", name))
     ),
-    changedAt("build.mjs")
+    changedAt("build.mjs"),
+    changedAt("bundling.mjs")
   )
 
 /** Builds the service unless what is built is newer than its source: processes of it start from there in half the time. */

@@ -63,7 +63,8 @@ export const connectionActivity: Surface<Activity | BaseUrl | Connections | Impo
         Effect.gen(function* () {
           const connection = yield* connections.find(visitor.accountId, yield* idInPath(ConnectionId, request))
           const query = queryOf(request)
-          const before = query.get("at") === undefined ? null : yield* decoded(ChangePlace, ["at", "sequence"], query)
+          const before =
+            query.get("at") === undefined ? null : yield* decoded(ChangePlace, ["at", "sequence", "entityId"], query)
           const now = yield* undo.now
           const days = yield* activity.days(visitor.accountId, connection.id)
           // One more, to see whether more follow.

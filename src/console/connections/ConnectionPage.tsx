@@ -112,7 +112,7 @@ const Changes = ({
           labelledBy="changes"
           columns={["Entity", "When", "Where", "Fields", "State"]}
           rows={changes.map((change) => ({
-            key: String(change.sequence),
+            key: `${change.entityId} ${change.sequence}`,
             cells: [
               <EntityName id={change.entityId} kind={change.kind} title={change.title} />,
               <Time at={change.at} />,

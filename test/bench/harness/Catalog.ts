@@ -62,9 +62,10 @@ const fill = (url: string, products: number): Promise<void> =>
     const {
       rows: [account]
     } = await client.query<{ readonly id: string }>(
-      `INSERT INTO account (id, name, version, change_seq, last_changed_at)
-       VALUES (gen_random_uuid(), $1, $2::int, $2::int, timestamptz '2026-01-05 08:00Z' + $2::int * interval '1.234567 s')
-       RETURNING id`,
+      `WITH added AS (INSERT INTO account (id, name) VALUES (gen_random_uuid(), $1) RETURNING id)
+       INSERT INTO account_state (account_id, version, change_seq, last_changed_at)
+       SELECT id, $2::int, $2::int, timestamptz '2026-01-05 08:00Z' + $2::int * interval '1.234567 s' FROM added
+       RETURNING account_id AS id`,
       [nameOf(products), products]
     )
     const accountId = account?.id

@@ -24,8 +24,9 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
   connected(url, async (client) => {
     await client.query("BEGIN")
     const { rows } = await client.query<{ readonly id: string }>(
-      `INSERT INTO account (id, name, version, change_seq, last_changed_at)
-       VALUES (gen_random_uuid(), 'Health', 1, $1::int * 3, timestamptz '2026-01-05 08:00Z') RETURNING id`,
+      `WITH added AS (INSERT INTO account (id, name) VALUES (gen_random_uuid(), 'Health') RETURNING id)
+       INSERT INTO account_state (account_id, version, change_seq, last_changed_at)
+       SELECT id, 1, $1::int * 3, timestamptz '2026-01-05 08:00Z' FROM added RETURNING account_id AS id`,
       [products]
     )
     const accountId = rows[0]?.id ?? ""

@@ -2,16 +2,26 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { openCatalog } from "../harness/Catalog.ts"
-import { ServerProcess } from "../harness/Processes.ts"
+import { mustRun, ServerProcess } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { table, whole } from "../harness/Report.ts"
-import { spreadOf } from "../harness/Statistics.ts"
+import { median, spreadOf } from "../harness/Statistics.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** Starts the service, and stops it as soon as it says that it is ready; how long that took, in milliseconds. */
-const startOnce = async (env: Readonly<Record<string, string>>): Promise<number> => {
+/** The built program, and another build of it that is measured beside it in turns. */
+const beside = process.env.BENCH_BESIDE
+const programs = ["dist/main.js", ...(beside === undefined ? [] : [beside])]
+
+const millisOf = async (action: () => Promise<unknown>): Promise<number> => {
   const startedAt = performance.now()
-  const server = await ServerProcess.start(["dist/main.js", "serve"], env)
+  await action()
+  return performance.now() - startedAt
+}
+
+/** Starts the service, and stops it as soon as it says that it is ready; how long that took, in milliseconds. */
+const startOnce = async (program: string, env: Readonly<Record<string, string>>): Promise<number> => {
+  const startedAt = performance.now()
+  const server = await ServerProcess.start([program, "serve"], env)
   try {
     const { status } = await fetch(`${server.url}/readyz`)
     const millis = performance.now() - startedAt
@@ -22,38 +32,65 @@ const startOnce = async (env: Readonly<Record<string, string>>): Promise<number>
   }
 }
 
-/** From the start of the process to the first 200 of /readyz, after the service has said where it listens. */
+/** A command beside the process that holds the embedded database. */
+const commandBeside = async (program: string, DATA_DIR: string): Promise<number> => {
+  const server = await ServerProcess.start([program, "serve"], { DATA_DIR })
+  try {
+    await fetch(`${server.url}/readyz`)
+    return await millisOf(() => mustRun(process.execPath, [program, "key", "list"], { DATA_DIR }))
+  } finally {
+    await server.stop()
+  }
+}
+
+const cases = [
+  "embedded, first start: makes database and demo",
+  "embedded, later starts",
+  "server",
+  "`catalog --version`",
+  "`catalog --help`",
+  "`catalog key list`, answered by a running service"
+] as const
+
+const measure = async (program: string, DATA_DIR: string, DATABASE_URL: string) => [
+  await startOnce(program, { DATA_DIR }),
+  await startOnce(program, { DATA_DIR }),
+  await startOnce(program, { DATABASE_URL, DRAIN_DELAY: "0" }),
+  await millisOf(() => mustRun(process.execPath, [program, "--version"])),
+  await millisOf(() => mustRun(process.execPath, [program, "--help"])),
+  await commandBeside(program, DATA_DIR)
+]
+
+/** From the start of the process to the first 200 of /readyz, after the service has said where it listens; and of commands. */
 export const coldStart: Scenario = {
   name: "cold-start",
-  title: "Cold start",
+  title: "Cold start and commands",
   run: async ({ rounds: count }) => {
     const { postgresVersion, url } = await openCatalog("catalog_bench", 100_000)
     const folder = mkdtempSync(join(tmpdir(), "bench-start-"))
-    const cases = ["embedded, first start: makes database and demo", "embedded, later starts", "server"] as const
-    const millis = cases.map((): Array<number> => [])
+    const millis = programs.map(() => cases.map((): Array<number> => []))
     try {
       for (let number = 0; number <= count; number++) {
-        const DATA_DIR = join(folder, String(number))
-        const taken = [
-          await startOnce({ DATA_DIR }),
-          await startOnce({ DATA_DIR }),
-          await startOnce({ DATABASE_URL: url })
-        ]
-        rmSync(DATA_DIR, { recursive: true, force: true })
-        progress(`round ${number}: ${taken.map(whole).join(", ")} ms`)
-        // The first one only warms up.
-        if (number > 0) for (const [index, one] of taken.entries()) millis[index]?.push(one)
+        for (const [place, program] of programs.entries()) {
+          const DATA_DIR = join(folder, `${number}-${place}`)
+          const taken = await measure(program, DATA_DIR, url)
+          rmSync(DATA_DIR, { recursive: true, force: true })
+          progress(`round ${number}, ${program}: ${taken.map(whole).join(", ")} ms`)
+          // The first one only warms up.
+          if (number > 0) for (const [index, one] of taken.entries()) millis[place]?.[index]?.push(one)
+        }
       }
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
     const report = [
-      `From the start of the process to ready; ${count} rounds. The server holds 100,000 products.`,
+      `${count} rounds${beside === undefined ? "" : `, in turns with ${beside}`}. The server holds 100,000 products.`,
       table(
-        ["", "ms, median", "min", "max"],
+        ["", "ms, median", "min", "max", ...programs.slice(1)],
         cases.map((name, index) => {
-          const { max, median, min } = spreadOf(millis[index] ?? [])
-          return [name, whole(median), whole(min), whole(max)]
+          const [own = [], ...others] = millis.map((program) => program[index] ?? [])
+          const { max, median: middle, min } = spreadOf(own)
+          return [name, whole(middle), whole(min), whole(max), ...others.map((other) => whole(median(other)))]
         })
       )
     ].join("\n\n")

@@ -194,7 +194,9 @@ export const healthPages: Scenario = {
             progress(`round ${round}, ${name}: page 1 ${near.toFixed(2)} ms, page ${far} ${away.toFixed(2)} ms`)
             if (round > 0) ratios.push(away / near)
             // What a process remembers of answers is of one version of the account.
-            await client.query("UPDATE account SET version = version + 1 WHERE id = $1", [catalog.accountId])
+            await client.query("UPDATE account_state SET version = version + 1 WHERE account_id = $1", [
+              catalog.accountId
+            ])
           }
           lines.push(lineOf(`${name}, page ${whole(far)} / page 1`, ratios, 1.5))
         }
@@ -219,15 +221,16 @@ const raiseByHand = async (
   ids: ReadonlyArray<string>
 ) => {
   await client.query(
-    `WITH raised AS (UPDATE account SET version = version + 1 WHERE id = $1)
+    `WITH raised AS (UPDATE account_state SET version = version + 1 WHERE account_id = $1)
      UPDATE entity SET draft_revision = draft_revision + 1, pending_publish = true, search_text = search_text || $3
      WHERE account_id = $1 AND id = ANY($2::uuid[])`,
     [accountId, ids, `\n ${value.toLowerCase()}`]
   )
   await client.query(
-    `INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind)
+    `INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind, sequence)
      SELECT v.account_id, v.entity_id, e.draft_revision, v.store_id, 'attributes',
-            jsonb_build_array(jsonb_build_object('key', $3::text, 'old', '', 'new', $4::text)), 'cli'
+            jsonb_build_array(jsonb_build_object('key', $3::text, 'old', '', 'new', $4::text)), 'cli',
+            (SELECT coalesce(max(h.sequence), 0) + 1 FROM entity_history h WHERE h.account_id = $1 AND h.entity_id = v.entity_id)
      FROM store_version v JOIN entity e ON e.account_id = v.account_id AND e.id = v.entity_id
      WHERE v.account_id = $1 AND v.entity_id = ANY($2::uuid[]) AND v.overrides -> $3::text ->> 'value' = $4`,
     [accountId, ids, field, value]

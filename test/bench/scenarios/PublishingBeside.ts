@@ -40,10 +40,10 @@ const queue = ({ url }: BenchCatalog, { accountId, storeId }: Hanging) =>
     await client.query("BEGIN")
     await client.query(
       `WITH raised AS (
-         UPDATE account
+         UPDATE account_state
          SET version = version + 1, change_seq = change_seq + $3::int,
              last_changed_at = greatest(last_changed_at, app_now()) + $3::int * interval '1 microsecond'
-         WHERE id = $1 RETURNING change_seq - $3::int AS seq, last_changed_at - $3::int * interval '1 microsecond' AS time
+         WHERE account_id = $1 RETURNING change_seq - $3::int AS seq, last_changed_at - $3::int * interval '1 microsecond' AS time
        ), made AS (
          INSERT INTO entity (account_id, id, kind, attributes, draft_revision, change_seq, canonical_changed_at, stamped_by,
                              pending_publish, last_publish_status, store_ids)

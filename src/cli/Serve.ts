@@ -1,0 +1,157 @@
+import { existsSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { HttpServer } from "@effect/platform"
+import { Console, Duration, Effect, Layer, Option, Predicate, Redacted } from "effect"
+import { adminServerOf, serverOf, servicesOf, watchOf } from "../App.ts"
+import { type AppConfig, readAppConfig } from "../AppConfig.ts"
+import { Accounts } from "../access/Accounts.ts"
+import { Users } from "../access/Users.ts"
+import { resourceOf } from "../connections/AuthorizationRequest.ts"
+import { setPasswordLink } from "../console/Paths.ts"
+import { makeDemoWithUser } from "../demo/DemoUser.ts"
+import { layerWorker as dropsWorker } from "../drops/Drops.ts"
+import { listeningOn } from "../http/BaseUrl.ts"
+import { documentationPath } from "../http/Documents.ts"
+import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
+import * as Sweeper from "../programs/Sweeper.ts"
+import { layerWorkers } from "../publishing/Publishing.ts"
+import { Refused, reasonOf } from "./Output.ts"
+import { settled } from "./Running.ts"
+
+/** Creates the demo in an empty embedded database. In a server's database only `catalog demo` creates it. */
+const firstStart = (config: AppConfig, accounts: number) =>
+  Effect.gen(function* () {
+    if (accounts > 0 || Option.isSome(config.databaseUrl)) return Option.none()
+    yield* Effect.logInfo("The database is empty: creating the demo account")
+    return Option.some(yield* yield* makeDemoWithUser)
+  })
+
+/** The secrets of the demo that are shown only once. */
+interface DemoAccess {
+  readonly key: string
+  readonly email: string
+  readonly link: string
+}
+
+/** Commands for access on later starts, when the secrets of the first start cannot be shown again. */
+const waysIn = (accounts: number): ReadonlyArray<string> => {
+  const command = (words: string) => `npm run catalog -- ${words}`
+  if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
+  const account = accounts === 1 ? "" : " --account ID"
+  return [
+    `Users:                   ${command(`user list${account}`)}`,
+    `New password:            ${command(`user invite --email EMAIL${account}`)}`,
+    ...(accounts === 1 ? [] : [`Account ids:             ${command("account list")}`]),
+    `API keys:                ${command(`key create --name NAME --scopes pim:read,pim:write${account}`)}`
+  ]
+}
+
+const tryIt = (baseUrl: string, key: string) =>
+  `Try:                     curl -H "Authorization: Bearer ${key}" "${baseUrl}/api/v1/products?limit=3"`
+
+const secretsOf = (baseUrl: string, { email, key, link }: DemoAccess): ReadonlyArray<string> => [
+  `Sign in as:              ${email}`,
+  `Set its password:        ${link} (works once, for a day)`,
+  `Demo key (shown once):   ${key}`,
+  tryIt(baseUrl, key)
+]
+
+/**
+ * Writes the secrets of a first start to a file that only this user can read, and returns its path. Output that does not go to a
+ * terminal usually ends up in logs, where a key must not be.
+ */
+const keepSecrets = (dataDirectory: string, lines: ReadonlyArray<string>) =>
+  Effect.sync(() => {
+    const path = join(dataDirectory, "first-start.txt")
+    rmSync(path, { force: true })
+    writeFileSync(path, `${lines.join("\n")}\n`, { flag: "wx", mode: 0o600 })
+    return path
+  })
+
+const greeting = (baseUrl: string, ways: ReadonlyArray<string>) =>
+  [
+    `The catalog is served at ${baseUrl}`,
+    `Documentation:           ${baseUrl}${documentationPath}`,
+    `Console:                 ${baseUrl}/`,
+    `Agents connect to:       ${resourceOf(baseUrl)}`,
+    ...ways
+  ].join("\n")
+
+/** Runs after the address is bound: a start that fails must not show, and thus lose, the only key. */
+const Greeting = (config: AppConfig) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const { length: accounts } = yield* (yield* Accounts).list
+      const demo = yield* firstStart(config, accounts)
+      const baseUrl = Option.getOrElse(config.baseUrl, () => listeningOn(address))
+      yield* (yield* Users).keepServiceAddress(baseUrl)
+      const shown = Option.map(demo, ({ invitation, key }) => ({
+        key: Redacted.value(key.token),
+        email: invitation.email,
+        link: setPasswordLink(baseUrl, Redacted.value(invitation.token))
+      }))
+      const ways = yield* Option.match(shown, {
+        onNone: () => Effect.succeed(waysIn(accounts)),
+        onSome: (access) =>
+          process.stdout.isTTY
+            ? Effect.succeed(secretsOf(baseUrl, access))
+            : Effect.map(keepSecrets(config.dataDirectory, secretsOf(baseUrl, access)), (path) => [
+                `Sign in as:              ${access.email}`,
+                `Password link and key:   in ${path} (only this user may read it; delete it afterwards)`,
+                tryIt(baseUrl, "KEY")
+              ])
+      })
+      yield* Console.log(greeting(baseUrl, ways))
+    })
+  )
+
+const inUse: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"])
+
+/** Names the setting at fault if the address cannot be bound. */
+const cannotListen = ({ host, port }: AppConfig, cause: unknown) => {
+  const isPort = Predicate.hasProperty(cause, "code") && inUse.has(cause.code)
+  return new Refused({ message: `${isPort ? "PORT" : "HOST"}: cannot listen on ${host}:${port}: ${reasonOf(cause)}` })
+}
+
+/**
+ * Binds the address and releases it, before an embedded database is created, which takes some seconds. Opening an existing
+ * database is fast, and its lock names another process that runs.
+ */
+const tryAddress = (config: AppConfig) =>
+  Option.isSome(config.databaseUrl) || existsSync(config.dataDirectory)
+    ? Effect.void
+    : Effect.async<void, Refused>((resume) => {
+        const server = createServer()
+        server.once("error", (error) => resume(Effect.fail(cannotListen(config, error))))
+        server.listen({ host: config.host, port: config.port }, () => server.close(() => resume(Effect.void)))
+      })
+
+/** Ends the process even if finalizers are stuck. */
+const endsAtLatest = Duration.seconds(20)
+
+const watching = (config: AppConfig) =>
+  Effect.tapError(watchOf(config), ({ message }) =>
+    Effect.zipRight(
+      Effect.logError(message),
+      Effect.sync(() => setTimeout(() => process.exit(1), Duration.toMillis(endsAtLatest)).unref())
+    )
+  )
+
+/** Watches within the scope of the server: a race outside would close the database while requests are still answered. */
+const serve = (config: AppConfig) =>
+  Layer.build(
+    Greeting(config).pipe(
+      Layer.provide(serverOf(config)),
+      // Stopped after the server: readiness goes red first.
+      Layer.provide(Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker, jobWorkers))
+    )
+  ).pipe(
+    Effect.zipRight(watching(config)),
+    Effect.scoped,
+    Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
+    Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
+  )
+
+export const run = Effect.zipRight(Effect.flatMap(readAppConfig, tryAddress), settled(serve))
