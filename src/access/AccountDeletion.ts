@@ -39,7 +39,10 @@ export class AccountDeletion extends Context.Tag("catalog/AccountDeletion")<
           const account = (yield* access.accounts).find(({ id }) => id === accountId)
           if (account === undefined) return yield* new NotFound()
           if (account.name !== name.trim())
-            return yield* ValidationFailed.at("name", `is not the name of the account, which is ${JSON.stringify(account.name)}`)
+            return yield* ValidationFailed.at(
+              "name",
+              `is not the name of the account, which is ${JSON.stringify(account.name)}`
+            )
           return yield* transaction.run(
             Effect.gen(function* () {
               // First the jobs, then the import lock: a step of a job locks them in this order.

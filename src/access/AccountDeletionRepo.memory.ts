@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Ref } from "effect"
 import { linkedStores } from "../catalog/CatalogState.memory.ts"
-import { MemoryStore, type MemorySlices, updateAccount } from "../database/MemoryStore.memory.ts"
+import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { isOpen } from "../jobs/Job.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { AccountDeletionRepo } from "./AccountDeletionRepo.ts"
@@ -28,7 +28,10 @@ export const layerAccountDeletionRepoMemory = Layer.effect(
           keys: [],
           stores: new Map(),
           credentials: new Map(),
-          unlinkedStores: new Map([...each.unlinkedStores, ...linkedStores(each).map((store) => [store.id, store] as const)]),
+          unlinkedStores: new Map([
+            ...each.unlinkedStores,
+            ...linkedStores(each).map((store) => [store.id, store] as const)
+          ]),
           drops: new Map([...each.drops].map(([id, drop]) => [id, { ...drop, nextStep: null }])),
           jobs: new Map(
             [...each.jobs].map(([id, held]) => [

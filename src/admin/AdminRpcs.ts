@@ -427,7 +427,7 @@ export const PublishRpcs = RpcGroup.make(
   Rpc.make("publishAll", {
     payload: { account, store: onStore },
     success: Schema.Array(Job),
-    error: Schema.Union(Refusal, NotFound, ValidationFailed)
+    error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
   })
 )
 

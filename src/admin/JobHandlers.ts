@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { type Job, isOpen } from "../jobs/Job.ts"
+import { isOpen, type Job } from "../jobs/Job.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { NotFound } from "../model/Errors.ts"
 import { JobId } from "../model/Ids.ts"

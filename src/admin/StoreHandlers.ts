@@ -11,7 +11,8 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const stores = yield* Stores
     return {
       linkStore: ({ account, ...store }) => forAccount(account)(stores.beginLink(store)),
-      unlinkStore: ({ account, domain }) => forAccount(account)(Effect.flatMap(domainNamed(domain), stores.beginUnlink)),
+      unlinkStore: ({ account, domain }) =>
+        forAccount(account)(Effect.flatMap(domainNamed(domain), stores.beginUnlink)),
       listStores: ({ account }) => forAccount(account)(stores.list)
     }
   })

@@ -62,7 +62,8 @@ const list = Command.make("list", { json }, ({ json }) =>
     const accounts = yield* (yield* AdminClient).listAccounts()
     yield* answer(
       json,
-      { accounts: accounts.map(({ createdAt, deletingSince, id, name }) => ({
+      {
+        accounts: accounts.map(({ createdAt, deletingSince, id, name }) => ({
           account_id: id,
           name,
           created_at: createdAt,
@@ -99,7 +100,11 @@ const remove = Command.make(
       ])
     }).pipe(
       Effect.catchTags({
-        NotFound: () => new Refused({ code: errorCode.NotFound, message: `There is no account ${id}: see \`catalog account list\`.` }),
+        NotFound: () =>
+          new Refused({
+            code: errorCode.NotFound,
+            message: `There is no account ${id}: see \`catalog account list\`.`
+          }),
         ValidationFailed: ({ issues }) =>
           new Refused({
             message: issues.map(({ message, path }) => (path === "name" ? `--yes: ${message}` : message)).join("; "),

@@ -1,5 +1,5 @@
 import { Command } from "@effect/cli"
-import { Console, Effect, Option, Stream } from "effect"
+import { Console, Effect, type Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { isOpen, type Job, jobKinds } from "../jobs/Job.ts"
 import { errorCode } from "../model/ErrorCode.ts"
@@ -29,11 +29,11 @@ export const linesOfJob = (job: Job, account: Option.Option<string>) => [
   ...(job.waiting_for === null ? [] : [`  waits for ${job.waiting_for}`]),
   ...Object.entries(job.result).map(([name, count]) => `  ${name}: ${number(count)}`),
   ...job.errors.map(({ item, message }) => `  ${item}: ${message}`),
-  ...(job.error_count > job.errors.length ? [`  and ${number(job.error_count - job.errors.length)} more refusals`] : []),
+  ...(job.error_count > job.errors.length
+    ? [`  and ${number(job.error_count - job.errors.length)} more refusals`]
+    : []),
   ...(job.problem === null ? [] : [`  ${job.problem.why}`, `  ${job.problem.next}`]),
-  ...(job.state === "paused" || job.state === "failed"
-    ? [`Next: ${hint(`jobs resume ${job.id}`, account)}`]
-    : [])
+  ...(job.state === "paused" || job.state === "failed" ? [`Next: ${hint(`jobs resume ${job.id}`, account)}`] : [])
 ]
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>
@@ -92,13 +92,19 @@ export const jobsCommand = Command.make("jobs").pipe(
 
 /** As `followJob`, for a job that deletes itself at its end. */
 export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
-  Effect.catchIf(followJob(account, begun), (error) => error._tag === "Refused" && error.code === errorCode.NotFound, () => Effect.void)
+  Effect.catchIf(
+    followJob(account, begun),
+    (error) => error._tag === "Refused" && error.code === errorCode.NotFound,
+    () => Effect.void
+  )
 
 /** Follows a job to its end, with a line of progress. Refused: it failed, was cancelled or is paused. */
 export const followJob = (account: Option.Option<string>, begun: Job) =>
   Effect.gen(function* () {
-    const last = yield* Stream.runFoldEffect((yield* AdminClient).followJob({ account, id: begun.id }), begun, (_, job) =>
-      Effect.as(isOpen(job) ? draw(`${job.title}: ${progressOf(job)}`) : Effect.void, job)
+    const last = yield* Stream.runFoldEffect(
+      (yield* AdminClient).followJob({ account, id: begun.id }),
+      begun,
+      (_, job) => Effect.as(isOpen(job) ? draw(`${job.title}: ${progressOf(job)}`) : Effect.void, job)
     ).pipe(
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() =>

@@ -88,7 +88,9 @@ export const publishCommand = Command.make(
     Effect.gen(function* () {
       if (all) {
         if (Option.isSome(given) || again)
-          return yield* new Refused({ message: "--all: it publishes every waiting draft: leave ENTITY and --again out." })
+          return yield* new Refused({
+            message: "--all: it publishes every waiting draft: leave ENTITY and --again out."
+          })
         return yield* publishAll(account, store, json)
       }
       if (Option.isNone(given)) return yield* new Refused({ message: "Give ENTITY, or --all." })
@@ -100,7 +102,12 @@ export const publishCommand = Command.make(
       if (failures.length > 0) return yield* new Refused({ message: failures.join("; "), isAnswered: true })
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(account, Option.getOrElse(given, () => ""), store),
+        NotFound: () =>
+          missing(
+            account,
+            Option.getOrElse(given, () => ""),
+            store
+          ),
         ValidationFailed: ({ issues }) =>
           new Refused({ message: issues.map(({ message }) => message).join("; "), details: issues }),
         PimLocked: () => lockedBy(account)

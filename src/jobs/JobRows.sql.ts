@@ -12,9 +12,7 @@ type Repo = Context.Tag.Service<JobsRepo>
 const encodeActor = Schema.encodeSync(ActorJson)
 
 /** Statements that insert, read, move and delete jobs. */
-export const makeJobRows = (
-  sql: SqlClient
-): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+export const makeJobRows = (sql: SqlClient): Pick<Repo, "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
   const columns = sql`
     j.id, j.kind, j.title, j.state, j.done, j.total, j.result, j.errors,
     j.error_count, j.problem, j.waiting_for, j.author, rfc3339(j.created_at) AS created_at,
@@ -23,8 +21,7 @@ export const makeJobRows = (
   const find = SqlSchema.findOne({
     Request: Schema.Struct({ accountId: AccountId, id: JobId }),
     Result: Job,
-    execute: ({ accountId, id }) =>
-      sql`SELECT ${columns} FROM job j WHERE j.account_id = ${accountId} AND j.id = ${id}`
+    execute: ({ accountId, id }) => sql`SELECT ${columns} FROM job j WHERE j.account_id = ${accountId} AND j.id = ${id}`
   })
 
   const openOn = SqlSchema.findOne({

@@ -45,10 +45,7 @@ export class Jobs extends Context.Tag("catalog/Jobs")<
      * Pauses, resumes or cancels a job between two of its steps: it waits for the end of the running step. Finished steps stay
      * done. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has its subject.
      */
-    readonly command: (
-      command: JobCommand,
-      id: JobId
-    ) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
+    readonly command: (command: JobCommand, id: JobId) => Effect.Effect<Job, NotFound | ValidationFailed, CurrentActor>
     /** Deletes jobs that ended more than 30 days ago, of all accounts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

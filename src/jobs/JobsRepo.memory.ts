@@ -54,8 +54,7 @@ export const layerJobsRepoMemory = Layer.effect(
     const change = (claimed: ClaimedJob, to: (held: MemoryJob, millis: number) => MemoryJob) =>
       Effect.gen(function* () {
         const held = yield* found(claimed.accountId, claimed.id)
-        if (held !== undefined && held.claim === claimed.claim)
-          yield* put(claimed.accountId, to(held, yield* now))
+        if (held !== undefined && held.claim === claimed.claim) yield* put(claimed.accountId, to(held, yield* now))
       })
 
     const take = (account: MemoryAccount, due: MemoryJob, millis: number, leaseSeconds: number) =>
@@ -115,7 +114,9 @@ export const layerJobsRepoMemory = Layer.effect(
         Effect.map(jobsOf(accountId), (all) =>
           all
             .map(({ job }) => job)
-            .sort((left, right) => (left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0))
+            .sort((left, right) =>
+              left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0
+            )
             .slice(0, limit)
         ),
       move: (accountId, id, from, to) =>

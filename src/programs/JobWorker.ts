@@ -40,8 +40,7 @@ export class JobWorker extends Context.Tag("catalog/JobWorker")<
       ])
       return {
         runDue: runner.runDue,
-        settle: (id, report) =>
-          Effect.flatMap(CurrentActor, ({ accountId }) => runner.settle(accountId, id, report)),
+        settle: (id, report) => Effect.flatMap(CurrentActor, ({ accountId }) => runner.settle(accountId, id, report)),
         work: runner.runDue.pipe(
           Effect.catchAllCause((cause) => Effect.logWarning("Looking for due jobs failed", cause)),
           Effect.repeat(Schedule.spaced(pollInterval)),

@@ -9,7 +9,10 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
-type Pending = Pick<Context.Tag.Service<PublicationsRepo>, "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil">
+type Pending = Pick<
+  Context.Tag.Service<PublicationsRepo>,
+  "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
+>
 
 /** Scans for store versions whose draft is unpublished. */
 export const makePendingScans = (sql: SqlClient): Pending => {

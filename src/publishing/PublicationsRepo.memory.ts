@@ -149,10 +149,9 @@ const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
       .sort((left, right) => (left.id < right.id ? -1 : 1))
   )
 
-const makePendingScans = (store: Store): Pick<
-  Repo,
-  "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
-> => ({
+const makePendingScans = (
+  store: Store
+): Pick<Repo, "named" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
   named: (accountId, ids) =>
     Effect.map(Ref.get(store), (state) =>
       [...ids].sort().flatMap((id) => {

@@ -4,7 +4,7 @@ import { JobStopped } from "../jobs/Job.ts"
 import { anyKind, type StepResult } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { NotFound, type PimLocked, type ValidationFailed } from "../model/Errors.ts"
+import { NotFound, PimLocked, type ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -139,8 +139,12 @@ export const makePublishJobKinds = Effect.gen(function* () {
   return [waiting, selected]
 })
 
-/** Begins jobs that publish to a store. NotFound: no such store. ValidationFailed: no platform, or another job works on it. */
+/**
+ * Begins jobs that publish to a store. NotFound: no such store. ValidationFailed: no platform, or another job works on it.
+ * PimLocked: an import is under review or being applied.
+ */
 export const makeBeginPublishing = Effect.gen(function* () {
+  const importLock = yield* ImportLockRepo
   const jobs = yield* Jobs
   const publishing = yield* Publishing
   const stores = yield* Stores
@@ -155,6 +159,8 @@ export const makeBeginPublishing = Effect.gen(function* () {
       const store = (yield* stores.list).find(({ id }) => id === storeId)
       if (store === undefined) return yield* new NotFound()
       if (store.platform === "none") return yield* refuseWithoutPlatform(store)
+      const { accountId } = yield* CurrentActor
+      if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
       const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`
       return yield* jobs.begin({ kind, title: `Publish ${what} to ${store.domain}`, subject: storeId, input, total })
     })

@@ -11,10 +11,7 @@ export const makeLockTargets = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const publications = yield* PublicationsRepo
 
-  return (
-    accountId: AccountId,
-    pairs: ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }>
-  ) =>
+  return (accountId: AccountId, pairs: ReadonlyArray<{ readonly entityId: EntityId; readonly storeId: StoreId }>) =>
     Effect.gen(function* () {
       const besides = yield* Effect.forEach(pairs, ({ entityId, storeId }) =>
         publications.besides(accountId, entityId, storeId)

@@ -3,7 +3,13 @@ import { CurrentActor } from "../model/Actor.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import type { DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { type AskedPending, makePendingRequests, type PendingPlace } from "./PendingRequests.ts"
-import type { FailedPublication, PendingCount, PendingEntity, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
+import type {
+  FailedPublication,
+  PendingCount,
+  PendingEntity,
+  PublicationRecord,
+  PublishAttempt
+} from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"

@@ -46,30 +46,30 @@ export const makeStoreJobKinds = Effect.gen(function* () {
   const kindOf = (
     name: "store_link" | "store_unlink",
     end: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
-) =>
+  ) =>
     anyKind({
-    name,
-    input: Input,
-    cursor: Cursor,
-    sizes: { first: 250, max: 5_000 },
-    step: ({ accountId, cursor, input: { storeId }, size }) =>
-      Effect.gen(function* (): Effect.fn.Return<StepResult<Cursor>> {
-        if (cursor?._tag === "End") {
-          yield* end(accountId, storeId)
-          return { _tag: "Progress", cursor: null, done: 0 }
-        }
-        // Every writer of the account shares this lock, so they wait for one step at most. A review relies on the entities
-        // as they are.
-        if (Option.isSome(yield* importLock.take(accountId)))
-          return { _tag: "Wait", why: "the end of an import or of its review" }
-        const { entities, last } = yield* deriveNext(accountId, storeId, cursor?.after ?? null, size)
-        return {
-          _tag: "Progress",
-          cursor: last === null ? { _tag: "End" } : { _tag: "Rows", after: last },
-          done: entities
-        }
-      })
-  })
+      name,
+      input: Input,
+      cursor: Cursor,
+      sizes: { first: 250, max: 5_000 },
+      step: ({ accountId, cursor, input: { storeId }, size }) =>
+        Effect.gen(function* (): Effect.fn.Return<StepResult<Cursor>> {
+          if (cursor?._tag === "End") {
+            yield* end(accountId, storeId)
+            return { _tag: "Progress", cursor: null, done: 0 }
+          }
+          // Every writer of the account shares this lock, so they wait for one step at most. A review relies on the entities
+          // as they are.
+          if (Option.isSome(yield* importLock.take(accountId)))
+            return { _tag: "Wait", why: "the end of an import or of its review" }
+          const { entities, last } = yield* deriveNext(accountId, storeId, cursor?.after ?? null, size)
+          return {
+            _tag: "Progress",
+            cursor: last === null ? { _tag: "End" } : { _tag: "Rows", after: last },
+            done: entities
+          }
+        })
+    })
 
   return [kindOf("store_link", repo.completeLink), kindOf("store_unlink", onUnlinked)]
 })

@@ -53,8 +53,7 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
       FROM written`
   })
 
-  return (accountId, id, after, limit) =>
-    Effect.orDie(refreshSome({ accountId, id, after: after ?? nilUuid, limit }))
+  return (accountId, id, after, limit) => Effect.orDie(refreshSome({ accountId, id, after: after ?? nilUuid, limit }))
 }
 
 /** Counts store versions by publish state. */

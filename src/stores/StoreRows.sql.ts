@@ -66,10 +66,9 @@ const makeReserveShop =
     )
 
 /** Writes stores. */
-export const makeStoreWrites = (sql: SqlClient): Pick<
-  Repo,
-  "completeLink" | "countVersions" | "link" | "recordImport" | "reserveShop" | "unlink"
-> => ({
+export const makeStoreWrites = (
+  sql: SqlClient
+): Pick<Repo, "completeLink" | "countVersions" | "link" | "recordImport" | "reserveShop" | "unlink"> => ({
   reserveShop: makeReserveShop(sql),
   link: (accountId, store) =>
     Effect.gen(function* () {

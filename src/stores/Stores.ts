@@ -72,9 +72,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * has not ended. PimLocked: the store was linked before, and an import of the account is under review or being applied.
      * PlatformRefused: the store does not accept the token. PlatformUnavailable: it gave no usable answer.
      */
-    readonly beginLink: (
-      store: NewStore
-    ) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
+    readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
     /**
      * Unlinks a store: at once it is in no list of stores and no entity's detail, and nothing is published to it. Jobs that
      * publish to it are cancelled. A job then takes it off the rows of lists, in steps of some hundred milliseconds between

@@ -206,6 +206,9 @@ describe("the socket of a server", () => {
         directory,
         Layer.mergeAll(
           failing,
+          Layer.mock(AccountDeletion, {}),
+          Layer.mock(Jobs, {}),
+          Layer.mock(JobWorker, {}),
           Layer.mock(ApiKeys, {}),
           Layer.mock(Activity, {}),
           Layer.mock(Catalog, {}),

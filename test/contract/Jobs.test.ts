@@ -177,7 +177,10 @@ for (const engine of serviceEngines) {
           const { actor: stranger } = yield* anAccount()
           assert.deepStrictEqual(yield* list.pipe(actingAs(stranger)), [])
           assert.strictEqual((yield* Effect.flip(get(id)).pipe(actingAs(stranger)))._tag, "NotFound")
-          assert.strictEqual((yield* Effect.flip(command("pause", unlink.id)).pipe(actingAs(stranger)))._tag, "NotFound")
+          assert.strictEqual(
+            (yield* Effect.flip(command("pause", unlink.id)).pipe(actingAs(stranger)))._tag,
+            "NotFound"
+          )
           assert.strictEqual((yield* get(unlink.id).pipe(actingAs(actor))).state, "queued")
         })
       )
@@ -199,7 +202,10 @@ for (const engine of serviceEngines) {
           yield* repo.fail(yield* claimed(actor, first.id), { why: "Why.", next: "Next." })
           const second = yield* begin(actor, "shop")
           assert.strictEqual(Option.getOrThrow(yield* openOn("shop").pipe(actingAs(actor))).id, second.id)
-          assert.deepStrictEqual((yield* Effect.flip(command("resume", first.id)).pipe(actingAs(actor)))._tag, "ValidationFailed")
+          assert.deepStrictEqual(
+            (yield* Effect.flip(command("resume", first.id)).pipe(actingAs(actor)))._tag,
+            "ValidationFailed"
+          )
           yield* command("cancel", second.id).pipe(actingAs(actor))
           assert.isTrue(Option.isNone(yield* openOn("shop").pipe(actingAs(actor))))
           assert.strictEqual((yield* command("resume", first.id).pipe(actingAs(actor))).state, "queued")

@@ -400,7 +400,10 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* after(stranger.accountId, nobody), [])
             const theirs = actingAs(stranger.actor)
             assert.strictEqual((yield* Effect.flip(pending(store.id)).pipe(theirs))._tag, "NotFound")
-            assert.strictEqual((yield* Effect.flip(askPending(store.id, firstPlace, 200)).pipe(theirs))._tag, "NotFound")
+            assert.strictEqual(
+              (yield* Effect.flip(askPending(store.id, firstPlace, 200)).pipe(theirs))._tag,
+              "NotFound"
+            )
             assert.strictEqual((yield* Effect.flip(askPending(files.id, firstPlace, 200)))._tag, "ValidationFailed")
           })
         )

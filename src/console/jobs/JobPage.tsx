@@ -31,7 +31,9 @@ const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => (
         </li>
       ))}
     </ul>
-    {error_count > errors.length && <p class="quiet">{`And ${(error_count - errors.length).toLocaleString("en")} more.`}</p>}
+    {error_count > errors.length && (
+      <p class="quiet">{`And ${(error_count - errors.length).toLocaleString("en")} more.`}</p>
+    )}
   </section>
 )
 

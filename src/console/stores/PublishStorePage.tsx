@@ -39,8 +39,7 @@ const Selection = ({
       {entities.map(({ id, kind, title }) => (
         <li key={id}>
           <label>
-            <input type="checkbox" name={`${selectedPrefix}${id}`} value="yes" />{" "}
-            <span class="spoken">Publish </span>
+            <input type="checkbox" name={`${selectedPrefix}${id}`} value="yes" /> <span class="spoken">Publish </span>
             <EntityLink id={id} kind={kind} title={title} />
           </label>
         </li>

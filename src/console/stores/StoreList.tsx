@@ -1,12 +1,13 @@
 import { Effect, Option, Schema } from "effect"
 import type { Sessions } from "../../access/Sessions.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import type { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
 import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Imports } from "../../imports/Imports.ts"
 import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
-import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
@@ -31,6 +32,8 @@ const routes = {
 /** Maximum number of failures on the page. */
 const maxFailures = 20
 
+const publishes = ({ kind }: Job) => kind === "publish_waiting" || kind === "publish_selected"
+
 /** Maximum number of drafts that can be selected. */
 const maxListed = 100
 
@@ -38,8 +41,7 @@ const maxListed = 100
 const selectedOf = (form: Parameters) =>
   Effect.forEach(
     form.names.filter((name) => name.startsWith(selectedPrefix)),
-    (name) =>
-      Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
+    (name) => Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
   )
 
 const cannotRefresh = (domain: string) =>
@@ -59,7 +61,7 @@ const cannotPublish = (domain: string) =>
   })
 
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
-export const storeList: Surface<BaseUrl | Sessions | Imports | Jobs | Publishing | Stores> = surfaceOf(
+export const storeList: Surface<BaseUrl | ImportLockRepo | Imports | Jobs | Publishing | Sessions | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const beginPublishing = yield* makeBeginPublishing
@@ -96,15 +98,21 @@ export const storeList: Surface<BaseUrl | Sessions | Imports | Jobs | Publishing
         )
       })
 
-    /** The page of a job that begins, or of the store if it is refused. */
+    /** The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. */
     const toJob = <R,>(
       visitor: Visitor,
       store: Store,
-      begun: Effect.Effect<Job, NotFound | ValidationFailed, R>
+      begun: Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
     ) =>
       begun.pipe(
         Effect.map(({ id }) => seeOther(jobPath(id))),
-        Effect.catchTag("ValidationFailed", ({ message }) => showPending(visitor, store, `Not published: ${message}.`))
+        Effect.catchTag("ValidationFailed", ({ message }) =>
+          Effect.flatMap(jobs.openOn(store.id), (open) =>
+            Option.isSome(open) && publishes(open.value)
+              ? Effect.succeed(seeOther(jobPath(open.value.id)))
+              : showPending(visitor, store, `Not published: ${message}.`)
+          )
+        )
       )
 
     return {
