@@ -69,6 +69,7 @@ import { JobWorker } from "./programs/JobWorker.ts"
 import { Programs } from "./programs/Programs.ts"
 import { PublicationsRepo } from "./publishing/PublicationsRepo.ts"
 import { Publishing } from "./publishing/Publishing.ts"
+import { PublishJobs } from "./publishing/PublishJobs.ts"
 import { FaultInjector } from "./runtime/FaultInjector.ts"
 import { Mirror } from "./storedata/Mirror.ts"
 import { MirrorRepo } from "./storedata/MirrorRepo.ts"
@@ -141,6 +142,7 @@ export const Services = Layer.mergeAll(
       Demo.layer,
       StoreRecords.layer.pipe(Layer.provideMerge(Drafts.layer)),
       Drops.layer.pipe(Layer.provide(FaultInjector.layer)),
+      PublishJobs.layer,
       Remediation.layer.pipe(Layer.provide(FaultInjector.layer)),
       SalesChannels.layer,
       Undo.layer.pipe(Layer.provide(FaultInjector.layer))

@@ -3,7 +3,7 @@ import { Drafts } from "../drafts/Drafts.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { Publishing } from "../publishing/Publishing.ts"
-import { makeBeginPublishing } from "../publishing/PublishJobs.ts"
+import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
 import { type PublishEvent, type PublishResult, PublishRpcs, Refusal } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
@@ -23,7 +23,7 @@ const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResul
 export const PublishHandlers = PublishRpcs.toLayer(
   Effect.gen(function* () {
     const forAccount = yield* makeForAccount
-    const beginPublishing = yield* makeBeginPublishing
+    const publishJobs = yield* PublishJobs
     const drafts = yield* Drafts
     const publishing = yield* Publishing
     const entityNamed = yield* makeEntityNamed
@@ -56,7 +56,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
     return {
       publishAll: ({ account, store }) =>
         forAccount(account)(
-          Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => beginPublishing.all(id)))
+          Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => publishJobs.all(id)))
         ),
       publish: ({ account, again, entity, store: named }) =>
         reported((report: Report<PublishEvent>) =>

@@ -33,6 +33,7 @@ import { Jobs } from "../../src/jobs/Jobs.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { Operations } from "../../src/storedata/Operations.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
 import { Stores } from "../../src/stores/Stores.ts"
@@ -184,6 +185,7 @@ describe("the socket of a server", () => {
             Layer.mock(Drops, {}),
             Layer.mock(Imports, {}),
             Layer.mock(Publishing, {}),
+            Layer.mock(PublishJobs, {}),
             Layer.mock(Stores, {}),
             Layer.mock(Transaction, {}),
             Layer.mock(Undo, {}),
@@ -224,6 +226,7 @@ describe("the socket of a server", () => {
           Layer.mock(Drops, {}),
           Layer.mock(Imports, {}),
           Layer.mock(Publishing, {}),
+          Layer.mock(PublishJobs, {}),
           Layer.mock(Stores, {}),
           Layer.mock(Transaction, {}),
           Layer.mock(Undo, {}),

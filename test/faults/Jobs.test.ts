@@ -5,14 +5,13 @@ import { Array as Arr, Effect, Fiber, Option, Redacted, Schedule } from "effect"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
-import type { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Job, JobKindName } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { type AccountId, EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
-import { makeBeginPublishing } from "../../src/publishing/PublishJobs.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -92,11 +91,11 @@ interface Work {
 
 type Services =
   | AccountDeletion
-  | ImportLockRepo
   | AccountDeletionRepo
   | JobWorker
   | Jobs
   | Publishing
+  | PublishJobs
   | SqlClient.SqlClient
   | Stores
 
@@ -130,8 +129,7 @@ const works: ReadonlyArray<Work> = [
   {
     kind: "publish_waiting",
     prepare: nothing,
-    begin: ({ actor, storeId }) =>
-      Effect.flatMap(makeBeginPublishing, (begin) => begin.all(storeId)).pipe(actingAs(actor)),
+    begin: ({ actor, storeId }) => Effect.flatMap(PublishJobs, (begin) => begin.all(storeId)).pipe(actingAs(actor)),
     seen: requested,
     total: ({ entities }) => entities
   },
@@ -143,7 +141,7 @@ const works: ReadonlyArray<Work> = [
         const sql = yield* SqlClient.SqlClient
         const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
         const ids = rows.map(({ id }) => EntityId.make(String(id)))
-        return yield* (yield* makeBeginPublishing).selected(storeId, ids)
+        return yield* (yield* PublishJobs).selected(storeId, ids)
       }).pipe(actingAs(actor)),
     seen: requested,
     total: ({ entities }) => entities
@@ -226,7 +224,7 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
         const sql = yield* SqlClient.SqlClient
         const world = yield* aWorld(amount(700, 2_000))
         const { accountId, actor } = world
-        yield* Effect.flatMap(makeBeginPublishing, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
+        yield* Effect.flatMap(PublishJobs, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
         yield* (yield* JobWorker).runDue
         const [{ name } = { name: "" }] = yield* sql<{ name: string }>`SELECT name FROM account WHERE id = ${accountId}`
         const others = yield* aWorld(5)
@@ -300,7 +298,7 @@ describe.skipIf(!serverAnswers)("workers and commands at the same time", () => {
             )
           ).pipe(Effect.forever, Effect.orDie)
           const writers = yield* Effect.fork(Effect.all([write, write, write], { concurrency: "unbounded" }))
-          const { all } = yield* makeBeginPublishing
+          const { all } = yield* PublishJobs
           const job = yield* all(storeId)
           const settled = Effect.map(worker.settle(job.id, nothing), Option.getOrThrow)
           const publishing = yield* Publishing
@@ -354,7 +352,7 @@ describe.skipIf(!serverAnswers)("workers and commands at the same time", () => {
           assert.isAtLeast(pauses, 2)
 
           yield* (yield* Stores).link({ domain })
-          const publish = yield* (yield* makeBeginPublishing).all(storeId)
+          const publish = yield* (yield* PublishJobs).all(storeId)
           const running = yield* Effect.fork(worker.settle(publish.id, nothing))
           yield* Effect.repeat(get(publish.id), {
             until: ({ done }) => done > 0,

@@ -1,7 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import type { Sessions } from "../../access/Sessions.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import type { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
 import type { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Imports } from "../../imports/Imports.ts"
@@ -11,7 +10,7 @@ import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Err
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
-import { makeBeginPublishing } from "../../publishing/PublishJobs.ts"
+import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
@@ -61,10 +60,10 @@ const cannotPublish = (domain: string) =>
   })
 
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
-export const storeList: Surface<BaseUrl | ImportLockRepo | Imports | Jobs | Publishing | Sessions | Stores> = surfaceOf(
+export const storeList: Surface<BaseUrl | Imports | Jobs | Publishing | PublishJobs | Sessions | Stores> = surfaceOf(
   routes,
   Effect.gen(function* () {
-    const beginPublishing = yield* makeBeginPublishing
+    const publishJobs = yield* PublishJobs
     const imports = yield* Imports
     const jobs = yield* Jobs
     const publishing = yield* Publishing
@@ -139,7 +138,7 @@ export const storeList: Surface<BaseUrl | ImportLockRepo | Imports | Jobs | Publ
         Effect.flatMap(openStoreOf(queryOf(request)), (store) => showPending(visitor, store))
       ),
       publish: withForm((visitor, form) =>
-        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, beginPublishing.all(store.id)))
+        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, publishJobs.all(store.id)))
       ),
       publishSelected: withForm((visitor, form) =>
         Effect.gen(function* () {
@@ -147,7 +146,7 @@ export const storeList: Surface<BaseUrl | ImportLockRepo | Imports | Jobs | Publ
           const ids = yield* selectedOf(form)
           return yield* ids.length === 0
             ? showPending(visitor, store, "Nothing is selected: select some drafts first.")
-            : toJob(visitor, store, beginPublishing.selected(store.id, ids))
+            : toJob(visitor, store, publishJobs.selected(store.id, ids))
         })
       )
     }
