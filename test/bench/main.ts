@@ -12,6 +12,7 @@ import { refreshing } from "./scenarios/Refresh.ts"
 import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 import { toolCalls } from "./scenarios/ToolCalls.ts"
+import { unlinkBeside } from "./scenarios/UnlinkBeside.ts"
 
 const scenarios: ReadonlyArray<Scenario> = [
   distinctPages,
@@ -22,6 +23,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   longWalk,
   importing,
   publishingBeside,
+  unlinkBeside,
   refreshing,
   healthScans,
   healthPages,

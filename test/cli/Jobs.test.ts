@@ -41,8 +41,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         const rows = Array.from({ length: 3 }, (_, index) => `hat-${index},Hat ${index},H-${index},5.00`)
         writeFileSync(export_, ["Handle,Title,Variant SKU,Variant Price", ...rows, ""].join("\n"))
         yield* json("import", "csv", export_, "--store", "files.example", "--accept")
-        for (let index = 0; index < 3; index++)
-          yield* json("store-version", "add", `hat-${index}`, "--store", europe)
+        for (let index = 0; index < 3; index++) yield* json("store-version", "add", `hat-${index}`, "--store", europe)
 
         assert.strictEqual(yield* refusal("publish"), "Give ENTITY, or --all.")
         assert.strictEqual(
@@ -101,7 +100,9 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         )
         assert.match(
           yield* said("jobs", "pause", nobody),
-          new RegExp(`^Paused: Publish 0 selected\\. What is done stays done\\.[\\s\\S]*Next: catalog jobs resume ${nobody}$`)
+          new RegExp(
+            `^Paused: Publish 0 selected\\. What is done stays done\\.[\\s\\S]*Next: catalog jobs resume ${nobody}$`
+          )
         )
         assert.match(yield* said("jobs", "resume", nobody), /^Resumed: Publish 0 selected\. A running server goes on/)
         assert.deepInclude(yield* json("jobs", "cancel", nobody), { state: "cancelled" })
