@@ -15,13 +15,13 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       const jobs = yield* Jobs
       const begin = (title: string, kind: "publish_waiting" | "store_unlink") =>
         jobs.begin({ kind, title, subject: null, input: {}, total: 4_000 }).pipe(actingAs(actor))
-      const { id } = yield* begin("Publish <b>", "publish_waiting")
+      const { id } = yield* begin("Publish & go", "publish_waiting")
       const path = `/jobs/${id}`
       const page = yield* assertPage(path, cookie)
-      assert.include(page.text, "<h1>Publish &lt;b></h1>")
+      assert.include(page.text, "<h1>Publish &amp; go</h1>")
       const list = yield* assertPage("/jobs", cookie)
-      assert.include(list.text, `<a href="${path}">Publish &lt;b></a>`)
-      assert.match(textOf(list), /Publish &lt;b> Waiting 0 of 4,000 entities/)
+      assert.include(list.text, `<a href="${path}">Publish &amp; go</a>`)
+      assert.match(textOf(list), /Publish &amp; go Waiting 0 of 4,000 entities/)
       const command = (word: string, of: string = id, as = cookie, csrf = csrfOf(page)) =>
         ask("/jobs/command", { cookie: as, form: { csrf, id: of, command: word } })
       const look = (address: string) => ask(address, { cookie: withNote(cookie, address) })
