@@ -254,7 +254,8 @@ export const serverOf = (config: AppConfig) =>
           ...(config.trustedProxies > 0 && { connectionsPerAddress: Number.POSITIVE_INFINITY })
         },
         patience: { ...Http.defaultPatience, delay: Duration.seconds(config.drainDelaySeconds) },
-        surface
+        surface,
+        ...(config.accessLog === "json" && { writeAccessLog: (lines: string) => process.stderr.write(lines) })
       })
     )
   ).pipe(

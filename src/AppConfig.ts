@@ -7,6 +7,9 @@ import { listeningOn } from "./http/BaseUrl.ts"
 import { type Bounds, defaultBounds } from "./http/Bounds.ts"
 import { defaultRequestBounds, type RequestBounds } from "./http/RequestDeadlines.ts"
 import { secretKeyBytes } from "./stores/SecretBox.ts"
+import { type OtlpSettings, otlpProtocols, otlpSignals } from "./telemetry/OtlpSettings.ts"
+import { samplerNames } from "./telemetry/Sampling.ts"
+import type { TelemetrySettings } from "./telemetry/Telemetry.ts"
 
 /** A setting that cannot be used. `message` is one line that names it. */
 export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}
@@ -14,7 +17,7 @@ export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly messag
 const logFormats = ["pretty", "json", "logfmt"] as const
 export type LogFormat = (typeof logFormats)[number]
 
-const isLogFormat = (text: string): text is LogFormat => logFormats.some((format) => format === text)
+const accessLogs = ["off", "json"] as const
 
 /** Every setting, from the environment. */
 export interface AppConfig {
@@ -39,8 +42,12 @@ export interface AppConfig {
   readonly secretKey: Option.Option<Redacted.Redacted>
   /** LOG_FORMAT: pretty, json or logfmt; logs go to stderr. Default pretty. */
   readonly logFormat: LogFormat
-  /** TRACE_PERCENT: the share of requests whose spans are logged. Default 0. */
+  /** ACCESS_LOG: json writes a line for each request to stderr. Default off. */
+  readonly accessLog: (typeof accessLogs)[number]
+  /** TRACE_PERCENT: the share of requests whose spans are logged. Default 0; no effect while traces are exported by OTLP. */
   readonly spanPercent: number
+  /** METRICS_PORT, METRICS_HOST and the OTEL_... settings (`OtlpSettings`): what is exported. Default: nothing. */
+  readonly telemetry: TelemetrySettings
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
   readonly budgets: BudgetSizes
   /**
@@ -133,6 +140,16 @@ const connections = (name: string, fallback: number) =>
 const percent = (name: string, fallback: number) =>
   wholeNumber(name, fallback, "must be a whole percentage, 1 to 100", (value) => value >= 1 && value <= 100)
 
+/** One of a few words. */
+const oneOf = <Word extends string>(name: string, words: ReadonlyArray<Word>, fallback: Word) =>
+  Config.string(name).pipe(
+    Config.validate({
+      message: `must be one of ${words.join(", ")}`,
+      validation: (value): value is Word => words.some((word) => word === value)
+    }),
+    Config.withDefault(fallback)
+  )
+
 const isUrl = (schemes: ReadonlyArray<string>) => (value: string) =>
   URL.canParse(value) && schemes.includes(new URL(value).protocol)
 
@@ -169,6 +186,56 @@ const listedIn = (list: string): ReadonlyArray<string> =>
     .map((one) => one.trim())
     .filter((one) => one !== "")
 
+/** key=value pairs, whose values are percent-encoded, as OpenTelemetry writes them. */
+const readHeaders = (list: string): Option.Option<Readonly<Record<string, string>>> =>
+  Option.all(
+    listedIn(list).map((pair) => {
+      const [, name = "", value = ""] = /^([!#$%&'*+.^_`|~\w-]+)=(.*)$/.exec(pair) ?? []
+      const decoded = Option.liftThrowable(decodeURIComponent)(value.trim())
+      return Option.filter(decoded, (text) => name !== "" && /^[\t -~]*$/.test(text)).pipe(
+        Option.map((text) => [name.toLowerCase(), text] as const)
+      )
+    })
+  ).pipe(Option.map((pairs) => Object.fromEntries(pairs)))
+
+/** Whether a signal is exported. */
+const isExported = (name: string) =>
+  Config.map(oneOf(name, ["otlp", "none"], "otlp"), (exporter) => exporter === "otlp")
+
+const otlp: Config.Config<Option.Option<OtlpSettings>> = Config.all({
+  endpoint: Config.option(
+    Config.string("OTEL_EXPORTER_OTLP_ENDPOINT").pipe(
+      Config.validate({ message: "must be an http:// or https:// address", validation: isUrl(["http:", "https:"]) })
+    )
+  ),
+  headers: Config.string("OTEL_EXPORTER_OTLP_HEADERS").pipe(
+    Config.validate({
+      message: "must be headers such as authorization=Bearer%20token, separated by commas",
+      validation: (list) => Option.isSome(readHeaders(list))
+    }),
+    Config.withDefault(""),
+    Config.map((list) => Redacted.make(Option.getOrElse(readHeaders(list), () => ({}))))
+  ),
+  protocol: oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", otlpProtocols, "http/protobuf"),
+  timeoutMillis: millis("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000),
+  signals: Config.all([
+    isExported("OTEL_TRACES_EXPORTER"),
+    isExported("OTEL_METRICS_EXPORTER"),
+    isExported("OTEL_LOGS_EXPORTER")
+  ]).pipe(Config.map((exported) => otlpSignals.filter((_, place) => exported[place]))),
+  serviceName: text("OTEL_SERVICE_NAME", "catalog"),
+  sampler: oneOf("OTEL_TRACES_SAMPLER", samplerNames, "parentbased_traceidratio"),
+  samplerRatio: Config.string("OTEL_TRACES_SAMPLER_ARG").pipe(
+    Config.validate({
+      message: "must be a share of requests, 0 to 1",
+      validation: (value) => /^(?:0(?:\.\d{1,9})?|1(?:\.0+)?)$/.test(value)
+    }),
+    Config.withDefault("0.01"),
+    Config.map(Number)
+  ),
+  metricIntervalMillis: millis("OTEL_METRIC_EXPORT_INTERVAL", 60_000)
+}).pipe(Config.map(({ endpoint, ...others }) => Option.map(endpoint, (given) => ({ endpoint: given, ...others }))))
+
 const settings: Config.Config<AppConfig> = Config.all({
   host: text("HOST", "127.0.0.1"),
   port: wholeNumber("PORT", 4080, "must be a port number, 0 to 65535", (value) => value <= 65_535),
@@ -196,11 +263,16 @@ const settings: Config.Config<AppConfig> = Config.all({
     "must be 32 bytes in base64 or hexadecimal, for example from `openssl rand -base64 32`",
     (value) => Option.isSome(secretKeyBytes(value))
   ),
-  logFormat: Config.string("LOG_FORMAT").pipe(
-    Config.validate({ message: `must be one of ${logFormats.join(", ")}`, validation: isLogFormat }),
-    Config.withDefault("pretty" as const)
-  ),
+  logFormat: oneOf("LOG_FORMAT", logFormats, "pretty"),
+  accessLog: oneOf("ACCESS_LOG", accessLogs, "off"),
   spanPercent: wholeNumber("TRACE_PERCENT", 0, "must be a whole percentage, 0 to 100", (value) => value <= 100),
+  telemetry: Config.all({
+    metricsPort: Config.option(
+      givenNumber("METRICS_PORT", "must be a port number, 0 to 65535", (value) => value <= 65_535)
+    ),
+    metricsHost: text("METRICS_HOST", "127.0.0.1"),
+    otlp
+  }),
   budgets: Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),
     perAccount: requests("RATE_LIMIT_PER_ACCOUNT", 240)

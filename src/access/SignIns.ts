@@ -2,6 +2,7 @@ import { Clock, Context, Data, Effect, Either, Layer, Option, Redacted } from "e
 import { ValidationFailed } from "../model/Errors.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { makeFairQueue, type QueueLimits } from "../runtime/FairQueue.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { readEmail } from "./Email.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { digestPassword, isPassword } from "./Passwords.ts"
@@ -62,6 +63,8 @@ export class SignInBusy extends Data.TaggedError("SignInBusy") {
     return `Too many sign-ins at the moment. Try again in ${this.retryAfterSeconds} seconds.`
   }
 }
+
+const refusalNames = { SignInRefused: "wrong", SignInDelayed: "delayed", SignInBusy: "busy" } as const
 
 /** A one-time link was used, has expired, or was replaced by a newer one. */
 export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
@@ -158,7 +161,10 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
                 yield* users.uncountAttempt("sign-in-address", address)
               } else yield* users.clearAttempts("sign-in-device", device)
               return found.value
-            }).pipe(digests.run({ name: device ?? origin.address, preferred: device !== undefined }))
+            }).pipe(
+              digests.run({ name: device ?? origin.address, preferred: device !== undefined }),
+              Effect.tapError(({ _tag }) => Effect.sync(() => metrics.signInRefusals.of(refusalNames[_tag]).add(1)))
+            )
           }),
           rememberDevice: Effect.fn("SignIns.rememberDevice")(function* ({ accountId, id }, before) {
             const token = yield* mintSecret("device")

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { type BudgetScope, RateLimited } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { type Moment, makeMoments } from "../runtime/MonotonicClock.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { makeRedisWindows, type RedisOptions } from "./RedisWindows.ts"
 
 /** Requests per window. */
@@ -85,12 +86,15 @@ const takenOf = (sizes: BudgetSizes, { account, admitted, key, now }: Outcome, u
   // When both windows refuse, the client has to wait for the later end.
   const isByKey = leftOfKey < units && (leftOfAccount >= units || key.endsAt >= account.endsAt)
   const scope = isByKey ? "key" : "account"
+  metrics.refusals.of(sizes === messageSizes ? "rate_messages" : `rate_${scope}`).add(1)
   const window = isByKey ? key : account
   return {
     standing: { ...standing, resetAtSeconds: unixSecondsOf(window, now), scope },
     refusal: new RateLimited({ scope, retryAfterSeconds: Math.max(1, Math.ceil((window.endsAt - now.millis) / 1000)) })
   }
 }
+
+const fallbacks = metrics.redisFallbacks.of()
 
 /**
  * Windows by owner. All have the same length, so they end in the order in which they began, and the ended ones come first in
@@ -211,7 +215,12 @@ export class RateBudget extends Context.Tag("catalog/RateBudget")<
             read: (outcome: Outcome) => A
           ): Effect.Effect<A> =>
             Effect.flatMap(inRedis, (outcome) =>
-              Option.isNone(outcome) ? fallback : Effect.succeed(read(outcome.value))
+              Option.isNone(outcome)
+                ? Effect.zipRight(
+                    Effect.sync(() => fallbacks.add(1)),
+                    fallback
+                  )
+                : Effect.succeed(read(outcome.value))
             )
           return {
             ...inProcess,

@@ -2,7 +2,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { HttpServer } from "@effect/platform"
-import { Console, Duration, Effect, Layer, Option, Predicate, Redacted } from "effect"
+import { Console, Duration, Effect, FiberRef, HashSet, Layer, Logger, Option, Predicate, Redacted } from "effect"
 import { adminServerOf, serverOf, servicesOf, watchOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { Accounts } from "../access/Accounts.ts"
@@ -13,9 +13,12 @@ import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../drops/Drops.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
 import { documentationPath } from "../http/Documents.ts"
+import { withRequestId } from "../http/RequestIds.ts"
+import * as BacklogMetrics from "../programs/BacklogMetrics.ts"
 import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
+import { layerTelemetry } from "../telemetry/Telemetry.ts"
 import { Refused, reasonOf } from "./Output.ts"
 import { settled } from "./Running.ts"
 
@@ -151,6 +154,11 @@ const serve = (config: AppConfig) =>
     Effect.zipRight(watching(config)),
     Effect.scoped,
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
+    // Every line of a request has its id.
+    Effect.locallyWith(FiberRef.currentLoggers, HashSet.map(Logger.mapInputOptions(withRequestId))),
+    // Inside the services, whose tables the metrics count; around the server, whose requests it traces.
+    Effect.provide(Layer.provide(layerTelemetry(config.telemetry), BacklogMetrics.layer)),
+    Effect.catchTag("CannotServeMetrics", ({ message }) => Effect.fail(new Refused({ message }))),
     Effect.provide(Layer.provideMerge(adminServerOf(config), servicesOf(config)))
   )
 

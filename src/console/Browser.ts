@@ -7,6 +7,7 @@ import type { SignedIn } from "../access/User.ts"
 import { type Parameters, parametersOf } from "../connections/AuthorizationRequest.ts"
 import { ownOrigins } from "../http/BaseUrl.ts"
 import { readForm, readFormData } from "../http/Body.ts"
+import { passageOf } from "../http/Passage.ts"
 import type { SentFile } from "../imports/Imports.ts"
 import { fileNameOf } from "../model/Name.ts"
 import { fieldNames } from "./Fields.ts"
@@ -54,7 +55,11 @@ export const visitorOf = (
     ? Effect.succeedNone
     : Effect.map(
         sessions.find(token),
-        Option.map((signedIn): Visitor => ({ ...signedIn, csrf: csrfOf(token) }))
+        Option.map((signedIn): Visitor => {
+          const { accountId, userId } = signedIn
+          passageOf(request).caller = { _tag: "User", accountId, userId }
+          return { ...signedIn, csrf: csrfOf(token) }
+        })
       )
 }
 

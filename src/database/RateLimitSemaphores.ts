@@ -91,6 +91,13 @@ export class RateLimitSemaphores {
     return this.accounts.size
   }
 
+  /** Number of those that wait. */
+  get waiting(): number {
+    let count = 0
+    for (const { waiting } of this.accounts.values()) count += waiting.length
+    return count
+  }
+
   private accountOf(accountId: string): Account {
     const existing = this.accounts.get(accountId)
     if (existing !== undefined) return existing

@@ -1,6 +1,7 @@
 import { Fiber, Option } from "effect"
 import pg from "pg"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
+import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/Metrics.ts"
 import {
   clientDeadlines,
   type Deadlines,
@@ -44,6 +45,8 @@ export class WatchedClient extends pg.Client {
   onMissed: () => void = () => {}
   /** Whose semaphore this connection counts in, while it is out of the pool. */
   holder: Holder | undefined
+  /** Measures statements; undefined: they are not measured. */
+  seconds: Series | undefined
   private underWay = 0
 
   get isBusy(): boolean {
@@ -77,10 +80,13 @@ export class WatchedClient extends pg.Client {
   /** Starts the deadline of a statement; the callback that is answered ends it. */
   private watched(callback: Query): Query {
     const { deadlineMillis } = this
+    const seconds = measuring.isOn ? this.seconds : undefined
+    const began = seconds === undefined ? 0 : performance.now()
     const watching = deadlineMillis === undefined ? undefined : watch(deadlineMillis, () => this.miss(deadlineMillis))
     this.underWay++
     return (error, result) => {
       this.underWay--
+      seconds?.add((performance.now() - began) / 1_000)
       if (watching !== undefined) unwatch(watching)
       callback(error, result)
     }
@@ -96,8 +102,10 @@ type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (e
 
 /** One pool, and the semaphores over its connections. */
 interface Lane {
+  readonly name: PoolName
   readonly pool: pg.Pool
   readonly semaphores: RateLimitSemaphores
+  readonly waitSeconds: Series
 }
 
 export interface ServerPoolOptions {
@@ -151,6 +159,7 @@ export class ServerPools {
   private readonly lanes: Readonly<Record<PoolName, Lane>>
   private readonly deadlineOf: Readonly<Record<WorkloadName, number | undefined>>
   private readonly connectionMillis: number
+  private readonly stopReading: () => void
 
   constructor({ deadlines, onLost, session, shares, sizes }: ServerPoolOptions) {
     this.deadlineOf = clientDeadlines(deadlines)
@@ -165,11 +174,18 @@ export class ServerPools {
       const pool = new pg.Pool(config)
       // An idle connection that breaks leaves the pool by itself; without a listener it would end the process.
       pool.on("error", onLost)
-      const lane: Lane = { pool, semaphores: new RateLimitSemaphores(limitsOf(shares, max)) }
+      const lane: Lane = {
+        name,
+        pool,
+        semaphores: new RateLimitSemaphores(limitsOf(shares, max)),
+        waitSeconds: metrics.connectionWaitSeconds.of(name)
+      }
       pool.on("connect", (client) => {
         // What breaks while it is in use fails its statement, which is how its user hears of it.
         client.on("error", () => {})
-        if (client instanceof WatchedClient) client.onMissed = () => this.forgetIdle(lane)
+        if (!(client instanceof WatchedClient)) return
+        client.onMissed = () => this.forgetIdle(lane)
+        client.seconds = metrics.statementSeconds.of(name)
       })
       pool.on("release", (_, client) => this.giveBack(lane, client))
       return lane
@@ -185,6 +201,7 @@ export class ServerPools {
       }
     }
     this.options = this.lanes.background.pool.options
+    this.stopReading = readBeforeExport(() => this.readGauges())
   }
 
   get ending(): boolean {
@@ -215,7 +232,24 @@ export class ServerPools {
   }
 
   async end(): Promise<void> {
-    await Promise.all([...new Set(Object.values(this.lanes))].map(({ pool }) => pool.end()))
+    this.stopReading()
+    await Promise.all([...this.distinctLanes()].map(({ pool }) => pool.end()))
+  }
+
+  private distinctLanes(): ReadonlySet<Lane> {
+    return new Set(Object.values(this.lanes))
+  }
+
+  private readGauges(): void {
+    for (const { name, pool, semaphores } of this.distinctLanes()) {
+      metrics.poolMax.of(name).add(pool.options.max ?? 0)
+      metrics.poolOpen.of(name).add(pool.totalCount)
+      metrics.poolIdle.of(name).add(pool.idleCount)
+      metrics.poolInUse.of(name).add(pool.totalCount - pool.idleCount)
+      metrics.poolWaiting.of(name).add(pool.waitingCount)
+      metrics.semaphoreWaiting.of(name).add(semaphores.waiting)
+      metrics.semaphoreAccounts.of(name).add(semaphores.size)
+    }
   }
 
   private connectAs(workload: WorkloadName, holder: Holder | undefined, callback: Connected): void {
@@ -223,8 +257,10 @@ export class ServerPools {
     let withdraw: (() => void) | undefined = () => {}
     let waiting: Watch | undefined
     let gaveUp = false
+    const began = measuring.isOn ? performance.now() : undefined
     const begin = () =>
       lane.pool.connect((error, client, release) => {
+        if (began !== undefined) lane.waitSeconds.add((performance.now() - began) / 1_000)
         if (waiting !== undefined) unwatch(waiting)
         if (client === undefined) {
           if (holder !== undefined) lane.semaphores.release(holder)

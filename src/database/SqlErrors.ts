@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Option, ParseResult, Predicate } from "effect"
 import { Unavailable } from "../model/Errors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 
 /**
  * The meaning of a failure of the database. `unavailable`: try again later. `retry`: the same transaction may succeed now.
@@ -134,9 +135,29 @@ export const describe = (error: SqlError): string => {
 
 export const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 
+const failureByCode: Readonly<Record<string, string>> = {
+  "53100": "disk_full",
+  "55P03": "lock",
+  "57014": "statement_timeout"
+}
+
+/** Why the database could not serve a statement, in the words of the metric. */
+const failureOf = (error: SqlError): string => {
+  const message = causeMessageOf(error)
+  if (message.startsWith("no connection was free")) return "no_connection"
+  if (message.startsWith("too many statements")) return "queue_full"
+  if (message.startsWith("a statement was not answered")) return "deadline"
+  const code = codeOf(error)
+  if (code === undefined || networkCodes.has(code) || /^(?:08|57P|53300)/.test(code)) return "connection"
+  return failureByCode[code] ?? "other"
+}
+
 /** Dies with `Unavailable` and logs the cause, which the answer does not show. */
 export const dieUnavailable = (error: SqlError): Effect.Effect<never> =>
-  Effect.zipRight(Effect.logWarning(`The database is unavailable: ${describe(error)}`), Effect.die(new Unavailable()))
+  Effect.logWarning(`The database is unavailable: ${describe(error)}`).pipe(
+    Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failureOf(error)).add(1))),
+    Effect.zipRight(Effect.die(new Unavailable()))
+  )
 
 /**
  * Turns failures of a query into defects, so that the signatures of repositories have only domain errors.

@@ -32,6 +32,7 @@ import {
 } from "./Health.ts"
 import { HealthRepo, type IssueRows } from "./HealthRepo.ts"
 import { checkLocale, fieldsOf } from "./IssueFilters.ts"
+import { measureScan } from "./ScanMetrics.ts"
 
 /** Concurrent scans in this process. Each keeps a connection for its whole time. */
 const maxScans = 2
@@ -126,7 +127,7 @@ export class DataHealth extends Context.Tag("catalog/DataHealth")<
               const isLocked = yield* repo.tryLock(accountId, dimension)
               const last = yield* repo.lastRun(accountId, dimension, storeId)
               if (!isLocked || last > newest) return last
-              const run = yield* repo.scan(accountId, dimension, storeId)
+              const run = yield* measureScan(dimension, repo.scan(accountId, dimension, storeId))
               yield* drafts.raise(accountId)
               return run
             })

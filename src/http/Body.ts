@@ -5,6 +5,7 @@ import { Effect, Option } from "effect"
 import { PayloadTooLarge, UnsupportedMediaType } from "../api/RequestErrors.ts"
 import { Unavailable, ValidationFailed } from "../model/Errors.ts"
 import { JsonScan } from "../model/JsonScan.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { holdBytes } from "./BodiesInFlight.ts"
 
 /** How deep arrays and objects in a body may be nested. */
@@ -105,12 +106,14 @@ export const readBytes = <E = never>(
       if (length > pacedFrom) takeTurns(source)
       if (chunks === undefined) return
       if (length > limitBytes) return stop(new PayloadTooLarge({ limitBytes }))
-      if (!holdBytes(source, chunk.length))
+      if (!holdBytes(source, chunk.length)) {
+        metrics.refusals.of("bodies").add(1)
         return stop(
           new Unavailable({
             reason: "Too many bytes of request bodies are held at once; retry with exponential backoff."
           })
         )
+      }
       chunks.push(chunk)
       const found = inspect?.(chunk, length)
       if (found !== undefined) stop(found)

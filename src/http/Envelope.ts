@@ -82,8 +82,26 @@ export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): Ap
   )
 }
 
+/** Lines about 503s that a process writes in a second. In an outage every request gets one. */
+const maxNotesPerSecond = 20
+let notes = 0
+let noteSecond = 0
+
+/** Logs a 503 with the request's id: the cause is in a line before it, with the same id if the request caused it alone. */
+const noteUnavailable = (requestId: string, { message }: Unavailable) =>
+  Effect.suspend(() => {
+    const second = Math.floor(performance.now() / 1_000)
+    if (second !== noteSecond) {
+      noteSecond = second
+      notes = 0
+    }
+    return notes++ < maxNotesPerSecond
+      ? Effect.annotateLogs(Effect.logWarning(`A request was answered 503: ${message}`), { requestId, status: 503 })
+      : Effect.void
+  })
+
 /**
- * The answer to a request that failed. Logs a defect once, with its cause and the request's id. `refuse`: how a surface beside
+ * The answer to a request that failed. Logs a 503, at most 20 a second. Logs a defect once, with its cause and the request's id. `refuse`: how a surface beside
  * the API words it. `misfits`: called if the request could not be decoded.
  */
 export const answerFailure =
@@ -92,10 +110,15 @@ export const answerFailure =
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
     const error = apiErrorOf(cause, misfits)
     const answer = Effect.succeed(refuse(error, requestId))
-    return error._tag === "InternalError"
-      ? Effect.zipRight(
-          Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId }),
+    switch (error._tag) {
+      case "InternalError":
+        return Effect.zipRight(
+          Effect.annotateLogs(Effect.logError("A request ended in a defect", cause), { requestId, status: 500 }),
           answer
         )
-      : answer
+      case "Unavailable":
+        return Effect.zipRight(noteUnavailable(requestId, error), answer)
+      default:
+        return answer
+    }
   }

@@ -10,6 +10,8 @@ import { RateBudget, type Standing } from "../budgets/RateBudget.ts"
 import { unwatch } from "../database/Deadlines.ts"
 import { Forbidden, type Issue, Unauthorized } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+import type { Tracing } from "../telemetry/Tracing.ts"
 import { chargeTo } from "./BodiesInFlight.ts"
 import { readJson, withJson } from "./Body.ts"
 import { commonHeaders, rateHeaders } from "./CommonHeaders.ts"
@@ -20,6 +22,7 @@ import { carry, extendTime, type Passage, type Refuse } from "./Passage.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import type { Methods, Route, RouteTable } from "./RouteTable.ts"
+import { makeTrace } from "./Spans.ts"
 import { makeTimeLimit } from "./TimeLimit.ts"
 
 /** The scheme in any case, then exactly one token. */
@@ -63,6 +66,10 @@ const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpSer
 const withHeaders = ({ id }: Passage, response: HttpServerResponse.HttpServerResponse, standing: Standing) =>
   HttpServerResponse.setHeaders(response, { ...commonHeaders, ...rateHeaders(standing), "x-request-id": id })
 
+const cacheHits = metrics.answerCache.of("hit")
+const cacheMisses = metrics.answerCache.of("miss")
+const refusedKeys = metrics.credentialRefusals.of("rest")
+
 /** Tells the library that the gate has sent or will send the answer. */
 const sent = HttpServerResponse.empty({ status: 200 })
 
@@ -103,7 +110,7 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
  *
  * Written as a few flat steps: it runs for every request, and each step of a generator costs about a microsecond.
  */
-export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
+export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: Tracing) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const budget = yield* RateBudget
@@ -123,6 +130,8 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
       watching: undefined,
       refuse: undefined,
       actor: undefined,
+      route: undefined,
+      caller: undefined,
       standing: undefined,
       decoding: undefined,
       reading: undefined,
@@ -130,6 +139,10 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
     })
 
     const leave = makeLeave(budget, cache)
+    const trace =
+      tracing === undefined
+        ? undefined
+        : makeTrace(tracing, ({ originalUrl }) => anyOf(routes.find(splitTarget(originalUrl).path))?.path)
 
     return <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R> => {
       type Answer = HttpApp.Default<E | ApiError, R>
@@ -151,7 +164,11 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
         const target = withoutBlanks(request.originalUrl)
         if (route.method === "GET" && !route.isLive) {
           passage.known = cache.find(accountId, target, accountVersion)
-          if (passage.known !== undefined) return Effect.succeed(sent)
+          if (passage.known !== undefined) {
+            cacheHits.add(1)
+            return Effect.succeed(sent)
+          }
+          cacheMisses.add(1)
           passage.reading = { accountId, target, version: accountVersion }
         }
         passage.actor = { _tag: "Key", accountId, keyId }
@@ -173,13 +190,17 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
         const { request } = passage
         const methods = routes.find(splitTarget(request.originalUrl).path)
         const any = anyOf(methods)
+        passage.route = any
         passage.refuse = methods === undefined && isOfBrowser(request) ? refuseAddress : any?.refuse
         const misfit = misfitOf(request)
         if (misfit !== undefined) return misfit
         const token = any?.authenticated === false ? undefined : tokenOf(request.headers.authorization)
         if (token === undefined) return admit(passage, methods, Option.none())
         return Effect.flatMap(keys.authenticate(token), (credential): Answer => {
-          if (Option.isNone(credential)) return admit(passage, methods, credential)
+          if (Option.isNone(credential)) {
+            refusedKeys.add(1)
+            return admit(passage, methods, credential)
+          }
           const { accountId, keyId } = credential.value
           return Effect.flatMap(budget.take({ accountId, credentialId: keyId }), ({ refusal, standing }): Answer => {
             passage.standing = standing
@@ -193,10 +214,11 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse) =>
         const passage = newPassage(request)
         carry(passage)
         limitTime(passage, fiber)
-        return Effect.catchAllCause(
+        const answer = Effect.catchAllCause(
           Effect.suspend(() => pass(passage)),
           (cause) => answerFailure(passage.id, passage.refuse, () => misfitsOf(passage))(cause)
         ).pipe(Effect.flatMap((response) => leave(passage, response)))
+        return trace === undefined ? answer : trace(passage, answer)
       })
     }
   })

@@ -8,6 +8,8 @@ import { RateBudget } from "../budgets/RateBudget.ts"
 import { Workload } from "../database/Deadlines.ts"
 import { Unavailable } from "../model/Errors.ts"
 import { Programs } from "../programs/Programs.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+import type { Tracing } from "../telemetry/Tracing.ts"
 import { boundBodies } from "./BodiesInFlight.ts"
 import { type Bounds, defaultBounds } from "./Bounds.ts"
 import { AuthenticationLive } from "./Caller.ts"
@@ -21,8 +23,9 @@ import { answerNodeErrors, nodeHeaderLimit } from "./NodeErrors.ts"
 import { boundConnections } from "./OpenConnections.ts"
 import type { Refuse } from "./Passage.ts"
 import { toOriginForm } from "./RequestHead.ts"
+import { observeRequests, type WriteAccessLog } from "./RequestLog.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
-import { SpanPercent, sampleSpans, spansMiddleware } from "./Spans.ts"
+import { requestTracing, startTraced } from "./Spans.ts"
 import { nothingBeside, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
@@ -30,8 +33,8 @@ const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
 const Api = HttpApiBuilder.api(RestApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))
 
 /** A middleware of the whole API: only there the gate sees unknown routes and defects. */
-const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined) =>
-  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress))
+const gateOf = (besides: ReadonlyArray<Route>, refuseAddress: Refuse | undefined, tracing: Tracing | undefined) =>
+  HttpApiBuilder.middleware(makeGate(makeRouteTable([...ownRoutes, ...besides]), refuseAddress, tracing))
 
 /** Services that the gate and the routes beside the API need when they are made, but not for each request. */
 type GateServices = ApiKeys | RateBudget | Readiness
@@ -39,13 +42,11 @@ type GateServices = ApiKeys | RateBudget | Readiness
 const serve = <R>(
   { layer, refuseAddress, routes }: Surface<R>,
   services: Layer.Layer<R | GateServices>,
-  spanPercent: number
+  tracing: Tracing | undefined
 ) =>
   HttpApiBuilder.serve().pipe(
     Layer.provide(
-      Layer.mergeAll(gateOf(routes, refuseAddress), spansMiddleware(spanPercent), Documents, Health, layer).pipe(
-        Layer.provide(services)
-      )
+      Layer.mergeAll(gateOf(routes, refuseAddress, tracing), Documents, Health, layer).pipe(Layer.provide(services))
     ),
     Layer.provide(Api),
     Layer.provide(
@@ -69,14 +70,14 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
 export const serveWith = <R>(surface: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const spanPercent = yield* SpanPercent
-      const served = serve(surface, Layer.succeedContext(yield* Effect.context<R | GateServices>()), spanPercent)
+      const tracing = yield* requestTracing
+      const served = serve(surface, Layer.succeedContext(yield* Effect.context<R | GateServices>()), tracing)
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
         Effect.provideService(Workload, "request"),
         Effect.provideServiceEffect(HttpServer.HttpServer, Effect.map(HttpServer.HttpServer, withLeanFibers)),
         // Made here, so that the handlers use a service that a test replaces.
         Effect.provideServiceEffect(Programs, Programs.make),
-        sampleSpans(spanPercent)
+        startTraced(tracing)
       )
     })
   )
@@ -139,6 +140,7 @@ export const layer = <R = never>({
   bounds = defaultBounds,
   patience = defaultPatience,
   surface = nothingBeside,
+  writeAccessLog,
   ...address
 }: {
   readonly host: string
@@ -146,6 +148,8 @@ export const layer = <R = never>({
   readonly bounds?: Bounds
   readonly patience?: Patience
   readonly surface?: Surface<R>
+  /** Undefined: there is no access log. */
+  readonly writeAccessLog?: WriteAccessLog | undefined
 }) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -154,13 +158,17 @@ export const layer = <R = never>({
       const readiness = yield* Readiness
       const server = makeServer(patience)
       boundConnections(server, bounds, {
-        refuse: (socket) => refuse(socket, new Unavailable({ reason: tooManyConnections })),
+        refuse: (socket) => {
+          metrics.refusals.of("connections").add(1)
+          refuse(socket, new Unavailable({ reason: tooManyConnections }))
+        },
         note: (setting, total) =>
           Runtime.runFork(
             runtime,
             Effect.logWarning(`Connections are refused by ${setting}: ${total} since the start; told once a minute`)
           )
       })
+      observeRequests(server, writeAccessLog)
       boundBodies(server, bounds)
       const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.untouched))
       const drain = makeDrain(server, patience)

@@ -8,6 +8,7 @@ import type { Standing } from "../budgets/RateBudget.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { rateHeaders } from "./CommonHeaders.ts"
 import { headLimit, notOriginForm, targetLimit } from "./RequestHead.ts"
+import { countUnread } from "./RequestLog.ts"
 
 /** The head limit of Node's parser. It is above our own limit, so that the gate answers most heads that are too large. */
 export const nodeHeaderLimit = 8 * headLimit
@@ -124,6 +125,7 @@ export const answerNodeErrors = (
       return
     }
     const { body, headers, status } = answerOf(error, untouched())
+    countUnread(status)
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
@@ -161,6 +163,7 @@ export const answerNodeErrors = (
   })
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
     const { body, headers, status } = answerOf(new ExpectationFailed(), untouched())
+    countUnread(status)
     response.writeHead(status, headers).end(body)
   })
   // Without a listener, Node closes the connection of a CONNECT without an answer.

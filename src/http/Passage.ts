@@ -7,6 +7,7 @@ import type { Standing } from "../budgets/RateBudget.ts"
 import { rewatch, type Watch } from "../database/Deadlines.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { RequestBounds } from "./RequestDeadlines.ts"
+import type { Route } from "./RouteTable.ts"
 
 /** How a surface says that something failed. */
 export type Refuse = (error: ApiError, requestId: string) => HttpServerResponse.HttpServerResponse
@@ -23,6 +24,10 @@ export interface Passage {
   refuse: Refuse | undefined
   /** Who acts by an API key; undefined: nobody, or the surface looks for its own credential. */
   actor: Actor | undefined
+  /** The route of its path; undefined: no path matches. */
+  route: Route | undefined
+  /** Whose request it is, for the access log and traces; a surface beside the API sets it. */
+  caller: Actor | undefined
   /** The window of the API key, once it is known. */
   standing: Standing | undefined
 }
@@ -36,6 +41,9 @@ export const carry = (passing: Passage): void => {
   const carrier: Carrier = toIncomingMessage(passing.request)
   carrier[passage] = passing
 }
+
+/** What a request carries, if it came to the gate. */
+export const passageIn = (request: IncomingMessage): Passage | undefined => (request as Carrier)[passage]
 
 /** What a request carries. It must have passed the gate. */
 export const passageOf = (request: HttpServerRequest.HttpServerRequest): Passage => {

@@ -1,5 +1,9 @@
-import { HttpApiBuilder, type HttpApp, HttpMiddleware } from "@effect/platform"
-import { Context, Effect, Exit, Layer, Option, Runtime, Tracer } from "effect"
+import { HttpMiddleware, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Context, Effect, Exit, Option, Runtime, Tracer } from "effect"
+import { makeSampler, parentOf } from "../telemetry/Sampling.ts"
+import { RequestTracing, type Tracing } from "../telemetry/Tracing.ts"
+import type { Passage } from "./Passage.ts"
 
 /** The share of requests whose spans are logged, in percent. */
 export class SpanPercent extends Context.Reference<SpanPercent>()("catalog/SpanPercent", {
@@ -32,32 +36,62 @@ const loggingTracer = Effect.gen(function* () {
   })
 })
 
-/** A request that was not sampled has no span: none of its programs makes one either. */
-const onlySampled = HttpApiBuilder.middleware(
-  Effect.succeed(
-    <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R> =>
-      Effect.withFiberRuntime((fiber) => (fiber.currentSpan === undefined ? Effect.withTracerEnabled(app, false) : app))
-  )
-)
+/** How requests are traced: by OTLP if it is set, else logged at the percentage that is set. Undefined: no request is. */
+export const requestTracing: Effect.Effect<Tracing | undefined> = Effect.gen(function* () {
+  const exported = yield* RequestTracing
+  const percent = yield* SpanPercent
+  if (exported !== undefined || percent === 0) return exported
+  return { tracer: yield* loggingTracer, sample: makeSampler("parentbased_traceidratio", percent / 100) }
+})
 
 /**
- * Starts a server that logs the spans of a share of its requests. At 0 percent the tracer is off: spans of every request would
- * cost a third of its time.
+ * Starts a server with the tracer of its requests. The library's own span of a request is off: it has the whole address, in which
+ * there may be one-time tokens, and all headers. Without tracing the tracer is off: spans of every request would cost a third of
+ * its time.
  */
-export const sampleSpans =
-  (percent: number) =>
+export const startTraced =
+  (tracing: Tracing | undefined) =>
   <A, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    percent === 0
-      ? start.pipe(
-          HttpMiddleware.withTracerDisabledWhenEffect(() => true),
-          Effect.withTracerEnabled(false)
-        )
-      : Effect.flatMap(loggingTracer, (tracer) =>
-          start.pipe(
-            HttpMiddleware.withTracerDisabledWhenEffect(() => Math.random() * 100 >= percent),
-            Effect.withTracer(tracer)
+    start.pipe(
+      HttpMiddleware.withTracerDisabledWhenEffect(() => true),
+      tracing === undefined ? Effect.withTracerEnabled(false) : Effect.withTracer(tracing.tracer)
+    )
+
+/** Tells who makes a request: an account, but not a person. */
+const callerOf = ({ actor, caller = actor }: Passage): Readonly<Record<string, string>> =>
+  caller === undefined ? {} : { "catalog.account_id": caller.accountId, "catalog.caller": caller._tag.toLowerCase() }
+
+type Respond<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+
+/** Gives a sampled request its span; programs of other requests make none either. */
+export const makeTrace =
+  ({ sample }: Tracing, routeOf: (request: HttpServerRequest.HttpServerRequest) => string | undefined) =>
+  <E, R>(passage: Passage, respond: Respond<E, R>): Respond<E, R> => {
+    const { request } = passage
+    const parent = parentOf(request.headers.traceparent)
+    if (!sample(parent)) return Effect.withTracerEnabled(respond, false)
+    const route = routeOf(request)
+    return Effect.useSpan(
+      route === undefined ? request.method : `${request.method} ${route}`,
+      {
+        ...(parent !== undefined && { parent }),
+        kind: "server",
+        captureStackTrace: false,
+        attributes: {
+          "http.request.method": request.method,
+          ...(route !== undefined && { "http.route": route }),
+          "catalog.request_id": passage.id
+        }
+      },
+      (span) =>
+        Effect.withParentSpan(respond, span).pipe(
+          Effect.tap(({ status }) =>
+            Effect.sync(() => {
+              const own = toServerResponse(request)
+              span.attribute("http.response.status_code", own.headersSent ? own.statusCode : status)
+              for (const [name, value] of Object.entries(callerOf(passage))) span.attribute(name, value)
+            })
           )
         )
-
-/** To be provided to the API that is served with `sampleSpans`. */
-export const spansMiddleware = (percent: number) => (percent === 0 ? Layer.empty : onlySampled)
+    )
+  }

@@ -3,6 +3,7 @@ import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeH
 import { Effect, type Fiber, FiberId, Runtime } from "effect"
 import { watch } from "../database/Deadlines.ts"
 import { Unavailable } from "../model/Errors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { bytesOf } from "./fast/KnownAnswer.ts"
 import type { Passage } from "./Passage.ts"
 import { splitTarget } from "./RequestHead.ts"
@@ -25,6 +26,7 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
         // False: its reader takes turns with others. Null: nobody reads it.
         if (!incoming.complete && incoming.readableFlowing !== null) return limit(passage, fiber)
         const late = new Unavailable()
+        metrics.refusals.of("late").add(1)
         const refused =
           passage.refuse === undefined
             ? refuseLate(passage, late)
@@ -36,7 +38,7 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
           runtime,
           Effect.annotateLogs(
             Effect.logWarning(`${request.method} was not answered within ${bounds[passage.bound]} ms`),
-            { requestId: id, path: splitTarget(request.originalUrl).path }
+            { requestId: id, path: splitTarget(request.originalUrl).path, status: 503 }
           )
         )
       })

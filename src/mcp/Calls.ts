@@ -14,6 +14,7 @@ import { JsonText } from "../model/JsonText.ts"
 import { makeConnectorHealth } from "../programs/ConnectorHealth.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf } from "./Answers.ts"
 import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
@@ -196,7 +197,14 @@ export const makeCalls = Effect.gen(function* () {
               ? { ...called, json: restore(called.json) }
               : { ...called, text: restore(called.text) }
           })
-    ).pipe(Effect.catchAllCause(failed(derived, args, requestId)))
+    ).pipe(
+      Effect.catchAllCause(failed(derived, args, requestId)),
+      Effect.tap((called) =>
+        Effect.sync(() =>
+          metrics.toolCalls.of(derived.listed.name, called._tag === "Refused" ? called.code : "ok").add(1)
+        )
+      )
+    )
 })
 
 type Chosen = (

@@ -18,6 +18,7 @@ import { extendTime, passageOf, type Refuse } from "../http/Passage.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
 import type { RateLimited } from "../model/Errors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { toolsByName } from "./Calls.ts"
 import { costOf } from "./Cost.ts"
 import {
@@ -38,6 +39,8 @@ import { makeTierRefusals } from "./TierRefusals.ts"
 import { isObject } from "./Vocabulary.ts"
 
 export const mcpPath = "/mcp"
+
+const refusedTokens = metrics.credentialRefusals.of("mcp")
 
 const commonHeaders = { "cache-control": "private, no-cache", vary: "Authorization, Origin" }
 
@@ -175,9 +178,13 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const found = oneToken.test(token)
           ? yield* connections.authenticate(token, `${baseUrl}${mcpPath}`)
           : Option.none()
-        if (Option.isNone(found))
+        if (Option.isNone(found)) {
+          if (header !== null) refusedTokens.add(1)
           return { response: challenges.unauthorized(requestId, header !== null, allowed), standing: budget.untouched }
+        }
         const { accountId, connectionId, tier } = found.value
+        const passage = passageOf(request)
+        passage.caller = { _tag: "Connection", accountId, connectionId }
         const spender = { accountId, credentialId: connectionId }
         const unspent = budget.look(spender)
         chargeTo(toIncomingMessage(request), connectionId)
@@ -192,7 +199,6 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const standing = name === undefined && refusal === null ? unspent : Effect.succeed(after)
         if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         const id = message._tag === "Left" ? null : idOf(message.right)
-        const passage = passageOf(request)
         extendTime(passage, tool?.bound ?? "usual")
         passage.refuse = (error) =>
           HttpServerResponse.setHeaders(refused(error._tag, error.message, id, requestId), {

@@ -8,6 +8,7 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublicationContent, Push } from "./PublicationContent.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -100,6 +101,7 @@ export const makeFinishPublication = Effect.gen(function* () {
 
   return (claimed: ClaimedPublication, content: PublicationContent, end: AttemptEnd, outcome: PublicationOutcome) =>
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
+      Effect.tap((isSaved) => Effect.sync(() => isSaved && metrics.publishAttempts.of(end.outcome).add(1))),
       Effect.flatMap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
       // The changed entities are locked and on the store, so a refused change is a defect.
       Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die })
@@ -122,6 +124,7 @@ export const makePostponePublication = (options: PublishingOptions) =>
         // At least half of the maximum: after an unknown outcome the store needs time to finish what it does.
         const delaySeconds = maxSeconds * (yield* Random.nextRange(0.5, 1))
         yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))
+        metrics.publishAttempts.of(end.outcome).add(1)
         yield* faults.at("postponed")
       })
   })

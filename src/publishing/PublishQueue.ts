@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, FiberSet, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import { includedIds } from "./PublicationContent.ts"
 import type { PublicationRecord } from "./PublicationRecord.ts"
@@ -10,6 +11,8 @@ import { isExhausted, toExhaustedError, tooSlow } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
+
+const attemptSeconds = metrics.publishAttemptSeconds.of()
 
 /** Pause after the database could not be reached. */
 const pauseAfterFailure = Duration.seconds(10)
@@ -55,8 +58,18 @@ const makeRunClaimed = (options: PublishingOptions) =>
           Effect.asVoid
         )
 
+    /** Measures an attempt, whatever became of it. */
+    const timed = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+      Effect.suspend(() => {
+        const began = performance.now()
+        return Effect.ensuring(
+          work,
+          Effect.sync(() => attemptSeconds.add((performance.now() - began) / 1_000))
+        )
+      })
+
     return (claimed: ClaimedPublication) =>
-      Effect.raceFirst(attemptInTime(claimed), keepLease(claimed)).pipe(
+      Effect.raceFirst(timed(attemptInTime(claimed)), keepLease(claimed)).pipe(
         // A process that stops gives the publication back, so that the next one need not wait for the lease to expire.
         Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(transaction.run(repo.giveBack(claimed))))),
         // After a defect the lease expires, and the publication is claimed again.

@@ -11,6 +11,7 @@ import { publishingBeside } from "./scenarios/PublishingBeside.ts"
 import { refreshing } from "./scenarios/Refresh.ts"
 import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
+import { telemetry } from "./scenarios/Telemetry.ts"
 import { toolCalls } from "./scenarios/ToolCalls.ts"
 import { unlinkBeside } from "./scenarios/UnlinkBeside.ts"
 
@@ -29,7 +30,8 @@ const scenarios: ReadonlyArray<Scenario> = [
   healthPages,
   healthRemedies,
   healthSnapshots,
-  coldStart
+  coldStart,
+  telemetry
 ]
 
 const usage = `npm run bench -- [--rounds N] [SCENARIO...]

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Option } from "effect"
+import { ConfigProvider, Duration, Effect, Option, Redacted } from "effect"
 import { readAppConfig } from "../../src/AppConfig.ts"
 import { catalogProcess } from "../support/CommandLine.ts"
 
@@ -20,7 +20,9 @@ describe("settings", () => {
         redisUrl: Option.none(),
         secretKey: Option.none(),
         logFormat: "pretty",
+        accessLog: "off",
         spanPercent: 0,
+        telemetry: { metricsPort: Option.none(), metricsHost: "127.0.0.1", otlp: Option.none() },
         budgets: { perKey: 120, perAccount: 240 },
         bounds: {
           bytes: 67_108_864,
@@ -60,6 +62,35 @@ describe("settings", () => {
       assert.deepStrictEqual(
         (yield* read({ BASE_URL: "https://PIM.example:443/" })).baseUrl,
         Option.some("https://pim.example")
+      )
+    })
+  )
+
+  it.effect("name what is exported as OpenTelemetry does", () =>
+    Effect.gen(function* () {
+      const endpoint = "http://127.0.0.1:4318"
+      const { telemetry } = yield* read({
+        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+        OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Bearer%20secret, x-tenant=a",
+        OTEL_LOGS_EXPORTER: "none",
+        OTEL_TRACES_SAMPLER_ARG: "0.5",
+        METRICS_PORT: "0"
+      })
+      assert.deepStrictEqual(telemetry.metricsPort, Option.some(0))
+      const otlp = Option.getOrThrow(telemetry.otlp)
+      assert.deepStrictEqual(
+        { ...otlp, headers: Redacted.value(otlp.headers) },
+        {
+          endpoint,
+          headers: { authorization: "Bearer secret", "x-tenant": "a" },
+          protocol: "http/protobuf",
+          timeoutMillis: 10_000,
+          signals: ["traces", "metrics"],
+          serviceName: "catalog",
+          sampler: "parentbased_traceidratio",
+          samplerRatio: 0.5,
+          metricIntervalMillis: 60_000
+        }
       )
     })
   )
@@ -104,6 +135,28 @@ describe("settings", () => {
       "must be origins such as https://app.example.com, separated by commas"
     ],
     ["LOG_FORMAT", "xml", "must be one of pretty, json, logfmt"],
+    ["ACCESS_LOG", "yes", "must be one of off, json"],
+    ["METRICS_PORT", "65536", "must be a port number, 0 to 65535"],
+    ["METRICS_HOST", " ", "must not be empty"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317", "must be an http:// or https:// address"],
+    [
+      "OTEL_EXPORTER_OTLP_HEADERS",
+      "authorization",
+      "must be headers such as authorization=Bearer%20token, separated by commas"
+    ],
+    ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "must be one of http/protobuf, http/json"],
+    ["OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "must be a whole number of milliseconds, 100 to 999999999"],
+    ["OTEL_METRIC_EXPORT_INTERVAL", "1", "must be a whole number of milliseconds, 100 to 999999999"],
+    ["OTEL_TRACES_EXPORTER", "zipkin", "must be one of otlp, none"],
+    ["OTEL_METRICS_EXPORTER", "prometheus", "must be one of otlp, none"],
+    ["OTEL_LOGS_EXPORTER", "console", "must be one of otlp, none"],
+    ["OTEL_SERVICE_NAME", " ", "must not be empty"],
+    [
+      "OTEL_TRACES_SAMPLER",
+      "jaeger_remote",
+      "must be one of always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off, parentbased_traceidratio"
+    ],
+    ["OTEL_TRACES_SAMPLER_ARG", "1.5", "must be a share of requests, 0 to 1"],
     ["TRACE_PERCENT", "101", "must be a whole percentage, 0 to 100"],
     ["READ_TIMEOUT_MS", "99", "must be a whole number of milliseconds, 100 to 999999999"],
     ["WRITE_CONNECTIONS", "0", "must be a number of connections, 1 to 1000"],

@@ -51,7 +51,7 @@ it.effect("no request has a span by default", () =>
 it.effect("every request has the spans of its programs at 100 percent, inside its own", () =>
   Effect.gen(function* () {
     const spans = yield* spansAt(100)
-    const outer = new Set(named(spans, "http.server GET").map(({ id }) => id))
+    const outer = new Set(named(spans, "GET /api/v1/drops/:id").map(({ id }) => id))
     const inner = named(spans, "Drops.get")
     assert.strictEqual(outer.size, requests)
     assert.strictEqual(inner.length, requests)
@@ -62,7 +62,7 @@ it.effect("every request has the spans of its programs at 100 percent, inside it
 it.effect("a request that is not sampled has no span at all", () =>
   Effect.gen(function* () {
     const spans = yield* spansAt(50)
-    const outer = named(spans, "http.server GET").length
+    const outer = named(spans, "GET /api/v1/drops/:id").length
     // All or none of 200 by chance: once in 2^199 runs.
     assert.isTrue(outer > 0 && outer < requests, `${outer} of ${requests} requests have a span`)
     assert.strictEqual(named(spans, "Drops.get").length, outer)

@@ -14,6 +14,7 @@ const [begin, end] = ["<!-- picture: npm run docs:picture -->\n", "<!-- end of t
 /** One line per folder, shown under its name. */
 const labels: Readonly<Record<string, string>> = {
   model: "values, errors, pure rules",
+  telemetry: "metrics, traces and logs for operators",
   runtime: "queues, clocks, ids, fault steps",
   database: "engine, migrations, transactions",
   catalog: "reads: lists, search, cursors",

@@ -25,16 +25,19 @@ export const serviceParameters = (...command: ReadonlyArray<string>): ReadonlyAr
   ...command
 ]
 
+/** Settings with which the service is measured. */
+export const ourSettings = ({ url }: BenchCatalog): Readonly<Record<string, string>> => ({
+  DATABASE_URL: url,
+  DRAIN_DELAY: "0",
+  RATE_LIMIT_PER_KEY: budget,
+  RATE_LIMIT_PER_ACCOUNT: budget
+})
+
 /** Starts a contender in a process of its own. */
-export const start = (name: ContenderName, { accountId, url }: BenchCatalog): Promise<ServerProcess> =>
+export const start = (name: ContenderName, catalog: BenchCatalog): Promise<ServerProcess> =>
   name === "ours"
-    ? ServerProcess.start(serviceParameters("serve"), {
-        DATABASE_URL: url,
-        DRAIN_DELAY: "0",
-        RATE_LIMIT_PER_KEY: budget,
-        RATE_LIMIT_PER_ACCOUNT: budget
-      })
-    : ServerProcess.start(script(`peers/${name}.ts`), { DATABASE_URL: url, ACCOUNT_ID: accountId })
+    ? ServerProcess.start(serviceParameters("serve"), ourSettings(catalog))
+    : ServerProcess.start(script(`peers/${name}.ts`), { DATABASE_URL: catalog.url, ACCOUNT_ID: catalog.accountId })
 
 /** Starts all contenders, each in a process of its own, and stops them when `use` is done. */
 export const withContenders = async <A>(catalog: BenchCatalog, use: (servers: Servers) => Promise<A>): Promise<A> => {

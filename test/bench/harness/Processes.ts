@@ -98,12 +98,19 @@ export class ServerProcess {
     this.url = url
   }
 
-  /** Started by node with these parameters, on any free port; it prints the address that it listens on. */
-  static async start(parameters: ReadonlyArray<string>, env: Readonly<Record<string, string>>): Promise<ServerProcess> {
+  /**
+   * Started by node with these parameters, on any free port; it prints the address that it listens on. `stderr`: a file that its
+   * log goes to.
+   */
+  static async start(
+    parameters: ReadonlyArray<string>,
+    env: Readonly<Record<string, string>>,
+    stderr: number | "inherit" = "inherit"
+  ): Promise<ServerProcess> {
     const child = spawn(process.execPath, parameters, {
       cwd: root,
       env: { ...environment, NODE_OPTIONS: youngGeneration, HOST: "127.0.0.1", PORT: "0", ...env },
-      stdio: ["ignore", "pipe", "inherit"]
+      stdio: ["ignore", "pipe", stderr]
     })
     return new ServerProcess(child, await whenListening(child))
   }

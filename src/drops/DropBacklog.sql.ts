@@ -1,0 +1,35 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+
+/** What a due start or end of a drop waits for: the import that locks the account, or a process. */
+const waits = ["import", "worker"] as const
+
+const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, lateness: Schema.Number })
+
+/** Sets the gauges of drops whose start or end is due, of all accounts. */
+export const makeReadDropBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
+  const read = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Row,
+    execute: () => sql`
+      SELECT w.wait, count(*) AS count,
+             extract(epoch FROM app_now() - min(w.due_at))::float8 AS lateness
+      FROM (
+        SELECT CASE WHEN l.run_id IS NOT NULL THEN 'import' ELSE 'worker' END AS wait,
+               CASE d.next_step WHEN 'start' THEN d.starts_at ELSE d.ends_at END AS due_at
+        FROM drop d
+        JOIN import_lock l ON l.account_id = d.account_id
+        WHERE (d.next_step = 'start' AND d.starts_at <= app_now()) OR (d.next_step = 'end' AND d.ends_at <= app_now())
+      ) w
+      GROUP BY w.wait`
+  })
+  return Effect.map(orDie(read()), (rows) => {
+    for (const wait of waits) {
+      const row = rows.find((each) => each.wait === wait)
+      metrics.dropsDue.of(wait).add(row?.count ?? 0)
+      metrics.dropLateness.of(wait).add(Math.max(0, row?.lateness ?? 0))
+    }
+  })
+})

@@ -1,0 +1,39 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+
+const phases = ["fetching", "reviewing", "applying"] as const
+
+const Row = Schema.Struct({
+  phase: Schema.Literal(...phases),
+  count: Schema.Number,
+  age: Schema.Number,
+  stalled: Schema.Number
+})
+
+/** Sets the gauges of imports that are not finished, of all accounts. */
+export const makeReadImportBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
+  const read = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Row,
+    // The lease of a process that works ends later than now; that of a killed process is taken over within 75 s.
+    execute: () => sql`
+      SELECT r.phase, count(*) AS count,
+             extract(epoch FROM app_now() - min(r.created_at))::float8 AS age,
+             count(*) FILTER (
+               WHERE r.phase <> 'reviewing' AND (r.lease_until IS NULL OR r.lease_until <= app_now())
+             ) AS stalled
+      FROM import_run r
+      WHERE r.phase IN ('fetching', 'reviewing', 'applying')
+      GROUP BY r.phase`
+  })
+  return Effect.map(orDie(read()), (rows) => {
+    for (const phase of phases) {
+      const row = rows.find((each) => each.phase === phase)
+      metrics.imports.of(phase).add(row?.count ?? 0)
+      metrics.importAge.of(phase).add(Math.max(0, row?.age ?? 0))
+    }
+    metrics.importsStalled.of().add(rows.reduce((sum, { stalled }) => sum + stalled, 0))
+  })
+})

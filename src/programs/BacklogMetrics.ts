@@ -1,0 +1,13 @@
+import { Effect, Layer } from "effect"
+import { makeReadDropBacklog } from "../drops/DropBacklog.sql.ts"
+import { makeReadImportBacklog } from "../imports/ImportBacklog.sql.ts"
+import { makeReadPublishBacklog } from "../publishing/PublishBacklog.sql.ts"
+import { Backlog } from "../telemetry/Backlog.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+
+/** The gauges of work that waits in the database: publishes, drops and imports of all accounts and processes. */
+export const layer = Layer.unwrapEffect(
+  Effect.map(Effect.all([makeReadPublishBacklog, makeReadDropBacklog, makeReadImportBacklog]), (reads) =>
+    Backlog.layer(Effect.all(reads, { discard: true }), (isRead) => metrics.backlogRead.of().add(isRead ? 1 : 0))
+  )
+)

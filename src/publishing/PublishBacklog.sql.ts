@@ -1,0 +1,46 @@
+import { SqlClient, SqlSchema } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { orDie } from "../database/SqlErrors.ts"
+import { metrics } from "../telemetry/Metrics.ts"
+
+/**
+ * What a pending publish waits for. `running`: a process publishes it now. `retry`: for the time of its next attempt, after the
+ * store's platform failed. `import`: for the import that locks the account. `unlinked`: its store is not linked. `worker`: only
+ * for a process that is free, or for an earlier publish of the same entities.
+ */
+const waits = ["running", "retry", "import", "unlinked", "worker"] as const
+
+const Row = Schema.Struct({ wait: Schema.Literal(...waits), count: Schema.Number, age: Schema.Number })
+
+/** Sets the gauges of pending publishes, of all accounts. */
+export const makeReadPublishBacklog = Effect.map(SqlClient.SqlClient, (sql) => {
+  const read = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Row,
+    execute: () => sql`
+      SELECT w.wait, count(*) AS count,
+             extract(epoch FROM app_now() - min(w.asked_at))::float8 AS age
+      FROM (
+        SELECT p.asked_at,
+               CASE
+                 WHEN p.lease_until > app_now() THEN 'running'
+                 WHEN s.status <> 'linked' THEN 'unlinked'
+                 WHEN l.run_id IS NOT NULL THEN 'import'
+                 WHEN p.next_attempt_at > app_now() THEN 'retry'
+                 ELSE 'worker'
+               END AS wait
+        FROM publication p
+        JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id
+        JOIN import_lock l ON l.account_id = p.account_id
+        WHERE p.state = 'pending'
+      ) w
+      GROUP BY w.wait`
+  })
+  return Effect.map(orDie(read()), (rows) => {
+    for (const wait of waits) {
+      const row = rows.find((each) => each.wait === wait)
+      metrics.publishes.of(wait).add(row?.count ?? 0)
+      metrics.publishAge.of(wait).add(Math.max(0, row?.age ?? 0))
+    }
+  })
+})

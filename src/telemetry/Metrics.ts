@@ -1,0 +1,231 @@
+import { Metric, MetricBoundaries, MetricKey, MetricLabel, Option } from "effect"
+
+/** Series that one metric may have. Further label values are counted together as `other`. */
+const maxSeries = 2_000
+
+/** A series that is counted directly: no label is looked up. */
+export interface Series {
+  readonly add: (value: number) => void
+}
+
+const seriesOf = (key: MetricKey.MetricKey.Untyped): Series => {
+  const metric = Metric.fromMetricKey(key)
+  // Registers the series, so that it can be seen before its first value. With an empty list Effect does not look it up again.
+  metric.unsafeValue(noLabels)
+  return { add: (value) => metric.unsafeUpdate(value, noLabels) }
+}
+
+const noLabels: ReadonlyArray<MetricLabel.MetricLabel> = []
+
+type MetricType = "counter" | "gauge" | "histogram"
+
+/** A metric, and its series by the values of its labels. */
+class Labelled<Label extends string> {
+  readonly type: MetricType
+  private readonly series = new Map<string, Series>()
+  private others: Series | undefined
+  private readonly key: MetricKey.MetricKey.Untyped
+  private readonly labels: ReadonlyArray<Label>
+
+  constructor(type: MetricType, key: MetricKey.MetricKey.Untyped, labels: ReadonlyArray<Label>) {
+    this.type = type
+    this.key = key
+    this.labels = labels
+    if (labels.length === 0) this.of()
+  }
+
+  get name(): string {
+    return this.key.name
+  }
+
+  get description(): string {
+    return Option.getOrElse(this.key.description, () => "")
+  }
+
+  /** The series of these label values, in the order of the labels. */
+  of(...values: ReadonlyArray<string>): Series {
+    const id = values.join("\n")
+    const existing = this.series.get(id)
+    if (existing !== undefined) return existing
+    if (this.series.size >= maxSeries) {
+      this.others ??= this.make(this.labels.map(() => "other"))
+      return this.others
+    }
+    const made = this.make(values)
+    this.series.set(id, made)
+    return made
+  }
+
+  private make(values: ReadonlyArray<string>): Series {
+    const labels = this.labels.map((label, place) => MetricLabel.make(label, values[place] ?? ""))
+    return seriesOf(MetricKey.taggedWithLabels(this.key, labels))
+  }
+
+  /** Makes series visible as 0 before their first value: an alert on a rate needs the value before the first increase. */
+  preset(...values: ReadonlyArray<string>): this {
+    for (const value of values) this.of(value)
+    return this
+  }
+}
+
+const counter = <Label extends string>(name: string, description: string, ...labels: ReadonlyArray<Label>) =>
+  new Labelled("counter", MetricKey.counter(name, { description, incremental: true }), labels)
+
+const gauge = <Label extends string>(name: string, description: string, ...labels: ReadonlyArray<Label>) =>
+  new Labelled("gauge", MetricKey.gauge(name, { description }), labels)
+
+const histogram = <Label extends string>(
+  name: string,
+  description: string,
+  bounds: ReadonlyArray<number>,
+  ...labels: ReadonlyArray<Label>
+) => new Labelled("histogram", MetricKey.histogram(name, MetricBoundaries.fromIterable(bounds), description), labels)
+
+/** Upper bounds in seconds: of a request or statement, and of a publish attempt or scan. */
+const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const slow = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+
+/**
+ * Every metric of the service. Names follow Prometheus: base units, `_total` for counters. Labels have few values: routes are
+ * patterns, and no label has an id, an account, an address or a text of a client.
+ */
+export const metrics = {
+  requests: counter(
+    "catalog_requests_total",
+    "Requests that were answered or abandoned. Status 499: the client closed the connection before the answer was sent.",
+    "surface",
+    "route",
+    "method",
+    "status"
+  ),
+  requestSeconds: histogram(
+    "catalog_request_duration_seconds",
+    "Time from the head of a request to the last byte of its answer.",
+    fast,
+    "surface",
+    "route"
+  ),
+  requestsInFlight: gauge("catalog_requests_in_flight", "Requests that are not answered yet."),
+  connections: gauge("catalog_http_connections", "Open connections of clients."),
+  toolCalls: counter(
+    "catalog_tool_calls_total",
+    "Calls of tools over MCP. Code: ok, or the refusal's.",
+    "tool",
+    "code"
+  ),
+  answerCache: counter("catalog_answer_cache_total", "Look-ups of answers in memory.", "outcome").preset("hit", "miss"),
+  refusals: counter(
+    "catalog_refusals_total",
+    "Requests refused for load. rate_key, rate_account, rate_messages: 429. late, bodies, connections: 503.",
+    "reason"
+  ).preset("rate_key", "rate_account", "rate_messages", "late", "bodies", "connections"),
+  signInRefusals: counter("catalog_sign_in_refusals_total", "Refused sign-ins on the pages.", "reason").preset(
+    "wrong",
+    "delayed",
+    "busy"
+  ),
+  credentialRefusals: counter(
+    "catalog_credential_refusals_total",
+    "Keys and tokens that open nothing.",
+    "surface"
+  ).preset("rest", "mcp"),
+  redisFallbacks: counter(
+    "catalog_redis_fallbacks_total",
+    "Budgets that this process counted by itself because Redis did not answer."
+  ),
+
+  databaseFailures: counter(
+    "catalog_database_failures_total",
+    "Statements that failed because the database could not serve them.",
+    "reason"
+  ).preset("connection", "deadline", "disk_full", "lock", "no_connection", "other", "queue_full", "statement_timeout"),
+  statementSeconds: histogram(
+    "catalog_database_statement_seconds",
+    "Time of a statement, from sending it to its answer.",
+    fast,
+    "pool"
+  ),
+  connectionWaitSeconds: histogram(
+    "catalog_database_wait_seconds",
+    "Time that a statement or transaction waited for a database connection.",
+    fast,
+    "pool"
+  ),
+  poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),
+  poolOpen: gauge("catalog_database_pool_open", "Open connections of the pool.", "pool"),
+  poolInUse: gauge("catalog_database_pool_in_use", "Connections of the pool that are in use.", "pool"),
+  poolIdle: gauge("catalog_database_pool_idle", "Open connections of the pool that nobody uses.", "pool"),
+  poolWaiting: gauge("catalog_database_pool_waiting", "Statements and transactions that wait for the pool.", "pool"),
+  semaphoreWaiting: gauge(
+    "catalog_database_semaphore_waiting",
+    "Statements and transactions that wait because their account or credential uses its whole share of the pool.",
+    "pool"
+  ),
+  semaphoreAccounts: gauge("catalog_database_semaphore_accounts", "Accounts that use or wait for the pool.", "pool"),
+
+  publishAttempts: counter("catalog_publish_attempts_total", "Ended attempts to publish.", "outcome").preset(
+    "published",
+    "refused",
+    "unavailable",
+    "unknown",
+    "interrupted"
+  ),
+  publishAttemptSeconds: histogram("catalog_publish_attempt_seconds", "Time of an attempt to publish.", slow),
+  scansRunning: gauge("catalog_scans_running", "Scans of data health that run in this process."),
+  scanSeconds: histogram("catalog_scan_seconds", "Time of a scan of data health.", slow, "dimension"),
+
+  backlogRead: gauge(
+    "catalog_backlog_read",
+    "1: the catalog_publishes, catalog_drops and catalog_imports metrics are current. 0: they could not be read in time and are old."
+  ),
+  publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
+  publishAge: gauge(
+    "catalog_publish_oldest_age_seconds",
+    "Age of the oldest pending publish, by what it waits for; 0 without any.",
+    "wait"
+  ),
+  dropsDue: gauge("catalog_drops_due", "Drops whose start or end is due, by what they wait for.", "wait"),
+  dropLateness: gauge(
+    "catalog_drop_lateness_seconds",
+    "Time since the oldest due start or end of a drop, by what it waits for; 0 without any.",
+    "wait"
+  ),
+  imports: gauge("catalog_imports_open", "Imports that are not finished, by phase.", "phase"),
+  importAge: gauge("catalog_import_oldest_age_seconds", "Age of the oldest such import; 0 without any.", "phase"),
+  importsStalled: gauge("catalog_imports_stalled", "Imports that no process works on although one should."),
+
+  exportFailures: counter("catalog_otlp_failures_total", "Exports by OTLP that failed or were left out.", "signal"),
+  eventLoopDelay: gauge(
+    "catalog_event_loop_delay_seconds",
+    "Delay of the event loop over the last 10 s: p50, p99, max.",
+    "at"
+  ),
+  eventLoopUtilization: gauge(
+    "catalog_event_loop_utilization_ratio",
+    "Share of the last 10 s that the event loop was busy."
+  ),
+  heapUsed: gauge("catalog_heap_used_bytes", "Used JavaScript heap."),
+  externalMemory: gauge("catalog_external_memory_bytes", "Memory of buffers outside the JavaScript heap."),
+  residentMemory: gauge("process_resident_memory_bytes", "Resident memory."),
+  cpuSeconds: counter("process_cpu_seconds_total", "Processor time, user and system."),
+  startTime: gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
+} as const
+
+/**
+ * Whether somebody reads the metrics. What happens for every request or statement is measured only then; rare events are always
+ * counted.
+ */
+export const measuring = { isOn: false }
+
+/** Reads that are made before each export: gauges of what is counted elsewhere. */
+const readings = new Set<() => void>()
+
+/** Calls `read` before each export. Returns a function that stops it. */
+export const readBeforeExport = (read: () => void): (() => void) => {
+  readings.add(read)
+  return () => readings.delete(read)
+}
+
+export const readGauges = (): void => {
+  for (const read of readings) read()
+}

@@ -1,0 +1,155 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, TestClock } from "effect"
+import { ServicesOnDatabase } from "../../src/App.ts"
+import * as BacklogMetrics from "../../src/programs/BacklogMetrics.ts"
+import { Backlog } from "../../src/telemetry/Backlog.ts"
+import { writeMetrics } from "../../src/telemetry/Exposition.ts"
+import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { engines } from "../support/TestDatabase.ts"
+import { parseExposition, sumOf } from "./Exposition.ts"
+
+describe("the backlog", () => {
+  it.effect("is read once in 10 s, however often it is asked for", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const read = Effect.sync(() => {
+        reads++
+      })
+      yield* Effect.gen(function* () {
+        const { refresh } = yield* Backlog
+        yield* Effect.all(
+          Array.from({ length: 50 }, () => refresh),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(reads, 1)
+        yield* TestClock.adjust("9 seconds")
+        yield* refresh
+        assert.strictEqual(reads, 1)
+        yield* TestClock.adjust("2 seconds")
+        yield* refresh
+        assert.strictEqual(reads, 2)
+      }).pipe(Effect.provide(Backlog.layer(read, () => {})))
+    })
+  )
+
+  it.effect("is given up after 2 s, and then said to be old", () =>
+    Effect.gen(function* () {
+      const outcomes: Array<boolean> = []
+      const stuck = yield* Deferred.make<void>()
+      // A statement whose cancellation hangs too.
+      const read = Effect.uninterruptible(Deferred.await(stuck))
+      yield* Effect.gen(function* () {
+        const { refresh } = yield* Backlog
+        const waiting = yield* Effect.fork(refresh)
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(waiting)
+        assert.deepStrictEqual(outcomes, [false])
+        yield* Deferred.succeed(stuck, undefined)
+        yield* TestClock.adjust("11 seconds")
+        yield* refresh
+        assert.deepStrictEqual(outcomes, [false, true])
+      }).pipe(Effect.provide(Backlog.layer(read, (isRead) => outcomes.push(isRead))))
+    })
+  )
+
+  it.effect("of a database that fails does not fail a scrape", () =>
+    Effect.gen(function* () {
+      const outcomes: Array<boolean> = []
+      yield* Effect.flatMap(Backlog, ({ refresh }) => refresh).pipe(
+        Effect.provide(Backlog.layer(Effect.die("no database"), (isRead) => outcomes.push(isRead)))
+      )
+      assert.deepStrictEqual(outcomes, [false])
+    })
+  )
+})
+
+/** An account with an entity on a store, and the SQL that makes it wait. */
+const anAccountWith = (statements: (sql: SqlClient.SqlClient, ids: Ids) => Effect.Effect<unknown, unknown>) =>
+  Effect.gen(function* () {
+    const { accountId, actor, stores } = yield* anAccount({ domains: [`${crypto.randomUUID()}.example`] })
+    const storeId = stores[0]?.id ?? assert.fail("no store")
+    const entityId = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
+    yield* Effect.orDie(statements(yield* SqlClient.SqlClient, { accountId, storeId, entityId }))
+  })
+
+interface Ids {
+  readonly accountId: string
+  readonly storeId: string
+  readonly entityId: string
+}
+
+/** A publish that was requested some minutes ago. */
+const aPublish = (sql: SqlClient.SqlClient, { accountId, entityId, storeId }: Ids, minutes: number) => sql`
+  INSERT INTO publication (account_id, id, sequence, entity_id, store_id, draft_revision, brings, content, actor, asked_at)
+  VALUES (${accountId}, gen_random_uuid(), 1, ${entityId}, ${storeId}, 1, ARRAY[${entityId}::uuid], '{}', '{}',
+          app_now() - make_interval(mins => ${minutes}::int))`
+
+const aDrop = (sql: SqlClient.SqlClient, { accountId }: Ids, minutes: number) => sql`
+  INSERT INTO drop (account_id, id, name, starts_at, timezone, actor)
+  VALUES (${accountId}, gen_random_uuid(), 'Sale', app_now() - make_interval(mins => ${minutes}::int), 'UTC', '{}')`
+
+const anImport = (sql: SqlClient.SqlClient, { accountId, storeId }: Ids, phase: string, lease: string | null) => sql`
+  WITH run AS (
+    INSERT INTO import_run (account_id, id, store_id, source, phase, lease_until)
+    VALUES (${accountId}, gen_random_uuid(), ${storeId}, 'refresh', ${phase}, app_now() + ${lease}::interval)
+    RETURNING account_id, id
+  )
+  UPDATE import_lock l SET run_id = run.id FROM run WHERE l.account_id = run.account_id AND l.account_id = ${accountId}`
+
+for (const { absent, layer: database, name } of engines)
+  describe.skipIf(absent)(`waiting work (${name})`, () => {
+    const services = BacklogMetrics.layer.pipe(
+      Layer.provideMerge(ServicesOnDatabase),
+      Layer.provideMerge(database),
+      Layer.orDie
+    )
+    layer(services, { timeout: "120 seconds" })((it) => {
+      it.effect("is counted with its age, by what it waits for", () =>
+        Effect.gen(function* () {
+          yield* anAccountWith((sql, ids) => aPublish(sql, ids, 3))
+          yield* anAccountWith((sql, ids) => aPublish(sql, ids, 7))
+          yield* anAccountWith((sql, ids) =>
+            Effect.zipRight(
+              aPublish(sql, ids, 10),
+              sql`UPDATE publication SET next_attempt_at = app_now() + interval '1 minute' WHERE account_id = ${ids.accountId}`
+            )
+          )
+          yield* anAccountWith((sql, ids) =>
+            Effect.zipRight(
+              aPublish(sql, ids, 20),
+              sql`UPDATE publication SET claim = gen_random_uuid(), lease_until = app_now() + interval '1 minute'
+                  WHERE account_id = ${ids.accountId}`
+            )
+          )
+          yield* anAccountWith((sql, ids) =>
+            Effect.all([aPublish(sql, ids, 30), aDrop(sql, ids, 5), anImport(sql, ids, "reviewing", null)])
+          )
+          yield* anAccountWith((sql, ids) =>
+            Effect.all([
+              aPublish(sql, ids, 40),
+              sql`UPDATE store SET status = 'unlinked', unlinked_at_seq = 1 WHERE account_id = ${ids.accountId}`
+            ])
+          )
+          yield* anAccountWith((sql, ids) => Effect.all([aDrop(sql, ids, 15), aDrop(sql, ids, -15)]))
+          yield* anAccountWith((sql, ids) => anImport(sql, ids, "applying", "-1 second"))
+          yield* anAccountWith((sql, ids) => anImport(sql, ids, "fetching", "1 minute"))
+
+          yield* (yield* Backlog).refresh
+          const families = parseExposition(writeMetrics())
+          const of = (metric: string, label: string, values: ReadonlyArray<string>) =>
+            values.map((value) => sumOf(families, metric, { [label]: value }))
+          const minutes = (seconds: ReadonlyArray<number>) => seconds.map((each) => Math.floor(each / 60))
+          const waits = ["worker", "retry", "running", "import", "unlinked"]
+          assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
+          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 1, 1, 1, 1])
+          assert.deepStrictEqual(minutes(of("catalog_publish_oldest_age_seconds", "wait", waits)), [7, 10, 20, 30, 40])
+          assert.deepStrictEqual(of("catalog_drops_due", "wait", ["worker", "import"]), [1, 1])
+          assert.deepStrictEqual(minutes(of("catalog_drop_lateness_seconds", "wait", ["worker", "import"])), [15, 5])
+          const phases = ["fetching", "reviewing", "applying"]
+          assert.deepStrictEqual(of("catalog_imports_open", "phase", phases), [1, 1, 1])
+          assert.strictEqual(sumOf(families, "catalog_imports_stalled"), 1)
+        })
+      )
+    })
+  })

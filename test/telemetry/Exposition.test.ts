@@ -1,0 +1,42 @@
+import { assert, it } from "@effect/vitest"
+import { Metric } from "effect"
+import { writeMetrics } from "../../src/telemetry/Exposition.ts"
+import { metrics } from "../../src/telemetry/Metrics.ts"
+import { parseExposition, sumOf } from "./Exposition.ts"
+
+it("every metric is written before its first value, and the text is valid", () => {
+  const families = parseExposition(writeMetrics())
+  for (const { name, type } of Object.values(metrics)) assert.strictEqual(families.get(name)?.type, type, name)
+  assert.strictEqual(families.size, Object.keys(metrics).length)
+  assert.strictEqual(families.get("catalog_refusals_total")?.samples.get('{reason="late"}'), 0)
+})
+
+it("counters, gauges and histograms are written as Prometheus reads them", () => {
+  metrics.requests.of("rest", '/a"\\\n', "GET", "200").add(2)
+  metrics.requestSeconds.of("rest", "/x").add(0.003)
+  metrics.requestSeconds.of("rest", "/x").add(0.003)
+  metrics.requestSeconds.of("rest", "/x").add(100)
+  metrics.poolOpen.of("requests").add(3)
+  const text = writeMetrics()
+  const families = parseExposition(text)
+  assert.include(text, 'catalog_requests_total{surface="rest",route="/a\\"\\\\\\n",method="GET",status="200"} 2\n')
+  assert.include(text, '_bucket{surface="rest",route="/x",le="0.0025"} 0\n')
+  assert.include(text, '_bucket{surface="rest",route="/x",le="0.005"} 2\n')
+  assert.include(text, '_bucket{surface="rest",route="/x",le="+Inf"} 3\n')
+  assert.strictEqual(sumOf(families, "catalog_request_duration_seconds", { route: "/x" }, "_count"), 3)
+  assert.strictEqual(families.get("catalog_database_pool_open")?.type, "gauge")
+  assert.strictEqual(sumOf(families, "catalog_database_pool_open", { pool: "requests" }), 3)
+})
+
+it("metrics of libraries are left out", () => {
+  Metric.counter("library_calls").unsafeUpdate(1, [])
+  assert.notInclude(writeMetrics(), "library_calls")
+})
+
+it("label values beyond a bound are counted together", () => {
+  for (let count = 0; count < 3_000; count++) metrics.toolCalls.of(`tool_${count}`, "ok").add(1)
+  const families = parseExposition(writeMetrics())
+  assert.isAtMost(families.get("catalog_tool_calls_total")?.samples.size ?? 0, 2_001)
+  assert.strictEqual(sumOf(families, "catalog_tool_calls_total"), 3_000)
+  assert.strictEqual(sumOf(families, "catalog_tool_calls_total", { tool: "other", code: "other" }), 1_000)
+})

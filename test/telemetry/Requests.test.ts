@@ -1,0 +1,178 @@
+import { once } from "node:events"
+import { connect } from "node:net"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { vi } from "vitest"
+import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { aConnection, message, portOf, send } from "../mcp/Connector.ts"
+import { freePort } from "../mcp/FreePort.ts"
+import { aBrowser } from "../oauth/PagesServer.ts"
+import { sumOf } from "./Exposition.ts"
+import { observedServer, scrape } from "./Server.ts"
+
+const metricsPort = await freePort()
+
+/** What the service writes to stderr, as it would reach a terminal. */
+const written: Array<string> = []
+const capture = Layer.scopedDiscard(
+  Effect.acquireRelease(
+    Effect.sync(() =>
+      vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+        written.push(String(text))
+        return true
+      })
+    ),
+    (spy) => Effect.sync(() => spy.mockRestore())
+  )
+)
+
+const lines = () =>
+  written
+    .join("")
+    .split("\n")
+    .filter((line) => line.includes('"message":"request"'))
+    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+
+/** The line of a request, once it is written. */
+const lineWhere = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =>
+  Effect.promise(() => vi.waitUntil(() => lines().find(fits), { timeout: 30_000, interval: 20 }))
+
+const lineOf = (id: string | undefined) => lineWhere((line) => line.id === id)
+
+const observed = observedServer({ metricsPort }, { ACCESS_LOG: "json" }).pipe(Layer.provideMerge(capture))
+
+/** Sends a request whose body never ends, and goes away once the server has begun to read it. */
+const goAway = (port: number, head: string) =>
+  Effect.promise(async () => {
+    const socket = connect(port, "127.0.0.1")
+    await once(socket, "connect")
+    await new Promise((resolve) => socket.write(`${head}\r\n\r\n{`, resolve))
+    // An answer to a second connection shows that the server has read what came before it.
+    await fetch(`http://127.0.0.1:${port}/healthz`)
+    socket.destroy()
+  })
+
+describe("requests", () => {
+  layer(observed, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    it.scoped("have a line each, with whose it is and how it ended, and no secrets", () =>
+      Effect.gen(function* () {
+        const { accountId, actor, token } = yield* anAccount()
+        yield* anEntity("product", { title: "Boots" }).pipe(actingAs(actor))
+        const agent = yield* aConnection(accountId)
+        const { cookie } = yield* aBrowser(accountId, "observed@example.com")
+        const port = yield* portOf
+        const common = { message: "request", account: accountId }
+
+        const rest = yield* send(port, { method: "GET", path: "/api/v1/products?search=secretword&limit=1", token })
+        const restLine = yield* lineOf(rest.headers["x-request-id"])
+        assert.strictEqual(rest.status, 200)
+        assert.include(restLine, { ...common, route: "/api/v1/products", method: "GET", status: 200 })
+        assert.match(String(restLine.key), /^[0-9a-f-]{36}$/)
+        assert.isAbove(Number(restLine.ms), 0)
+        assert.isAbove(Number(restLine.bytes), Buffer.byteLength(rest.text))
+        assert.match(String(restLine.time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+        const known = yield* send(port, {
+          method: "GET",
+          path: "/api/v1/products?search=secretword&limit=1",
+          token,
+          headers: { "if-none-match": rest.headers.etag }
+        })
+        assert.strictEqual(known.status, 304)
+        assert.include(yield* lineOf(known.headers["x-request-id"]), { ...common, status: 304 })
+
+        const plain = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: 1 } }, 7)
+        const called = yield* send(port, { token: agent.token, ...plain })
+        assert.strictEqual(called.status, 200)
+        assert.include(yield* lineOf(called.headers["x-request-id"]), {
+          ...common,
+          route: "/mcp",
+          method: "POST",
+          status: 200,
+          connection: agent.connectionId
+        })
+
+        const page = yield* send(port, { method: "GET", path: "/entities", headers: { cookie, accept: "text/html" } })
+        assert.strictEqual(page.status, 200)
+        const pageLine = yield* lineOf(page.headers["x-request-id"])
+        assert.include(pageLine, { ...common, route: "/entities", status: 200 })
+        assert.match(String(pageLine.user), /^[0-9a-f-]{36}$/)
+
+        const refused = yield* send(port, { method: "GET", path: "/api/v1/products/nothing", token: `${token}x` })
+        const refusedLine = yield* lineOf(refused.headers["x-request-id"])
+        assert.include(refusedLine, { route: "/api/v1/products/:id", status: 401 })
+        assert.notProperty(refusedLine, "account")
+
+        const lost = yield* send(port, { method: "GET", path: "/set-passwort?token=secretlink" })
+        assert.include(yield* lineOf(lost.headers["x-request-id"]), { route: "none", status: 404 })
+
+        yield* goAway(
+          port,
+          `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 99\r\nAuthorization: Bearer ${agent.token}`
+        )
+        const gone = yield* lineWhere(({ status }) => status === 499)
+        assert.include(gone, { ...common, route: "/mcp", connection: agent.connectionId })
+
+        for (const secret of [token, agent.token, cookie.split("=")[1] ?? "", "secretword", "secretlink"])
+          assert.notInclude(written.join(""), secret)
+      })
+    )
+
+    it.scoped("are counted by the pattern of their route, also those that leave the library", () =>
+      Effect.gen(function* () {
+        const { accountId, actor, token } = yield* anAccount()
+        const id = yield* anEntity("product", { title: "Boots" }).pipe(actingAs(actor))
+        const agent = yield* aConnection(accountId)
+        const port = yield* portOf
+        const before = (yield* scrape(metricsPort)).families
+        const get = (path: string, headers = {}) => send(port, { method: "GET", path, token, headers })
+
+        // The third is answered from memory, the fourth by a 304.
+        for (let count = 0; count < 3; count++) yield* get("/api/v1/products?limit=2")
+        const { etag } = (yield* get("/api/v1/products?limit=2")).headers
+        yield* get("/api/v1/products?limit=2", { "if-none-match": etag })
+        yield* get(`/api/v1/products/${id}`)
+        const plain = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: 1 } }, 7)
+        yield* send(port, { token: agent.token, ...plain })
+        const bad = message("modern", "tools/call", { name: "list_products_v1", arguments: { limit: "x" } }, 7)
+        yield* send(port, { token: agent.token, ...bad })
+        yield* send(port, { token: "pim_at_nothing", ...plain })
+        yield* send(port, { method: "GET", path: `/nothing/${id}` })
+        yield* send(port, { method: "PROPFIND", path: "/healthz" })
+
+        const { families, headers, status, text } = yield* scrape(metricsPort)
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
+        const gained = (name: string, labels: Readonly<Record<string, string>>, suffix = "") =>
+          sumOf(families, name, labels, suffix) - sumOf(before, name, labels, suffix)
+        const requests = (surface: string, route: string, method: string, status: number) =>
+          gained("catalog_requests_total", { surface, route, method, status: String(status) })
+        assert.strictEqual(requests("rest", "/api/v1/products", "GET", 200), 4)
+        assert.strictEqual(requests("rest", "/api/v1/products", "GET", 304), 1)
+        assert.strictEqual(requests("rest", "/api/v1/products/:id", "GET", 200), 1)
+        assert.strictEqual(requests("mcp", "/mcp", "POST", 200), 2)
+        assert.strictEqual(requests("mcp", "/mcp", "POST", 401), 1)
+        assert.strictEqual(requests("none", "none", "GET", 404), 1)
+        assert.strictEqual(requests("health", "/healthz", "other", 405), 1)
+        assert.strictEqual(gained("catalog_request_duration_seconds", { route: "/api/v1/products" }, "_count"), 5)
+        assert.isAtLeast(gained("catalog_answer_cache_total", { outcome: "hit" }), 2)
+        assert.strictEqual(gained("catalog_tool_calls_total", { tool: "list_products_v1", code: "ok" }), 1)
+        assert.strictEqual(gained("catalog_tool_calls_total", { code: "validation_failed" }), 1)
+        assert.strictEqual(gained("catalog_credential_refusals_total", { surface: "mcp" }), 1)
+        assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
+        for (const secret of [accountId, id, token, agent.connectionId]) assert.notInclude(text, secret)
+      })
+    )
+
+    it.scoped("nothing but the metrics is served on their port", () =>
+      Effect.gen(function* () {
+        const elsewhere = yield* send(metricsPort, { method: "GET", path: "/api/v1/products" })
+        assert.deepStrictEqual([elsewhere.status, elsewhere.text], [404, "The metrics are at /metrics\n"])
+        const posted = yield* send(metricsPort, { path: "/metrics", body: "x" })
+        assert.strictEqual(posted.status, 405)
+        const beside = yield* send(yield* portOf, { method: "GET", path: "/metrics" })
+        assert.strictEqual(beside.status, 404)
+      })
+    )
+  })
+})
