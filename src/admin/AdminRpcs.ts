@@ -26,7 +26,6 @@ import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit } from "../model/AttributeRules.ts"
 import { MetafieldDefinition, NewDefinition, OwnerType } from "../model/Definition.ts"
-import { errorCode } from "../model/ErrorCode.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import { AccountId, ApiKeyId, ConnectionId, EntityId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
@@ -35,16 +34,8 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
-
-/** A command that cannot be carried out as given. `message` is one line for people. */
-export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
-  message: Schema.String,
-  /** The error code of REST. */
-  code: Schema.optionalWith(Schema.String, { default: () => errorCode.ValidationFailed })
-}) {}
-
-/** Id of the account, as typed; not needed if there is only one. Refusal: the account is missing or unknown. */
-const account = Schema.optionalWith(Schema.String, { as: "Option" })
+import { JobRpcs } from "./JobRpcs.ts"
+import { account, Refusal } from "./Refusal.ts"
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
 
@@ -428,28 +419,6 @@ export const PublishRpcs = RpcGroup.make(
     payload: { account, store: onStore },
     success: Schema.Array(Job),
     error: Schema.Union(Refusal, NotFound, ValidationFailed, PimLocked)
-  })
-)
-
-const aboutJob = { account, id: Schema.String }
-
-/** Jobs of accounts that are being deleted are shown too. NotFound: the account has no such job. */
-export const JobRpcs = RpcGroup.make(
-  /** The newest 100, newest first. */
-  Rpc.make("listJobs", { payload: { account }, success: Schema.Array(Job), error: Refusal }),
-  Rpc.make("showJob", { payload: aboutJob, success: Job, error: Schema.Union(Refusal, NotFound) }),
-  /** ValidationFailed: the job is in a state in which this is not possible. */
-  Rpc.make("commandJob", {
-    payload: { ...aboutJob, command: Schema.Literal("pause", "resume", "cancel") },
-    success: Job,
-    error: Schema.Union(Refusal, NotFound, ValidationFailed)
-  }),
-  /** Runs the job, next to any workers, until it has ended or is paused; the job about twice a second. */
-  Rpc.make("followJob", {
-    payload: aboutJob,
-    success: Job,
-    error: Schema.Union(Refusal, NotFound),
-    stream: true
   })
 )
 

@@ -3,7 +3,7 @@ import { Accounts } from "../access/Accounts.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { AccountId } from "../model/Ids.ts"
-import { Refusal } from "./AdminRpcs.ts"
+import { Refusal } from "./Refusal.ts"
 
 /** The account of a command: the named one, or the only one. Accounts that are being deleted only on request. */
 const makeChoose = (includesDeleted: boolean) =>

@@ -5,9 +5,10 @@ import type { Store } from "../model/Store.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type PublishEvent, type PublishResult, PublishRpcs, Refusal } from "./AdminRpcs.ts"
+import { type PublishEvent, type PublishResult, PublishRpcs } from "./AdminRpcs.ts"
 import { makeForAccount } from "./ChosenAccount.ts"
 import { makeEntityNamed, makeStoreNamed } from "./Named.ts"
+import { Refusal } from "./Refusal.ts"
 import { type Report, reported } from "./Reported.ts"
 
 const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResult => ({

@@ -32,61 +32,69 @@ export const nextSize = (size: number, millis: number, max: number): number => {
 
 type Turn = "again" | "ended"
 
+/** One step, and the ends of a turn. */
+const makeSteps = Effect.gen(function* () {
+  const faults = yield* FaultInjector
+  const repo = yield* JobsRepo
+  const transaction = yield* Transaction
+
+  /** One step: its work, its cursor and its progress are committed together. */
+  const step = (job: ClaimedJob, kind: AnyJobKind, size: number) =>
+    transaction
+      .run(
+        Effect.gen(function* () {
+          const held = yield* repo.hold(job)
+          if (Option.isNone(held)) return { _tag: "Lost" } as const
+          const { accountId, actor, id } = job
+          const result = yield* Effect.provideService(
+            kind.step({ accountId, id, ...held.value, size }),
+            CurrentActor,
+            actor
+          )
+          if (result._tag === "Progress")
+            yield* repo.save(
+              job,
+              {
+                cursor: result.cursor,
+                done: result.done,
+                counts: result.counts ?? {},
+                errors: result.errors ?? []
+              },
+              leaseSeconds
+            )
+          yield* faults.at("jobStepping")
+          return result
+        })
+      )
+      .pipe(Effect.tap(() => faults.at("jobStepped")))
+
+  const release = (job: ClaimedJob, delaySeconds: number, waitingFor: string | null, isAttempt: boolean) =>
+    repo.release(job, { delaySeconds, waitingFor, isAttempt })
+
+  const giveUp = (job: ClaimedJob) =>
+    repo.fail(job, {
+      why: `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`,
+      next: `Remove the cause, then resume the job: it goes on after its last finished step.`
+    })
+
+  /** A step failed for a reason that may pass. The steps before it are done. */
+  const postpone = (job: ClaimedJob, cause: Cause.Cause<never>) =>
+    Effect.gen(function* () {
+      yield* Effect.logWarning(`A step of job ${job.id} (${job.kind}) failed`, cause)
+      const isUnavailable = Chunk.some(Cause.defects(cause), (defect) => defect instanceof Unavailable)
+      if (isUnavailable) yield* release(job, waitSeconds, "the database", false)
+      else if (job.attempts >= maxAttempts) yield* giveUp(job)
+      else yield* release(job, 2 ** (job.attempts - 1), "another attempt, because a step failed", true)
+    })
+
+  return { step, release, giveUp, postpone }
+})
+
 /** Runs the steps of jobs of these kinds. Jobs of other kinds fail. */
 export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
   Effect.gen(function* () {
-    const faults = yield* FaultInjector
     const repo = yield* JobsRepo
-    const transaction = yield* Transaction
-
-    /** One step: its work, its cursor and its progress are committed together. */
-    const step = (job: ClaimedJob, kind: AnyJobKind, size: number) =>
-      transaction
-        .run(
-          Effect.gen(function* () {
-            const held = yield* repo.hold(job)
-            if (Option.isNone(held)) return { _tag: "Lost" } as const
-            const { accountId, actor, id } = job
-            const result = yield* Effect.provideService(
-              kind.step({ accountId, id, ...held.value, size }),
-              CurrentActor,
-              actor
-            )
-            if (result._tag === "Progress")
-              yield* repo.save(
-                job,
-                {
-                  cursor: result.cursor,
-                  done: result.done,
-                  counts: result.counts ?? {},
-                  errors: result.errors ?? []
-                },
-                leaseSeconds
-              )
-            yield* faults.at("jobStepping")
-            return result
-          })
-        )
-        .pipe(Effect.tap(() => faults.at("jobStepped")))
-
-    const release = (job: ClaimedJob, delaySeconds: number, waitingFor: string | null, isAttempt: boolean) =>
-      repo.release(job, { delaySeconds, waitingFor, isAttempt })
-
-    const giveUp = (job: ClaimedJob) =>
-      repo.fail(job, {
-        why: `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`,
-        next: `Remove the cause, then resume the job: it goes on after its last finished step.`
-      })
-
-    /** A step failed for a reason that may pass. The steps before it are done. */
-    const postpone = (job: ClaimedJob, cause: Cause.Cause<never>) =>
-      Effect.gen(function* () {
-        yield* Effect.logWarning(`A step of job ${job.id} (${job.kind}) failed`, cause)
-        const isUnavailable = Chunk.some(Cause.defects(cause), (defect) => defect instanceof Unavailable)
-        if (isUnavailable) yield* release(job, waitSeconds, "the database", false)
-        else if (job.attempts >= maxAttempts) yield* giveUp(job)
-        else yield* release(job, 2 ** (job.attempts - 1), "another attempt, because a step failed", true)
-      })
+    const { giveUp, postpone, release, step } = yield* makeSteps
 
     /** Runs steps of a claimed job for one turn, or until it ends or waits. */
     const takeTurn = (job: ClaimedJob, turn: number): Effect.Effect<Turn> =>

@@ -93,143 +93,163 @@ export class Stores extends Context.Tag("catalog/Stores")<
     Stores,
     Effect.gen(function* () {
       const repo = yield* StoresRepo
-      const drafts = yield* DraftsRepo
-      const importLock = yield* ImportLockRepo
-      const platforms = yield* PlatformClient
-      const secrets = yield* SecretBox
-      const transaction = yield* Transaction
-      const jobs = yield* Jobs
-      const runner = yield* makeJobRunner(yield* makeStoreJobKinds)
-
-      const beginJob = (kind: "store_link" | "store_unlink", { domain, id }: Store) =>
-        Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          return yield* jobs.begin({
-            kind,
-            title: `${kind === "store_link" ? "Link" : "Unlink"} ${domain}`,
-            subject: id,
-            input: { storeId: id } satisfies StoreJobInput,
-            total: yield* repo.countVersions(accountId, id)
-          })
-        })
-
-      /**
-       * One short transaction under the exclusive import lock, which every writer of the account shares. So no writer reads
-       * the store as linked and writes after it was unlinked.
-       */
-      const change = <E>(
-        accountId: AccountId,
-        decide: (isLocked: boolean) => Effect.Effect<BegunChange, E, CurrentActor>
-      ) =>
-        transaction
-          .run(
-            Effect.gen(function* () {
-              const holder = yield* importLock.take(accountId)
-              const begun = yield* decide(Option.isSome(holder))
-              yield* drafts.raise(accountId)
-              return begun
-            })
-          )
-          .pipe(asBackground)
-
-      const finish = ({ job, store }: BegunChange) =>
-        Effect.gen(function* () {
-          const { accountId } = yield* CurrentActor
-          if (job === null) return { store, entities: 0 }
-          const ended = Option.getOrUndefined(yield* runner.settle(accountId, job.id, () => Effect.void))
-          if (ended?.state !== "done")
-            return yield* Effect.dieMessage(`${job.title} (job ${job.id}) is ${ended?.state}: ${ended?.problem?.why}`)
-          return { store, entities: ended.done }
-        })
-
-      /** Reads the store's name, languages and currency with its token, then links it. */
-      const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
-        const token = yield* tokenOf(given)
-        yield* secrets.ready
-        const { domain } = given
-        const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
-        if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
-        if (canonical(facts.domain) !== domain)
-          return yield* ValidationFailed.at("domain", `is another name of ${canonical(facts.domain)}: link that one`)
-        return yield* change(accountId, (isLocked) =>
-          Effect.gen(function* () {
-            const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-            if (!(yield* repo.reserveShop(accountId, domain)))
-              return yield* ValidationFailed.at(
-                "domain",
-                `${domain} is linked to another account: unlink it there first`
-              )
-            const isRestored = known !== undefined && !known.isLinked
-            if (isRestored && isLocked) return yield* new PimLocked()
-            const store = shopOf(facts, known?.store ?? newStore(storeId, domain))
-            yield* repo.link(accountId, store)
-            const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
-            yield* repo.keepCredential(accountId, store.id, sealed)
-            return { store, job: isRestored ? yield* beginJob("store_link", store) : null }
-          })
-        )
-      })
-
-      const beginLink = Effect.fn("Stores.beginLink")(function* (given: NewStore) {
-        const { accountId } = yield* CurrentActor
-        const domain = canonical(given.domain)
-        if (!isDomain(domain))
-          return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
-        const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-        const platform = yield* platformOf(given, domain, before?.store)
-        const id = before?.store.id ?? (yield* mintId(StoreId))
-        if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
-        yield* sensible(given)
-        return yield* change(accountId, (isLocked) =>
-          Effect.gen(function* () {
-            const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
-            if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
-            if (known !== undefined && isLocked) return yield* new PimLocked()
-            const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
-            yield* repo.link(accountId, store)
-            return { store, job: known === undefined ? null : yield* beginJob("store_link", store) }
-          })
-        )
-      })
-
-      /** A job that publishes to the store would be refused in its next step. */
-      const cancelPublishing = (storeId: StoreId) =>
-        Effect.gen(function* () {
-          const job = Option.getOrUndefined(yield* jobs.openOn(storeId))
-          if (job?.kind === "publish_waiting" || job?.kind === "publish_selected")
-            yield* Effect.ignore(jobs.command("cancel", job.id))
-        })
-
-      const beginUnlink = Effect.fn("Stores.beginUnlink")(function* (given: string) {
-        const { accountId } = yield* CurrentActor
-        const domain = canonical(given)
-        const before = yield* repo.findByDomain(accountId, domain)
-        // Before the transaction: a step of such a job locks its job first, then waits for the import lock.
-        if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
-        return yield* change(accountId, (isLocked) =>
-          Effect.gen(function* () {
-            const known = yield* repo.findByDomain(accountId, domain)
-            if (Option.isNone(known) || !known.value.isLinked)
-              return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
-            if (isLocked) return yield* new PimLocked()
-            const { store } = known.value
-            yield* repo.unlink(accountId, store.id)
-            return { store, job: yield* beginJob("store_unlink", store) }
-          })
-        )
-      })
-
+      const changes = yield* makeChanges
+      const beginLink = yield* makeBeginLink(changes)
+      const beginUnlink = yield* makeBeginUnlink(changes)
       return {
         list: listUsable(repo),
         publishCounts: Effect.flatMap(CurrentActor, ({ accountId }) => repo.publishCounts(accountId)),
         beginLink,
         beginUnlink,
-        link: (store) => Effect.flatMap(beginLink(store), finish),
-        unlink: (domain) => Effect.flatMap(beginUnlink(domain), finish)
+        link: (store) => Effect.flatMap(beginLink(store), changes.finish),
+        unlink: (domain) => Effect.flatMap(beginUnlink(domain), changes.finish)
       }
     })
   )
 }
+
+/** The transaction that changes a link, and the job after it. */
+const makeChanges = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const importLock = yield* ImportLockRepo
+  const jobs = yield* Jobs
+  const repo = yield* StoresRepo
+  const runner = yield* makeJobRunner(yield* makeStoreJobKinds)
+  const transaction = yield* Transaction
+
+  const beginJob = (kind: "store_link" | "store_unlink", { domain, id }: Store) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      return yield* jobs.begin({
+        kind,
+        title: `${kind === "store_link" ? "Link" : "Unlink"} ${domain}`,
+        subject: id,
+        input: { storeId: id } satisfies StoreJobInput,
+        total: yield* repo.countVersions(accountId, id)
+      })
+    })
+
+  /**
+   * One short transaction under the exclusive import lock, which every writer of the account shares. So no writer reads
+   * the store as linked and writes after it was unlinked.
+   */
+  const change = <E>(
+    accountId: AccountId,
+    decide: (isLocked: boolean) => Effect.Effect<BegunChange, E, CurrentActor>
+  ) =>
+    transaction
+      .run(
+        Effect.gen(function* () {
+          const holder = yield* importLock.take(accountId)
+          const begun = yield* decide(Option.isSome(holder))
+          yield* drafts.raise(accountId)
+          return begun
+        })
+      )
+      .pipe(asBackground)
+
+  const finish = ({ job, store }: BegunChange) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      if (job === null) return { store, entities: 0 }
+      const ended = Option.getOrUndefined(yield* runner.settle(accountId, job.id, () => Effect.void))
+      if (ended?.state !== "done")
+        return yield* Effect.dieMessage(`${job.title} (job ${job.id}) is ${ended?.state}: ${ended?.problem?.why}`)
+      return { store, entities: ended.done }
+    })
+
+  return { beginJob, change, finish }
+})
+
+type Changes = Effect.Effect.Success<typeof makeChanges>
+
+const makeBeginLink = ({ beginJob, change }: Changes) =>
+  Effect.gen(function* () {
+    const platforms = yield* PlatformClient
+    const repo = yield* StoresRepo
+    const secrets = yield* SecretBox
+
+    /** Reads the store's name, languages and currency with its token, then links it. */
+    const linkShopify = Effect.fnUntraced(function* (accountId: AccountId, given: NewStore, storeId: StoreId) {
+      const token = yield* tokenOf(given)
+      yield* secrets.ready
+      const { domain } = given
+      const facts = yield* platforms.verify({ accountId, storeId, domain, platform: "shopify", token })
+      if (!isSensible(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
+      if (canonical(facts.domain) !== domain)
+        return yield* ValidationFailed.at("domain", `is another name of ${canonical(facts.domain)}: link that one`)
+      return yield* change(accountId, (isLocked) =>
+        Effect.gen(function* () {
+          const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+          if (!(yield* repo.reserveShop(accountId, domain)))
+            return yield* ValidationFailed.at("domain", `${domain} is linked to another account: unlink it there first`)
+          const isRestored = known !== undefined && !known.isLinked
+          if (isRestored && isLocked) return yield* new PimLocked()
+          const store = shopOf(facts, known?.store ?? newStore(storeId, domain))
+          yield* repo.link(accountId, store)
+          const sealed = yield* secrets.seal(token, { accountId, storeId: store.id })
+          yield* repo.keepCredential(accountId, store.id, sealed)
+          return { store, job: isRestored ? yield* beginJob("store_link", store) : null }
+        })
+      )
+    })
+
+    return Effect.fn("Stores.beginLink")(function* (given: NewStore) {
+      const { accountId } = yield* CurrentActor
+      const domain = canonical(given.domain)
+      if (!isDomain(domain)) return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
+      const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+      const platform = yield* platformOf(given, domain, before?.store)
+      const id = before?.store.id ?? (yield* mintId(StoreId))
+      if (platform === "shopify") return yield* linkShopify(accountId, { ...given, domain }, id)
+      yield* sensible(given)
+      return yield* change(accountId, (isLocked) =>
+        Effect.gen(function* () {
+          const known = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+          if (known?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
+          if (known !== undefined && isLocked) return yield* new PimLocked()
+          const store = storeOf({ ...given, domain, platform }, known?.store ?? newStore(id, domain))
+          yield* repo.link(accountId, store)
+          return { store, job: known === undefined ? null : yield* beginJob("store_link", store) }
+        })
+      )
+    })
+  })
+
+const makeBeginUnlink = ({ beginJob, change }: Changes) =>
+  Effect.gen(function* () {
+    const importLock = yield* ImportLockRepo
+    const jobs = yield* Jobs
+    const repo = yield* StoresRepo
+
+    /** A job that publishes to the store would be refused in its next step. */
+    const cancelPublishing = (storeId: StoreId) =>
+      Effect.gen(function* () {
+        const job = Option.getOrUndefined(yield* jobs.openOn(storeId))
+        if (job?.kind === "publish_waiting" || job?.kind === "publish_selected")
+          yield* Effect.ignore(jobs.command("cancel", job.id))
+      })
+
+    return Effect.fn("Stores.beginUnlink")(function* (given: string) {
+      const { accountId } = yield* CurrentActor
+      const domain = canonical(given)
+      const before = yield* repo.findByDomain(accountId, domain)
+      if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
+      // Before the transaction: a step of such a job locks its job first, then waits for the import lock.
+      if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
+      return yield* change(accountId, (isLocked) =>
+        Effect.gen(function* () {
+          const known = yield* repo.findByDomain(accountId, domain)
+          if (Option.isNone(known) || !known.value.isLinked)
+            return yield* ValidationFailed.at("domain", `no store ${domain} is linked; see \`catalog store list\``)
+          if (isLocked) return yield* new PimLocked()
+          const { store } = known.value
+          yield* repo.unlink(accountId, store.id)
+          return { store, job: yield* beginJob("store_unlink", store) }
+        })
+      )
+    })
+  })
 
 /** The stores that the actor can use. */
 const listUsable = ({ list }: Context.Tag.Service<StoresRepo>) =>
