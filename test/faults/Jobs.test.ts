@@ -223,7 +223,7 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
     it.effect("account_deletion: nothing is left but the record, whenever it is killed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const world = yield* aWorld(amount(700, 2_000))
+        const world = yield* aWorld(amount(300, 2_000))
         const { accountId, actor } = world
         yield* Effect.flatMap(PublishJobs, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
         yield* (yield* JobWorker).runDue
