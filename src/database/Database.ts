@@ -164,6 +164,7 @@ const placeOf = (url: Redacted.Redacted) =>
 
 /** What a server says, or the way to it, that is about to start: it is worth another attempt. */
 const startingCodes: ReadonlySet<string | undefined> = new Set([
+  "25006", // a standby that is about to be promoted
   "53300", // too many connections: of the processes that are being replaced
   "57P01",
   "57P02",
@@ -183,10 +184,10 @@ const isStarting = (cause: unknown): boolean => {
   return startingCodes.has(code) || message?.startsWith("Connection terminated") === true
 }
 
-/** Whether a connection of its own, made afresh, answers. */
+/** Whether a connection of its own, made afresh, answers. A standby does not count. */
 export const connectsAfresh = (url: Redacted.Redacted): Effect.Effect<boolean> =>
   Effect.promise(async () => {
-    const client = new pg.Client({ connectionString: Redacted.value(url), connectionTimeoutMillis: 3_000 })
+    const client = new WatchedClient({ connectionString: Redacted.value(url), newConnectionMillis: 3_000 })
     // It is told by what the promises below come to.
     client.on("error", () => {})
     try {

@@ -22,6 +22,16 @@ export class DeadlineMissed extends Error {
   readonly code = "ETIMEDOUT"
 }
 
+const readOnlyCode = "25006"
+
+/**
+ * The server is a standby: it refuses writes, and what it reads may be older than what was acknowledged. It has the code with
+ * which such a server refuses a write.
+ */
+class ServerIsStandby extends Error {
+  readonly code = readOnlyCode
+}
+
 type Query = (error: Error | undefined, result: pg.QueryResult) => void
 
 /**
@@ -37,12 +47,20 @@ export class WatchedClient extends pg.Client {
   constructor(config: WatchedConfig = {}) {
     const { newConnectionMillis: connectionTimeoutMillis = 0 } = config
     super({ ...config, connectionTimeoutMillis })
+    // Sent when the connection begins, and again when it changes. A balancer may send connections to a server that is about
+    // to be promoted.
+    this.wire.on("parameterStatus", ({ parameterName, parameterValue }) => {
+      if (parameterName === "in_hot_standby" && parameterValue === "on")
+        this.abandon(new ServerIsStandby("the server is a standby and accepts no writes"))
+    })
   }
 
   /** For each statement from now on; undefined: without a bound. */
   deadlineMillis: number | undefined
-  /** Called when a statement missed its deadline, after the connection was closed. */
-  onMissed: () => void = () => {}
+  /** Called when this connection must not be used any more: others of its pool probably lead to the same server. */
+  onUnusable: () => void = () => {}
+  /** The server refused a write as read-only. After a change of its settings or of the primary, only a new connection helps. */
+  isReadOnly = false
   /** Whose semaphore this connection counts in, while it is out of the pool. */
   holder: Holder | undefined
   /** Measures statements; undefined: they are not measured. */
@@ -53,10 +71,13 @@ export class WatchedClient extends pg.Client {
     return this.underWay > 0
   }
 
+  private get wire(): pg.Connection {
+    return (this as unknown as { readonly connection: pg.Connection }).connection
+  }
+
   /** Closes the connection at once: what is under way fails with this error. */
   abandon(reason: Error): void {
-    const { connection } = this as unknown as { readonly connection: pg.Connection }
-    connection.stream.destroy(reason)
+    this.wire.stream.destroy(reason)
   }
 
   /** The name that a statement is prepared under on this connection; undefined: it is not prepared. */
@@ -88,13 +109,20 @@ export class WatchedClient extends pg.Client {
       this.underWay--
       seconds?.add((performance.now() - began) / 1_000)
       if (watching !== undefined) unwatch(watching)
+      if (error !== undefined && error !== null) this.noteReadOnly(error)
       callback(error, result)
     }
   }
 
+  private noteReadOnly(error: Error & { readonly code?: string }): void {
+    if (error.code !== readOnlyCode || this.isReadOnly) return
+    this.isReadOnly = true
+    this.onUnusable()
+  }
+
   private miss(deadlineMillis: number): void {
     this.abandon(new DeadlineMissed(`a statement was not answered within ${deadlineMillis} ms`))
-    this.onMissed()
+    this.onUnusable()
   }
 }
 
@@ -184,7 +212,7 @@ export class ServerPools {
         // What breaks while it is in use fails its statement, which is how its user hears of it.
         client.on("error", () => {})
         if (!(client instanceof WatchedClient)) return
-        client.onMissed = () => this.forgetIdle(lane)
+        client.onUnusable = () => this.forgetIdle(lane)
         client.seconds = metrics.statementSeconds.of(name)
       })
       pool.on("release", (_, client) => this.giveBack(lane, client))
@@ -295,15 +323,15 @@ export class ServerPools {
     const status = given.getTransactionStatus()
     // A rollback that was itself cancelled leaves its transaction open, and a statement may still be under way: such a
     // connection must not be used again.
-    if (client.isBusy || status === "T" || status === "E") void client.end()
+    if (client.isBusy || client.isReadOnly || status === "T" || status === "E") void client.end()
   }
 
-  /** The path to the server may be dead for all connections of that age: those that nobody uses are not tried one by one. */
+  /** All connections of that age may be dead or lead to the wrong server: those that nobody uses are not tried one by one. */
   private forgetIdle({ pool }: Lane): void {
     for (let left = pool.idleCount; left > 0; left--)
       pool.connect((_, client, release) => {
         if (client === undefined) return
-        ;(client as unknown as WatchedClient).abandon(new DeadlineMissed("closed with another that did not answer"))
+        ;(client as unknown as WatchedClient).abandon(new DeadlineMissed("closed with another that was unusable"))
         release(true)
       })
   }

@@ -62,6 +62,7 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
 export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)
+  "25006": "unavailable", // read-only transaction: a standby, or a server that was set to read-only
   "25P03": "unavailable", // idle in transaction session timeout: this process was stalled
   "25P04": "unavailable", // transaction timeout
   "40001": "retry", // serialization failure

@@ -20,16 +20,15 @@ export const Line = Schema.parseJson(
 )
 export type Line = typeof Line.Type
 
+/** What the judge reads of a line. */
+export type Said =
+  | { readonly _tag: "Begun"; readonly product: EntityId; readonly number: number }
+  | { readonly _tag: "Done"; readonly bundle: { readonly product: EntityId; readonly number: number } }
+
 /** The bundle of a product as the database has it: the number in each part, null where there is none. */
 export interface Found {
   readonly product: EntityId
-  readonly numbers: {
-    readonly product: number | null
-    readonly override: number | null
-    readonly variant: number | null
-    readonly media: number | null
-    readonly collection: number | null
-  }
+  readonly numbers: { readonly product: number | null } & Readonly<Record<string, number | null>>
 }
 
 export interface CrashVerdict {
@@ -42,7 +41,7 @@ export interface CrashVerdict {
 }
 
 /** What kills did to the writers' work, from what they said before and what the database holds after. */
-export const judge = (said: ReadonlyArray<Line>, found: ReadonlyArray<Found>): CrashVerdict => {
+export const judge = (said: ReadonlyArray<Said>, found: ReadonlyArray<Found>): CrashVerdict => {
   const acknowledged = new Map<EntityId, number>()
   const begun = new Set<string>()
   for (const line of said) {

@@ -117,11 +117,11 @@ export const catalog = (args: ReadonlyArray<string>, env: Readonly<Record<string
 /** A running `catalog serve`, once it has said where it listens. */
 export const serveCatalog = async (
   env: Readonly<Record<string, string>>,
-  observe: (output: ReturnType<typeof collect>) => void = () => {}
+  observe: (output: ReturnType<typeof collect>, child: ChildProcess) => void = () => {}
 ) => {
   const child = startCatalog(["serve"], { PORT: "0", DRAIN_DELAY: "0", ...env })
   const output = collect(child)
-  observe(output)
+  observe(output, child)
   const ended = once(child, "close") as Promise<[number | null]>
   const greeting = new Promise<void>((resolve) => {
     const look = () => {

@@ -1,0 +1,57 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { installation, missingCommands } from "../../ops/high-availability/Cluster.ts"
+
+const missing = missingCommands()
+
+if (missing.length > 0)
+  console.warn(`The suite of fail-overs is SKIPPED: ${missing.join(", ")} not found. On Debian 12: ${installation}`)
+
+/** Runs the script to its end. When the test is interrupted, the script takes everything down. */
+const failOver = (...options: ReadonlyArray<string>) =>
+  Effect.async<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>((resume) => {
+    const script = "ops/high-availability/failover.ts"
+    const child = spawn(process.execPath, ["--import", "tsx", script, "--within", "0", ...options], {
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    const output = { stdout: "", stderr: "" }
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text
+      })
+    const closed = once(child, "close")
+    void closed.then(([code]) => resume(Effect.succeed({ code, ...output })))
+    return Effect.promise(() => {
+      child.kill("SIGTERM")
+      return closed
+    })
+  })
+
+const patience = 1_200_000
+
+describe.skipIf(missing.length > 0)("a database under Patroni behind HAProxy", () => {
+  it.live(
+    "goes on by itself when its primary is killed or stands still, and loses nothing",
+    () =>
+      Effect.gen(function* () {
+        const { code, stderr, stdout } = yield* failOver("kill", "stop", "lag")
+        process.stdout.write(stdout)
+        assert.strictEqual(code, 0, `${stdout}${stderr}`)
+      }),
+    patience
+  )
+
+  it.live(
+    "planted: with asynchronous replicas that lag, acknowledged writes are lost",
+    () =>
+      Effect.gen(function* () {
+        const { code, stderr, stdout } = yield* failOver("--asynchronous", "lag")
+        process.stdout.write(stdout)
+        assert.strictEqual(code, 1, `${stdout}${stderr}`)
+        assert.match(stdout, /^NOT AS IT SHOULD BE: lag: acknowledged writes lost, in products: [1-9]/m)
+      }),
+    patience
+  )
+})
