@@ -2,13 +2,14 @@ import { once } from "node:events"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Effect, Fiber, Option, Redacted, Schedule } from "effect"
+import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { AccountDeletionRepo } from "../../src/access/AccountDeletionRepo.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import type { Job, JobKindName } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
-import { type AccountId, EntityId, type StoreId } from "../../src/model/Ids.ts"
+import { type AccountId, ApiKeyId, EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
@@ -228,9 +229,21 @@ describe.skipIf(!serverAnswers)("a process that works on a job is killed", () =>
         yield* Effect.flatMap(PublishJobs, (begin) => begin.all(world.storeId)).pipe(actingAs(actor))
         yield* (yield* JobWorker).runDue
         const [{ name } = { name: "" }] = yield* sql<{ name: string }>`SELECT name FROM account WHERE id = ${accountId}`
+        const access = yield* AccessRepo
+        const hash = "5a".repeat(32)
+        yield* access.createKey(accountId, {
+          id: yield* mintId(ApiKeyId),
+          hash,
+          name: "Key",
+          lastFour: "abcd",
+          scopes: ["pim:read"],
+          expiresAt: null
+        })
+        assert.strictEqual((yield* access.findCredentials([hash])).size, 1)
         const others = yield* aWorld(5)
         const othersBefore = yield* rowsOf(others)
         const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(actor))
+        assert.strictEqual((yield* access.findCredentials([hash])).size, 0, "its keys are refused at once")
         const before = yield* rowsOf(world)
         assert.isAbove(before, 4 * world.entities)
         const found: Array<readonly [number, number]> = []
