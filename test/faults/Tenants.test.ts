@@ -9,7 +9,8 @@ const globalTables: Readonly<Record<string, string>> = {
   installation: "one row for the whole database",
   catalog_migration: "the schema's own history",
   attempt: "counts attempts of those who are not known yet",
-  oauth_client: "a program that registered itself belongs to nobody"
+  oauth_client: "a program that registered itself belongs to nobody",
+  deleted_account: "what is left of an account that is gone"
 }
 
 /** Unique columns over all accounts, and why. */
@@ -21,7 +22,7 @@ const globalUniques: Readonly<Record<string, string>> = {
   "password_link (hash)": "looked up before the account is known",
   "session (hash)": "looked up before the account is known",
   "sign_in_device (hash)": "looked up before the account is known",
-  "store (domain)": "a Shopify store is one account's alone; who has no token of it is not told whose"
+  "shopify_shop (domain)": "a Shopify store is one account's alone; who has no token of it is not told whose"
 }
 
 const Table = Schema.Struct({ name: Schema.String, owned: Schema.Boolean })
